@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Final
 
@@ -9,16 +10,18 @@ import numpy as np
 
 from benchmarks.coverage.draws import (
     MEAN_NDCG,
+    PHI,
     Activity,
     active,
     clicks,
     grouped_area,
     grouped_clicks,
     grouped_lists,
+    squashed,
 )
 from benchmarks.coverage.one_look import held
 from benchmarks.coverage.table import Row, Table
-from streammetrics import Ratio, UserGroups
+from streammetrics import HistogramAUC, Ratio, UserGroups
 from streammetrics.experiments import ConfidenceSequence, compare
 
 PEEKS: Final = 20
@@ -47,6 +50,32 @@ def ranked(users: int, spread: float, rng: np.random.Generator) -> list[float]:
 def listed(users: int, rng: np.random.Generator) -> list[float]:
     """A mean of NDCG@5."""
     return both(grouped_lists(rng, active(rng, users)), MEAN_NDCG)
+
+
+def chosen(view: str, truth: float, rng: np.random.Generator) -> list[float]:
+    """A rate at a threshold that the rows choose; it has no interval of independent rows."""
+    who = active(rng, 1500)
+    own, scores = rng.standard_normal(1500)[who.rows], rng.standard_normal(who.n)
+    labels = rng.standard_normal(who.n) + own + scores > 1
+    state = UserGroups(HistogramAUC())
+    state.update(who.rows, labels=labels, scores=squashed(scores))
+    users = state.confidence_interval(view=view)
+    return [math.nan, held(users, truth), math.nan, math.nan]
+
+
+def chosen_truths() -> dict[str, float]:
+    """The values of these views among all rows, by sums over 100,000 scores."""
+    scores = np.linspace(8, -8, 100_001)
+    rows = np.exp(-scores * scores / 2)
+    hits = rows * np.array([PHI((x - 1) / math.sqrt(2)) for x in scores.tolist()])
+    rows, hits = rows.cumsum() / rows.sum(), hits.cumsum() / rows.sum()
+    precision, recall = hits / rows, hits / hits[-1]
+    at_recall, at_budget = np.searchsorted(recall, 0.8), np.searchsorted(rows, 0.05)
+    return {
+        "precision_at_recall(0.8)": float(precision[at_recall]),
+        "recall_at_budget(0.05)": float(recall[at_budget]),
+        "best_f_beta(1)": float((2 * hits / (rows + hits[-1])).max()),
+    }
 
 
 def peeked(returning: bool, looks: int, rng: np.random.Generator) -> list[float]:
@@ -101,6 +130,10 @@ USERS: Final = Table(
         ),
         Row("AUC, 500 users", partial(ranked, 500, 1.0), 1000, 13),
         Row("AUC, 2,000 users", partial(ranked, 2000, 1.0), 1000, 13),
+        *(
+            Row(f"{view}, 1,500 users", partial(chosen, view, truth), 500, 55)
+            for view, truth in chosen_truths().items()
+        ),
         Row("NDCG@5, 100 users", partial(listed, 100), 1000, 8),
         Row("NDCG@5, 1,000 users", partial(listed, 1000), 1000, 11),
     ),
