@@ -32,6 +32,7 @@ from streammetrics.kernels.inference.t_interval import (
 from streammetrics.kernels.inference.variances import (
     GroupVariance,
     design_effect,
+    jackknife_variance,
 )
 from streammetrics.present.value_rows import reason_of
 from streammetrics.present.views import range_of, value_of, view_of
@@ -220,6 +221,19 @@ class VarianceBehind:
     view: str
     variance: GroupVariance
     upto: GroupVariance
+
+
+def variance_of_share(results: Sequence[object | None], view: str) -> GroupVariance:
+    """The variance of a share of rows. results: without each group; None for one without rows.
+    Groups with coarse values know the share at both ends of a bucket: the larger variance."""
+    shares = [_ends(value_of(one, view)) for one in results if one is not None]
+    ends = [jackknife_variance(end) for end in zip(*shares, strict=True)]
+    return max(ends, key=lambda one: one.variance) if ends else jackknife_variance([])
+
+
+def _ends(value: float | Bounded) -> tuple[float, float]:
+    """The certain bounds of a value, which are equal if it is exact."""
+    return (value.low, value.high) if isinstance(value, Bounded) else (value, value)
 
 
 def mapped(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, Final, Generic
+from functools import cached_property, reduce, wraps
+from operator import attrgetter, methodcaller
+from typing import Any, ClassVar, Final, Generic, TypeAlias
 
 from streammetrics.combine.clustered import (
     JACKKNIFE,
@@ -20,10 +21,10 @@ from streammetrics.combine.clustered import (
     range_of_quantiles,
     replicated,
     summed,
+    variance_of_share,
 )
 from streammetrics.combine.panel import R
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import (
@@ -36,6 +37,7 @@ from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_
 from streammetrics.present.views import counts_of, value_of, view_of, views_of
 from streammetrics.results.has_intervals import Behind, HasIntervals, doubts_of
 
+Part: TypeAlias = Callable[[object], object]
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
 
@@ -43,16 +45,18 @@ _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the m
 class UserGroupsResult(Generic[R], Shown):
     """The result of a metric, and its variance from k groups of users.
 
-    value: the metric's own result, whose attributes and entries this result has too. weights: rows
-    of each group, [k]. Views are those of `value`, such as `auc` or `f_beta(2)`; None, or
-    `estimate`, is the headline. Where the metric has a view `variance` too, as Moments has, the
-    attribute is still that of the estimate, and `value.variance` and the view are the metric's.
+    value: the metric's own result, whose attributes and entries this result has too; those with
+    intervals, such as `confusion(0.5)`, have them over users. weights: rows of each group, [k].
+    Views are those of `value`, such as `auc` or `f_beta(2)`; None, or `estimate`, is the headline.
+    Where the metric has a view `variance` too, as Moments has, the attribute is still that of the
+    estimate, and `value.variance` and the view are the metric's.
     """
 
     value: R
     weights: tuple[int, ...]
     _states: Accumulator = field(repr=False)  # of the groups, in k slots
     coarse: bool = False  # whether groups hold the coarse form of the metric
+    _steps: tuple[Part, ...] = field(default=(), repr=False)  # from the metric's result to `value`
 
     independent: ClassVar[str] = ""  # its intervals do not assume independent rows
 
@@ -65,8 +69,21 @@ class UserGroupsResult(Generic[R], Shown):
         except AttributeError:
             kinds = f"neither {type(self).__name__} nor {type(self.value).__name__}"
             raise AttributeError(f"{kinds} has the attribute {name!r}") from None
-        again = isinstance(self.value, HasIntervals) and name in self.value._again
-        return replace(self, value=found) if again else found
+        if not callable(found):
+            return self._over_users(found, attrgetter(name))
+
+        @wraps(found)
+        def call(*args: object, **settings: object) -> object:
+            return self._over_users(found(*args, **settings), methodcaller(name, *args, **settings))
+
+        return call
+
+    def _over_users(self, found: object, part: Part) -> object:
+        """A part of the metric's result, with intervals over users if it has any."""
+        if not isinstance(found, HasIntervals):
+            return found
+        steps = (*self._steps, part)
+        return UserGroupsResult(found, self.weights, self._states, self.coarse, steps)
 
     def __getitem__(self, key: object) -> Any:
         """An entry of the metric's own result, if that is a mapping, such as "NDCG@10"."""
@@ -145,24 +162,13 @@ class UserGroupsResult(Generic[R], Shown):
     def _variance_behind(self, behind: Behind) -> VarianceBehind:
         """The variance of the share from which an interval follows; where rows with one value are
         more than an error of it, also that of the rows below the value."""
-        upto = self._variance_of_share(behind.view)
+        upto = variance_of_share(self._leave_one_out, behind.view)
         tied = float(value_of(self.value, behind.view)) - float(value_of(self.value, behind.below))
         if tied > upto.se:
-            below = self._variance_of_share(behind.below)
+            below = variance_of_share(self._leave_one_out, behind.below)
             if below.variance > upto.variance:
                 return VarianceBehind(behind.below, below, upto)
         return VarianceBehind(behind.view, upto, upto)
-
-    def _variance_of_share(self, view: str) -> GroupVariance:
-        """The variance of a share of rows. Groups with coarse values know it at both ends of a
-        bucket: the larger one."""
-        shares = [
-            (math.nan, math.nan) if one is None else _ends(value_of(one, view))
-            for one, n in zip(self._leave_one_out, self.weights, strict=True)
-            if n
-        ]
-        ends = [jackknife_variance(end) for end in zip(*shares, strict=True)]
-        return max(ends, key=lambda one: one.variance) if ends else jackknife_variance([])
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
@@ -225,17 +231,17 @@ class UserGroupsResult(Generic[R], Shown):
     @cached_property
     def _together(self) -> object:
         """The result of all groups."""
-        return summed(self._states).compute()
+        return reduce(_part, self._steps, summed(self._states).compute())
 
     @cached_property
     def _leave_one_out(self) -> tuple[object | None, ...]:
         """The metric's result without each group; None for a group without rows."""
-        return leave_one_out(self._states, self.weights)
+        found = leave_one_out(self._states, self.weights)
+        return tuple(None if one is None else reduce(_part, self._steps, one) for one in found)
 
 
-def _ends(value: float | Bounded) -> tuple[float, float]:
-    """The certain bounds of a value, which are equal if it is exact."""
-    return (value.low, value.high) if isinstance(value, Bounded) else (value, value)
+def _part(result: object, step: Part) -> object:
+    return step(result)
 
 
 def _view(view: object) -> object:

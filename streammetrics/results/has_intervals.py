@@ -162,9 +162,6 @@ class HasIntervals(Shown):
     effects: ClassVar[frozenset[str]] = frozenset()
     # Views without an interval, also over users, with the reason: no jackknife holds for them.
     without: ClassVar[Mapping[str, str]] = {}
-    # Attributes that are this result again, with values of the same rows that are undefined here:
-    # over users they have intervals over users too.
-    _again: ClassVar[frozenset[str]] = frozenset()
     # Views that grow with the number of rows, with one that does not: the effect of a treatment on
     # the rows of another state, and a value at all looks, is that of the other view.
     growing: ClassVar[Mapping[str, str]] = {}

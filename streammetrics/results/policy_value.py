@@ -103,7 +103,6 @@ class PolicyValue(_LateSums, HasIntervals):
             ("largest_weight", "largest_share"), "the largest weight of more rows is not known"
         ),
     }
-    _again: ClassVar[frozenset[str]] = frozenset({"raw"})
     rows: int
     nonzero_rewards: int
     rows_clipped: int

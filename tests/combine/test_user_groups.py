@@ -384,13 +384,23 @@ def test_a_metric_that_is_not_in_the_panel_is_refused_with_the_nearest() -> None
         UserGroups(Ratio()).project("ctr")
 
 
+def test_a_part_of_a_result_has_the_intervals_of_users() -> None:
+    state = UserGroups(HistogramAUC())
+    state.update(**rows(3000))
+    found = state.compute()
+    part = copy.copy(found.confusion(0.5))
+    assert part.value == found.value.confusion(0.5) and part.precision == part.value.precision
+    assert part.interval("recall") == found.interval("confusion(0.5).recall")
+    assert part.interval("recall").deff > 1.2
+    assert "no users are known" not in repr(part)
+
+
 def test_a_result_has_what_the_metrics_own_result_has() -> None:
     given = rows(500)
     state, lists = UserGroups(HistogramAUC()), UserGroups(RankingMetrics(["NDCG@2"]))
     state.update(**given)
     found = state.compute()
-    assert (found.auc, found.confusion(0.5)) == (found.value.auc, found.value.confusion(0.5))
-    assert found.rows == 500
+    assert found.auc == found.value.auc and found.rows == 500
     lists.update(["ann", "bo"], labels=[[1, 0], [0, 1]])
     assert lists.compute()["NDCG@2"] == lists.compute().value["NDCG@2"]
     for other in (found, copy.copy(found)):
