@@ -30,7 +30,7 @@ from streammetrics.kernels.curves.drift_distances import (
 from streammetrics.kernels.curves.steps import Figure
 from streammetrics.kernels.inference.quantile_ranks import uniform_band
 from streammetrics.kernels.inference.variances import GroupVariance
-from streammetrics.present.views import Ranges, Reasons, directed, ranged
+from streammetrics.present.views import Ranges, Reasons, ViewText, directed, ranged
 from streammetrics.results.distribution import Distribution
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
 
@@ -45,6 +45,7 @@ _CROWDED: Final = (
     "{:.0f} % of the reference have one value or bucket, and its bin has others too: PSI and the "
     "distances of bins do not show changes within it, KS and Wasserstein do"
 )
+_OF_BINS: Final = ("psi", "js_distance", "js_divergence", "hellinger", "total_variation")
 _WEIGHTED: Final = "rows are weighted, so that their number says nothing of chance"
 
 
@@ -199,6 +200,11 @@ class Drift(HasIntervals):
         return words[at].format(*((low, high) if at < 2 else (high,)))
 
     @property
+    def note(self) -> str:
+        """What the measures of bins do not show of these rows; "" if there is nothing to say."""
+        return _CROWDED.format(100 * self._crowded) if not self.reason and self._crowded else ""
+
+    @property
     def reason(self) -> str:
         """Why no distance is known, or ""."""
         for name, one in (("reference", self.reference), ("current state", self.current)):
@@ -300,8 +306,11 @@ class Drift(HasIntervals):
     def _notes(self) -> Iterator[str]:
         if self._weighted and self._over_users is None:
             yield _WEIGHTED
-        if not self.reason and self._crowded:
-            yield _CROWDED.format(100 * self._crowded)
+        if self.note:
+            yield self.note
+
+    def _doubts(self, view: ViewText) -> tuple[str, ...]:
+        return (self.note,) if self.note and view.name in _OF_BINS else ()
 
     @cached_property
     def _crowded(self) -> float:
