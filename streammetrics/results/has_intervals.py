@@ -340,7 +340,7 @@ def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
     >>> policy = OffPolicy()
     >>> policy.update([0.5] * 200, [0.25] * 200, [1, 0] * 100)
     >>> doubts_of(policy.compute(), "snips")
-    ('the mean weight is 0.5, over 3 standard errors away from 1',)
+    ('the mean weight is 0.5, over 3 standard errors of independent rows from 1',)
     """
     if not isinstance(result, HasIntervals):
         return ()

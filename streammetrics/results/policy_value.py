@@ -311,7 +311,8 @@ class PolicyValue(_LateSums, HasIntervals):
         n, found = self.rows, self._sums
         error = math.sqrt(mean_variance(n, found.w, found.ww))
         if abs(self.mean_weight - 1.0) > max(_ERRORS * error, _NEAR):
-            yield f"the mean weight is {self.mean_weight:.4g}, over 3 standard errors away from 1"
+            mean = f"the mean weight is {self.mean_weight:.4g}"
+            yield f"{mean}, over 3 standard errors of independent rows from 1"
         if found.w * found.w < FEW_EFFECTIVE * n * found.ww:
             share = 100 * self.effective_sample_size / n
             yield f"the effective sample size is {share:.2g} % of the rows"

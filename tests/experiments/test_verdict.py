@@ -120,7 +120,7 @@ def test_an_estimate_without_support_says_what_it_lacks() -> None:
 def test_doubts_about_an_estimate_follow_its_sentence() -> None:
     arms = off_policy(4_000, 1), off_policy(4_000, 2, 1000, wrong=0.8)
     experiment = of_states(*arms, cluster="groups", horizon=Horizon(mde=0.02))
-    doubt = "the mean weight is 1.25, over 3 standard errors away from 1"
+    doubt = "the mean weight is 1.25, over 3 standard errors of independent rows from 1"
     assert finding(experiment).sentence.endswith(f" Warning: of bts, {doubt}.")
     epochs = {name: dict(zip(("random", "bts"), [{"ctr": one} for one in arms], strict=True))
               for name in ("1", "2")}  # fmt: skip

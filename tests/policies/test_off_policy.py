@@ -250,9 +250,8 @@ def test_doubts_are_in_the_reasons_of_intervals() -> None:
     found = supported(20_000, logged=logged, target=[0.9] * 20_000).compute()
     assert found.reason == "" and found.snips > 0
     moved, few, clipped = found.warnings
-    assert (
-        moved == f"the mean weight is {found.mean_weight:.4g}, over 3 standard errors away from 1"
-    )
+    mean = f"the mean weight is {found.mean_weight:.4g}"
+    assert moved == f"{mean}, over 3 standard errors of independent rows from 1"
     share = 100 * found.effective_sample_size / 20_000
     assert few == f"the effective sample size is {share:.2g} % of the rows" and share < 5
     assert clipped == f"{100 * found.share_clipped:.3g} % of the weights are clipped"
