@@ -59,6 +59,7 @@ GAP: Final = 2  # spaces between columns
 MAX_BLOCKS: Final = 20  # as in the terminal; more are in the JSON
 MAX_WINDOWS: Final = 20  # of an experiment
 VALUE: Final = 2  # the position of the value in a line: after metric and key
+INTERVAL: Final = 4
 NAME_LEAST: Final = 12  # characters of a metric and of a key, before their columns are folded
 NAME: Final = 30  # characters of a metric, view or count
 _MOST_REASONS: Final = 8  # lines below a table
@@ -282,7 +283,8 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
                 words = [titles[i] if name == shown[0] else "" for name in shown if name < VALUE]
                 found.add_row(*map(Text, words), Text(line.cells[i]), style="dim")
     yield found
-    for text in list(_undefined(figures, keys))[:_MOST_REASONS]:
+    reasons = _undefined(figures, keys, intervals=INTERVAL in shown)
+    for text in list(reasons)[:_MOST_REASONS]:
         yield Text(text, style="dim")
     counted = list(_counted(block.figures()))
     if counted:
@@ -302,15 +304,15 @@ def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
                 label = ""
 
 
-def _undefined(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[str]:
-    """Why values or intervals are undefined: a line for each reason of a metric, with the keys that
-    have it."""
+def _undefined(figures: Sequence[Figure], keys: Sequence[str], *, intervals: bool) -> Iterator[str]:
+    """Why values, and `intervals`, are undefined: a line for each reason of a metric, with the keys
+    that have it."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for figure in figures:
         for key, row, text in zip(keys, figure.rows, figure.texts, strict=True):
             if not row or not text or not row.interval or not row.interval.reason:
                 continue
-            if math.isnan(row.value) or text.interval == NONE:
+            if math.isnan(row.value) or (intervals and text.interval == NONE):
                 found.setdefault((figure.metric, row.interval.reason), {})[key] = None
     for (metric, reason), those in found.items():
         first, more = next(iter(those)), len(those) - 1

@@ -9,10 +9,11 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 from streammetrics_consumers.query.comparisons import InGroups, of_users
+from streammetrics_consumers.query.results import interval_answer
 from streammetrics_consumers.render import text as module
 from streammetrics_consumers.render.text import Style, Truth, table
 
-from streammetrics import Quantiles, UserGroups
+from streammetrics import Interval, Quantiles, UserGroups
 from streammetrics.experiments import ACTIONS
 from tests.consumers.render.corpus import corpus, results, rows
 from tests.consumers.render.snapshots import COLOURED, report, terminal, text
@@ -61,6 +62,20 @@ def test_certain_bounds_and_intervals_are_in_columns_of_their_own_or_below_the_v
         ["exact within", "[0.700, 0.702]"],
         ["95 % CI", "0.680 to 0.721"],
     ]
+
+
+def test_a_name_is_broken_between_words_only_and_a_missing_interval_has_its_reason() -> None:
+    found, view = results(rows({"variant": "control"}, 0)), "precision_at_recall(0.8)"
+    missing = Interval.undefined("few users", level=0.95, method="jackknife", estimate=0.7)
+    none = interval_answer(missing, (0.0, 1.0))
+    shown = {"auc": replace(found.rows[0], interval=none), view: replace(found.rows[0], view=view)}
+    for views, intervals in ((("auc", view), True), (("auc",), False)):
+        some = tuple(shown[name] for name in views)
+        tables = found.tables._replace(headlines=tuple(("auc", name) for name in views))
+        for width in (100, 70):
+            said = text(replace(found, rows=some, tables=tables), Style(width))
+            assert (f"auc {view}  " in said) is intervals
+            assert ("\nauc: few users\n" in said) is intervals
 
 
 def test_a_view_with_arguments_is_not_broken_in_the_head_of_its_column() -> None:
