@@ -25,7 +25,12 @@ from streammetrics.experiments import ConfidenceSequence, Guardrail, Horizon
 
 HOSTILE: tuple[Any, ...] = (
     *(None, "x", "", b"x", {}, [[1], [2, 3]], 10**400, 1j, object(), Decimal("sNaN")),
-    *(np.array(1), np.array([1, "a"], object), np.zeros(2, [("a", int)]), np.datetime64("NaT")),
+    *(
+        np.array(1),
+        np.array([1, "a"], object),
+        np.zeros(2, [("a", int)]),
+        np.datetime64("NaT", "s"),
+    ),
     [Decimal("sNaN"), Decimal(1)],
 )
 
