@@ -3,6 +3,7 @@
     python -m tests.chaos                                  # a million events, 200 kills a store
     python -m tests.chaos --events=40000 --kills=10        # what CI runs
     python -m tests.chaos --seed=7 --stores=postgres
+    python -m tests.chaos --stores=sqlite --assignment=broker   # the group protocol of KIP-848
 
 Prints a table in Markdown. Exit code 0 if every store holds what a fold over its log gives, to the
 byte; 1 if not, with the seed; 2 where the broker or the database cannot run here.
@@ -17,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests import kafka_broker, postgres_server
-from tests.chaos.siege import Outcome, Plan, Siege, store_of
+from tests.chaos.siege import ASSIGNMENTS, Outcome, Plan, Siege, store_of
 from tests.kafka_broker import Broker
 from tests.postgres_server import Server
 
@@ -55,6 +56,9 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stores", default="sqlite,postgres")
+    parser.add_argument(
+        "--assignment", choices=tuple(ASSIGNMENTS), help="through confluent-kafka, for each store"
+    )
     parser.add_argument("--minutes", type=float, default=60.0, help="of fire for each, at most")
     given = parser.parse_args()
     stores = given.stores.split(",")
@@ -76,7 +80,8 @@ def main() -> int:
                     place = stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-pg-"))
                     database = stack.enter_context(Server(Path(place)))
                 url = stack.enter_context(store_of(store, folder, database))
-                plan = Plan(store, *WAYS[store], given.events, given.kills, given.workers,
+                way = ("confluent-kafka", given.assignment) if given.assignment else WAYS[store]
+                plan = Plan(store, *way, given.events, given.kills, given.workers,
                             given.seed, minutes=given.minutes)  # fmt: skip
                 outcome = Siege(plan, folder, broker, database, url).run()
                 outcomes.append(outcome)

@@ -29,7 +29,16 @@ from tests.requirements import ROOT
 
 PROGRESS_LIMIT_S = 300.0
 ACTS = ("kill",) * 8 + ("stop",) * 3 + ("ask",) * 2 + ("broker", "store")
-STRATEGIES = {"eager": "range", "cooperative": "cooperative-sticky"}
+CLASSIC = """\
+session_timeout_ms = {session_ms}
+heartbeat_interval_ms = 200
+partition_assignment_strategy = """
+# How the group shares out the partitions: the settings of its members.
+ASSIGNMENTS = {
+    "eager": f'{CLASSIC}"range"',
+    "cooperative": f'{CLASSIC}"cooperative-sticky"',
+    "broker": 'group_protocol = "consumer"',  # KIP-848; the broker of the tests has the times
+}
 
 SOURCE = """\
 kind = "kafka"
@@ -38,9 +47,7 @@ topic = "{topic}"
 group = "{topic}"
 library = "{library}"
 [source.client]
-session_timeout_ms = {session_ms}
-heartbeat_interval_ms = 200
-partition_assignment_strategy = "{strategy}"
+{assignment}
 {small}
 """
 SMALL = {
@@ -100,7 +107,7 @@ class Siege:
         plan = self.plan
         source = SOURCE.format(
             bootstrap=self.broker.bootstrap, topic=self.topic, library=plan.library,
-            session_ms=round(SESSION_S * 1000), strategy=STRATEGIES[plan.assignment],
+            assignment=ASSIGNMENTS[plan.assignment].format(session_ms=round(SESSION_S * 1000)),
             small=SMALL[plan.library],
         )  # fmt: skip
         return toml(source=source, rest=f'[store]\nurl = "{url}"\ncommit_interval_s = 0.05')

@@ -29,7 +29,7 @@ OWNED: Final[Mapping[KafkaLibrary, frozenset[str]]] = {
         [
             *("allow.auto.create.topics", "auto.offset.reset", "bootstrap.servers"),
             *("enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"),
-            *("error.cb", "group.id", "group.protocol", "isolation.level", "logger"),
+            *("error.cb", "group.id", "isolation.level", "logger"),
             *("metadata.broker.list", "oauth.cb", "on.commit", "plugin.library.paths"),
             *("receive.message.max.bytes", "stats.cb", "throttle.cb"),
         ]
@@ -81,6 +81,14 @@ STRATEGIES: Final[Mapping[KafkaLibrary, tuple[str, ...]]] = {
     "kafka-python": ("range", "roundrobin", "sticky", "cooperative-sticky"),
     "confluent-kafka": ("range", "roundrobin", "cooperative-sticky"),
 }
+# With the group protocol of KIP-848 the broker decides these.
+BY_THE_BROKER: Final = (
+    "group.protocol.type",
+    "heartbeat.interval.ms",
+    "partition.assignment.strategy",
+    "session.timeout.ms",
+)
+PROTOCOLS: Final = ("classic", "consumer")
 MAX_FETCH_BYTES: Final = 50 << 20  # librdkafka's own default; a response has 512 bytes more
 # The settings for a second client of the same cluster, which reads no records.
 _CONNECTION: Final = (
@@ -107,6 +115,9 @@ def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> 
         key, where = name.replace(".", "_"), f"[source.client] {name}"
         if key == "partition_assignment_strategy":
             continue  # see assignment_strategies
+        if key == "group_protocol":
+            problems.append(_only_classic(where, value))
+            continue
         if key in owned:
             problems.append(_owned(where, key, value))
         elif key not in known:
@@ -155,13 +166,21 @@ def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
         where, expected = "[source.client] max_poll_records", "a whole number from {} to {}"
         expected = expected.format(_MAX_POLL.low, _MAX_POLL.high)
         problems.append(Problem(where, expected, records, "correct it"))
+    protocol = given.setdefault("group.protocol", "classic")
+    if protocol not in PROTOCOLS:
+        where, hint = "[source.client] group.protocol", "leave it out for classic"
+        problems.append(Problem(where, '"classic" or "consumer"', repr(protocol), hint))
+    if protocol == "consumer":
+        defaults = {name: value for name, value in defaults.items() if name not in BY_THE_BROKER}
+        problems += [_of_the_broker(name, given[name]) for name in BY_THE_BROKER if name in given]
     if problems:
         raise ConfigError("the Kafka client", problems)
+    if protocol == "classic":
+        given["partition.assignment.strategy"] = ",".join(assignment_strategies(source))
     return {
         **defaults,
         "fetch.max.bytes": str(min(MAX_FETCH_BYTES, source.max_batch_bytes - 512)),
         **given,
-        "partition.assignment.strategy": ",".join(assignment_strategies(source)),
         # The library's limit for decompressed Zstandard; it also bounds a response.
         "receive.message.max.bytes": str(source.max_batch_bytes),
         "bootstrap.servers": ",".join(source.bootstrap_servers),
@@ -231,6 +250,27 @@ def masked(settings: Mapping[str, object]) -> dict[str, object]:
 def _shown(key: str, value: object) -> str:
     """A value for a message, hidden if it is a secret."""
     return _HIDDEN if _SECRET.search(key) else repr(value)
+
+
+def is_incremental(settings: Mapping[str, str]) -> bool:
+    """Whether the group moves only the partitions that must move: librdkafka then adds and removes
+    partitions, where it otherwise replaces them all."""
+    strategy = settings.get("partition.assignment.strategy")
+    return settings["group.protocol"] == "consumer" or strategy == "cooperative-sticky"
+
+
+def _only_classic(where: str, value: Value) -> Problem:
+    """The problem of `group.protocol` with kafka-python, which has the classic protocol alone."""
+    hint = 'write library = "confluent-kafka", which has both protocols, or remove it'
+    expected = "no group protocol, since kafka-python has the classic one alone"
+    return Problem(where, expected, repr(value), hint)
+
+
+def _of_the_broker(name: str, value: str) -> Problem:
+    """The problem of a setting that the broker decides in the protocol of KIP-848."""
+    expected = 'nothing, since the broker decides it with group.protocol = "consumer"'
+    hint = "remove it; the broker's settings group.consumer.* have the times"
+    return Problem(f"[source.client] {name}", expected, repr(value), hint)
 
 
 def _owned(where: str, key: str, value: object) -> Problem:

@@ -49,6 +49,7 @@ from streammetrics_consumers.sources.kafka import (
 )
 from streammetrics_consumers.sources.kafka import confluent_client as faults
 from streammetrics_consumers.sources.kafka.client_settings import (
+    is_incremental,
     librdkafka_settings,
     masked,
     require_reachable,
@@ -83,7 +84,7 @@ class ConfluentSource(TopicSource):
         self._unreadable: UnreadableBatch | None = None  # raised after the records before it
         settings, self._records = librdkafka_settings(config)
         self._settings = settings
-        self._cooperative = settings["partition.assignment.strategy"] == "cooperative-sticky"
+        self._is_incremental = is_incremental(settings)
         self._wrong: KafkaError | None = None  # an error reported by the callback of the client
         self._consumer = made(settings, self._on_error)
         self._described_topics = DescribedTopics(settings, self.topics)
@@ -228,7 +229,7 @@ class ConfluentSource(TopicSource):
     def _restart(self, partition_id: PartitionId) -> None:
         """Continue at our position. After a checksum error the library may have stopped."""
         position = self._reading.positions[partition_id]
-        if self._cooperative:
+        if self._is_incremental:
             self._consumer.incremental_unassign([TopicPartition(*partition_id)])
             self._consumer.incremental_assign([TopicPartition(*partition_id, position)])
         else:
@@ -286,14 +287,14 @@ class ConfluentSource(TopicSource):
     def _assigned(self, consumer: Consumer, partition_ids: list[TopicPartition]) -> None:
         heads = self._reading.assigned(sorted_ids(partition_ids))
         self._reading.start(heads)
-        if self._cooperative:
+        if self._is_incremental:
             consumer.incremental_assign(self._topic_partitions(heads))
         else:
             consumer.assign(self._topic_partitions(heads))
 
     def _released(self, partition_ids: list[TopicPartition], *, lost: bool) -> None:
         self._reading.released(sorted_ids(partition_ids), lost=lost)
-        if self._cooperative:
+        if self._is_incremental:
             self._consumer.incremental_unassign(partition_ids)
         else:
             self._consumer.unassign()

@@ -98,19 +98,25 @@ OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class Library:
-    """One of the two libraries that read Kafka; settings have kafka-python's names for both."""
+    """One of the two libraries that read Kafka; settings have kafka-python's names for both.
+
+    by_broker: whether the broker shares out the partitions and has the times of a session
+    (KIP-848), which only librdkafka can.
+    """
 
     name: KafkaLibrary
+    by_broker: bool = False
 
     def config(
         self, bootstrap: str, topic: str, group: str | None = None, **client: Any
     ) -> SourceConfig:
-        client = {
+        group_settings: dict[str, Any] = {
             "session_timeout_ms": 10_000,  # a loaded machine may stall a member for seconds
             "heartbeat_interval_ms": 200,
-            "fetch_max_wait_ms": 50,
-            **client,
         }
+        if self.by_broker:
+            group_settings = {"group_protocol": "consumer"}
+        client = {**group_settings, "fetch_max_wait_ms": 50, **client}
         return SourceConfig(
             "kafka",
             "json",

@@ -9,10 +9,12 @@ from confluent_kafka import KafkaError
 from streammetrics_consumers.config.section import ConfigError
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.sources.kafka.client_settings import (
+    BY_THE_BROKER,
     DEFAULTS,
     OWNED,
     assignment_strategies,
     connection_settings,
+    is_incremental,
     kafka_python_settings,
     librdkafka_settings,
     masked,
@@ -63,6 +65,7 @@ def test_what_exactly_once_rests_on_is_set_and_is_not_for_the_user() -> None:
         **DEFAULTS["confluent-kafka"],
         "fetch.max.bytes": str(50 << 20),
         "receive.message.max.bytes": str(64 << 20),
+        "group.protocol": "classic",
         "partition.assignment.strategy": "range,roundrobin",
         "bootstrap.servers": "h:1,i:2",
         "group.id": "g",
@@ -145,6 +148,26 @@ def test_a_strategy_is_given_by_its_name_and_is_one_that_the_library_has() -> No
     for bad in ("sticky", "", "cooperative-sticky,range"):
         with pytest.raises(ConfigError, match="cooperative-sticky only alone"):
             librdkafka(partition_assignment_strategy=bad)
+
+
+def test_with_the_protocol_of_kip_848_the_broker_decides_times_and_assignment() -> None:
+    name, classic = "group.protocol", librdkafka()
+    ours = librdkafka(**{name: "consumer"})
+    assert ours[name] == "consumer" and is_incremental(ours) and not is_incremental(classic)
+    assert classic.keys() - ours.keys() == {
+        "heartbeat.interval.ms",
+        "partition.assignment.strategy",
+        "session.timeout.ms",
+    }
+    for key in BY_THE_BROKER:
+        with pytest.raises(ConfigError, match=r"the broker's settings group\.consumer\.\*"):
+            librdkafka(**{name: "consumer", key.replace(".", "_"): "range"})
+    with pytest.raises(ConfigError, match='"classic" or "consumer"'):
+        librdkafka(**{name: "share"})
+    made(ours, print).close()
+    for spelling in (name, "group_protocol"):
+        with pytest.raises(ConfigError, match='write library = "confluent-kafka"'):
+            python(**{spelling: "consumer"})
 
 
 def test_secrets_are_hidden_in_logs_and_messages() -> None:

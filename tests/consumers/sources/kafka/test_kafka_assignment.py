@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 
 import pytest
+from streammetrics_consumers.config.declarations import LIBRARIES
 
 from tests.consumers.sources.kafka.kafka_reader import (
     Library,
@@ -20,20 +21,25 @@ from tests.patience import LIMIT_S
 pytestmark = pytest.mark.kafka
 
 COOPERATIVE = {"partition_assignment_strategy": "cooperative-sticky"}
+BY_BROKER = Library("confluent-kafka", by_broker=True)
+MOVING = [(Library(name), COOPERATIVE) for name in LIBRARIES] + [(BY_BROKER, {})]
 
 
+@pytest.mark.parametrize(
+    ("library", "client"), MOVING, ids=lambda value: getattr(value, "name", "")
+)
 def test_with_cooperative_assignment_only_what_moves_is_let_go(
-    library: Library, kafka: str
+    library: Library, client: dict[str, str], kafka: str
 ) -> None:
     name, group = create_topic(kafka, 4), unique_topic("group")
     produce(kafka, name, [Record(b"%d" % n, n) for n in range(4)])
     with ExitStack() as stack:
-        one = stack.enter_context(library.opened(kafka, name, group, **COOPERATIVE))
+        one = stack.enter_context(library.opened(kafka, name, group, **client))
         first, second = Reader(), Reader()
         one.assign(first)
         assert len(read_to_end(one)) == 4
         stayed: set[int] = set()
-        with library.opened(kafka, name, group, **COOPERATIVE) as two:
+        with library.opened(kafka, name, group, **client) as two:
             two.assign(second)
             thread = threading.Thread(
                 target=read, args=(two, lambda chunks: len(second.owned) == 2)
