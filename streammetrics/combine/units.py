@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word
 from streammetrics.core.inputs import Inputs, UnitIds
@@ -22,7 +21,7 @@ from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn
 from streammetrics.core.multiset.bag_keys import Keys
 from streammetrics.core.multiset.bag_layout import U64
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.parts.unit_set import UnitSet
+from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.views import Directions, Reasons, directed
 from streammetrics.results.has_intervals import Asked, HasIntervals
@@ -101,15 +100,7 @@ class Units(Accumulator, schema="units/1"):
     units = UnitSet()
 
     def check_settings(self) -> None:
-        share = as_float(self.share)
-        if share is None or not 2.0**-64 <= share <= 1:
-            raise _bad("share", "a number above 0, and at most 1", self.share, "pass 1 for all")
-        self._set("share", share)
-        if self.max_units is not None and (
-            type(self.max_units) is not int or not 1 <= self.max_units < 1 << 63
-        ):
-            hint = "pass the maximum number of units in a state"
-            raise _bad("max_units", "a number from 1, or None for no limit", self.max_units, hint)
+        check_unit_settings(self)
 
     if TYPE_CHECKING:
 

@@ -26,7 +26,7 @@ from streammetrics.present.views import (
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import HasIntervals, doubts_of
+from streammetrics.results.has_intervals import HasIntervals, Replicates, doubts_of
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
@@ -136,7 +136,7 @@ class Arm:
     counted: tuple[int, ...]
     share: tuple[int, int] | None = None
     values: float = math.inf
-    replicates: tuple[float | None, ...] | None = None
+    replicates: Replicates | None = None
     together: float = math.nan
     reason: str = ""
     direction: Direction = NONE
@@ -149,6 +149,7 @@ class Arm:
     effects: tuple[str, ...] = ()
     known: bool = False
     no_jackknife: str = ""
+    of_units: Replicates | None = None
     doubts: tuple[str, ...] = ()
 
     @property
@@ -240,6 +241,9 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
         sound = math.nan if unsound else 1.0
         replicates = tuple(one * sound if weight else None for one, weight in pairs)
+    of_units = _unit_replicates(figures, chosen) if grouped is None else None
+    if independent is None and of_units is not None:
+        replicates, of_units = of_units, None
     bounded = found.method in _BOUNDED
     return Arm(
         view=chosen,
@@ -258,7 +262,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         share=independent,
         values=_values(figures, chosen, plain) if kind == "mean" and not grouped else math.inf,
         replicates=replicates,
-        together=grouped.group_estimate(chosen) if grouped else math.nan,
+        together=grouped.group_estimate(chosen) if grouped else found.estimate,
         reason=found.reason,
         direction=direction_of(figures, chosen),
         limits=range_of(figures, chosen),
@@ -270,7 +274,15 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         effects=effects_of(figures),
         no_jackknife=unsound,
         doubts=doubts_of(figures, chosen),
+        of_units=of_units,
     )
+
+
+def _unit_replicates(figures: object, view: str) -> Replicates | None:
+    """The view without each group of units, if the result itself tells units apart."""
+    if not isinstance(figures, HasIntervals):
+        return None
+    return figures._unit_replicates(view_of(figures, view))
 
 
 def _moments(share: tuple[int, int] | None, figures: object, view: str) -> Moments | None:

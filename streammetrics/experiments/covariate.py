@@ -146,7 +146,8 @@ def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
         )
     view = covariate.view
     x = arm_of(covariate.control, view, level), arm_of(covariate.treatment, view, level)
-    y = pair.control, pair.treatment
+    x = _by_groups(x[0]), _by_groups(x[1])
+    y = _by_groups(pair.control), _by_groups(pair.treatment)
     _require_same_groups(y, x)
     slope = covariate.theta
     if slope is None:
@@ -165,9 +166,16 @@ def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple
         return y  # nothing to adjust
     if not all(one.rows for one in x):
         return _unknown(y[0]), _unknown(y[1])
+    x, y = (_by_groups(x[0]), _by_groups(x[1])), (_by_groups(y[0]), _by_groups(y[1]))
     _require_same_groups(y, x)
     middle = (x[0].estimate + x[1].estimate) / 2.0
     return _adjusted(y[0], x[0], slope, middle), _adjusted(y[1], x[1], slope, middle)
+
+
+def _by_groups(arm: Arm) -> Arm:
+    """The arm, with the groups of its units if it is a rate of these, so that users may leave both
+    it and the covariate."""
+    return arm if arm.of_units is None else replace(arm, replicates=arm.of_units)
 
 
 def _unknown(arm: Arm) -> Arm:

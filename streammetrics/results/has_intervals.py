@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeAlias
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
@@ -40,6 +40,8 @@ USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
 UNEXPLAINED: Final = "the estimate is nan"  # where a formula does not say why
 _SCARCE: Final = "{} {}: at least 2 needed"
+
+Replicates: TypeAlias = tuple[float | None, ...]  # None: a group without units
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,10 @@ class HasIntervals(Shown):
     def _arms(self, view: ViewText) -> Arms | None:
         """Successes and rows of the control and the treatment, if a view is the difference of their
         shares; None for most views."""
+        return None
+
+    def _unit_replicates(self, view: ViewText) -> Replicates | None:
+        """The view without each group of units, if the result itself tells units apart."""
         return None
 
     def _scarce(self, view: ViewText) -> str:
