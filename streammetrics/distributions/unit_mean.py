@@ -39,7 +39,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
         units, and that of units with a value above 0: 8 bytes each.
     Result
         UnitMeanResult: `mean`, `rate` (units with a value above 0 / units), `total`, `units`,
-        `events`.
+        `units_above_0`.
     Undefined
         nan without units, and past `max_units`; `reason` says so.
     Exactness

@@ -57,7 +57,7 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
         The set of the 64-bit hashes of units, and that of units with an event: 8 bytes each. Both
         are sets, so that a row that is counted twice changes nothing.
     Result
-        UnitRateResult: `rate`, `units`, `events`.
+        UnitRateResult: `rate`, `units`, `units_above_0`.
     Undefined
         nan without units, and past `max_units`; `reason` says so.
     Exactness
@@ -74,7 +74,7 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
     >>> buyers = UnitRate()
     >>> buyers.update(["ann", "ann", "bo", "cy"], [0, 1, 0, 1])
     >>> found = buyers.compute()
-    >>> found.rate, found.units, found.events
+    >>> found.rate, found.units, found.units_above_0
     (0.6666666666666666, 3, 2)
     """
 

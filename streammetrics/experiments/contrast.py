@@ -65,6 +65,12 @@ class Contrast(Shown):
         return sequence.at(self.comparison)
 
     @property
+    def is_of_units(self) -> bool:
+        """Whether the arms are rates of units, which are independent although they have no
+        groups."""
+        return self.pair is not None and self.pair.treatment.of_units is not None
+
+    @property
     def no_horizon(self) -> str:
         """Why the declared horizon gives no interval, or ""."""
         return no_horizon(self.comparison, self.horizon)

@@ -420,8 +420,10 @@ def _notes(found: Outcome) -> list[str]:
             "Epochs left out of a comparison, because an arm has too little data or no finite "
             f"estimate in them: {names}."
         )
-    known = [one.comparison for one in contrasts if one.comparison.n]
-    if any(one.groups is None for one in known) or (not known and plan.cluster == "none"):
+    known = [one.comparison for one in contrasts if one.comparison.n and not one.is_of_units]
+    if any(one.groups is None for one in known) or (
+        not known and plan.cluster == "none" and not any(one.is_of_units for one in contrasts)
+    ):
         notes.append("Rows are taken as independent, which is right only if no unit has several.")
     notes += [
         f"{name} is adjusted for the pre-exposure covariate {one.metric}, with the slope "

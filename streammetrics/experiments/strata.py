@@ -20,6 +20,7 @@ from streammetrics.experiments.arm import Arm, without_effect
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import jackknife_variance
+from streammetrics.results.has_intervals import Replicates
 
 Number = int | float | Fraction
 
@@ -172,6 +173,10 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         spread = jackknife_variance([one for one in replicates if one is not None])
         variance, df = spread.variance, spread.df
         reason = first.no_jackknife or spread.reason
+    of_units: Replicates | None = None
+    if all(arm.of_units is not None for arm in arms):
+        apart = [replace(arm, replicates=arm.of_units) for arm in arms]
+        of_units = _stratified_replicates(apart, sizes)
     weights = [n / sum(sizes) for n in sizes]
     alone = math.fsum(
         w * w * arm.variance / arm.deff for w, arm in zip(weights, arms, strict=True) if arm.deff
@@ -198,6 +203,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         never=_never(arms),
         no_jackknife=first.no_jackknife,
         doubts=tuple(dict.fromkeys(why for arm in arms for why in arm.doubts)),
+        of_units=of_units,
     )
 
 

@@ -38,18 +38,18 @@ class _OfUnits(HasIntervals):
         return None if self.reason else sum(self._group_units)
 
     @property
-    def events(self) -> int | None:
+    def units_above_0(self) -> int | None:
         """The units with a value above 0; None past `max_units`."""
         return None if self.reason else sum(self._group_events)
 
     @property
     def _rate(self) -> float:
-        return ratio(self.events or 0, self.units or 0)
+        return ratio(self.units_above_0 or 0, self.units or 0)
 
     def _interval(self, asked: Asked) -> Interval | None:
         if asked.view.name != "rate":
             return None
-        return asked.share(self.events or 0, self.units or 0)
+        return asked.share(self.units_above_0 or 0, self.units or 0)
 
     def _unit_replicates(self, view: ViewText) -> Replicates | None:
         return self._without_each(self._group_events) if view.text == "rate" else None
@@ -71,7 +71,7 @@ class UnitRateResult(_OfUnits):
     event; empty past `max_units`, where `reason` says so.
 
     >>> found = UnitRateResult((2, 1), (1, 0))
-    >>> found.units, found.events, found.rate
+    >>> found.units, found.units_above_0, found.rate
     (3, 1, 0.3333333333333333)
     """
 

@@ -73,7 +73,7 @@ def unit_rate(
         n, events = len(units), sum(max(values) > 0 for values in units.values())
         if max_units is not None and n > max_units:
             return {"rate": None}
-        return {"units": n, "events": events, "rate": Fraction(events, n) if n else None}
+        return {"units": n, "units_above_0": events, "rate": Fraction(events, n) if n else None}
 
     return oracle
 

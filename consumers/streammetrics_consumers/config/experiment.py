@@ -19,7 +19,7 @@ from streammetrics_consumers.config.event import EventConfig, Field
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.config.users import in_groups, without_groups
+from streammetrics_consumers.config.users import in_groups, is_of_units, without_groups
 from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH
 
 Cluster = Literal["groups", "none"]
@@ -168,6 +168,9 @@ def experiment_metrics(
 def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
     name, plain = PREFIX + metric.name, without_groups(metric.empty)
     inputs = {name: field for name, field in metric.inputs.items() if name in plain.arguments()}
+    if is_of_units(plain):
+        own = experiment.unit and {"units": Field(experiment.unit, "hashed_id")}
+        return MetricConfig(name, metric.type, metric.settings, {**inputs, **(own or {})}, plain)
     if experiment.cluster == "none" or experiment.unit is None:
         return MetricConfig(name, metric.type, metric.settings, inputs, plain)
     empty = in_groups(plain)

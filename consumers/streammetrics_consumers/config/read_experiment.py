@@ -23,7 +23,7 @@ from streammetrics_consumers.config.experiment import (
 )
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
 from streammetrics_consumers.config.section import Section, did_you_mean
-from streammetrics_consumers.config.users import GROUPS_SALT, without_groups
+from streammetrics_consumers.config.users import GROUPS_SALT, is_of_units, without_groups
 from streammetrics_consumers.model.times import iso_to_ms
 
 MAX_EPOCHS: Final = 1000
@@ -98,6 +98,7 @@ def read_experiment(
         covariates=_read_covariates(section, found, metrics),
     )
     _require_consistent(section, found)
+    _refuse_epochs_of_units(section, event, found, metrics)
     if found.on_several_variants == "drop" and found.unit is not None:
         _require_droppable(section, found, metrics)
     section.done()
@@ -232,6 +233,25 @@ def _require_droppable(
     if found.unit_share < 1:
         hint = "remove it, or keep these units"
         section.bad("unit_share", '1, since on_several_variants = "drop" needs each unit', hint)
+
+
+def _refuse_epochs_of_units(
+    section: Section, event: EventConfig, found: ExperimentConfig, metrics: Sequence[MetricConfig]
+) -> None:
+    """Refuse epochs beside means and rates over units: all rows of a unit belong to the epoch of
+    its first one, which an event does not know, and by the event's epoch a ramp alone moves them."""
+    key = "epochs" if found.epochs else "[event] epoch" if event.epoch is not None else ""
+    named = {one[0].name: one[0] for name in found.counted if (one := metric_of(name, metrics))}
+    of_units = sorted(name for name, one in named.items() if is_of_units(one.empty))
+    if key and of_units:
+        kinds = " and ".join(sorted({named[name].type for name in of_units}))
+        section.problem(
+            f"[experiment] {key}" if found.epochs else key,
+            f"no epochs, since {', '.join(of_units)} is a {kinds}: all rows of a unit belong to the "
+            "epoch of its first one, which events do not say",
+            [*found.epoch_names[1:]] if found.epochs else event.epoch,
+            "leave the epochs out, or decide by a metric of rows",
+        )
 
 
 def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
