@@ -239,19 +239,20 @@ def _refuse_epochs_of_units(
     section: Section, event: EventConfig, found: ExperimentConfig, metrics: Sequence[MetricConfig]
 ) -> None:
     """Refuse epochs beside means and rates over units: all rows of a unit belong to the epoch of
-    its first one, which an event does not know, and by the event's epoch a ramp alone moves them."""
-    key = "epochs" if found.epochs else "[event] epoch" if event.epoch is not None else ""
+    its first one, which an event does not know, and by the event's epoch a ramp alone moves
+    them."""
     named = {one[0].name: one[0] for name in found.counted if (one := metric_of(name, metrics))}
     of_units = sorted(name for name, one in named.items() if is_of_units(one.empty))
-    if key and of_units:
-        kinds = " and ".join(sorted({named[name].type for name in of_units}))
-        section.problem(
-            f"[experiment] {key}" if found.epochs else key,
-            f"no epochs, since {', '.join(of_units)} is a {kinds}: all rows of a unit belong to the "
-            "epoch of its first one, which events do not say",
-            [*found.epoch_names[1:]] if found.epochs else event.epoch,
-            "leave the epochs out, or decide by a metric of rows",
-        )
+    if not of_units or not (found.epochs or event.epoch):
+        return
+    kinds = " and ".join(sorted({named[name].type for name in of_units}))
+    expected = (
+        f"no epochs, since {', '.join(of_units)} is a {kinds}: all rows of a unit belong to the "
+        "epoch of its first one, which events do not say"
+    )
+    where = "[experiment] epochs" if found.epochs else "[event] epoch"
+    got = list(found.epoch_names[1:]) if found.epochs else event.epoch
+    section.problem(where, expected, got, "leave the epochs out, or decide by a metric of rows")
 
 
 def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
