@@ -124,7 +124,9 @@ def contrast_of(
     pair = by_epoch(arms, units)
     assert pair is not None
     successes = _successes(plan, treatment, pair, arms)
-    comparison = replace(compared(pair, plan.level, successes=successes), view=view)
+    names = plan.control, treatment
+    comparison = compared(pair, plan.level, successes=successes, names=names)
+    comparison = replace(comparison, view=view)
     safeguard = next((one for one in plan.guardrails if one.metric == watched), None)
     horizon = plan.horizon_of(watched, treatment)
     alpha = plan.alpha if safeguard is None else 1.0 - plan.level

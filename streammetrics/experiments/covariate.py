@@ -24,7 +24,8 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import Arm, arm_of
-from streammetrics.experiments.strata import Pair
+from streammetrics.experiments.strata import Pair, pair_of
+from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.variances import jackknife_variance
 
 
@@ -154,7 +155,7 @@ def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
         slope = _slope(y, x) if covariate.users is None else user_slope(covariate.users)
     control, treatment = adjusted_arms(y, x, slope)
     effect = pair.effect - slope * (x[1].estimate - x[0].estimate)
-    return replace(pair, control=control, treatment=treatment, effect=effect)
+    return replace(pair_of(control, treatment), effect=effect)
 
 
 def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple[Arm, Arm]:
@@ -234,7 +235,8 @@ def _by_group(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
 
 def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
     groups = list(_by_group(y, x))
-    spread = jackknife_variance([both[0] - theta * both[1] for both in groups if both])
+    residuals = [both[0] - theta * both[1] for both in groups if both]
+    spread = jackknife_variance(residuals)
     return replace(
         y,
         value=y.estimate - theta * (x.estimate - middle),
@@ -245,6 +247,7 @@ def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
         method="cuped",
         deff=math.nan,
         share=None,
+        skewness=skewness_number(residuals),
         replicates=tuple(both and both[0] - theta * (both[1] - middle) for both in groups),
         together=y.together - theta * (x.together - middle),
         reason=y.no_jackknife or x.no_jackknife or spread.reason or y.reason or x.reason,

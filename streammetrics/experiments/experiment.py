@@ -179,6 +179,8 @@ class Experiment:
             if not pairs:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
+            pairs = {epoch: self._of_units(pair, epoch, treatment, counted)
+                     for epoch, pair in pairs.items()}
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
             yield contrast_of(self.plan, watched, metric, seen, treatment, adjusted, sizes)
 
@@ -236,6 +238,18 @@ class Experiment:
             epoch: {variant: state.compute() for variant, state in arms.items()}
             for epoch, arms in self.units.items()
         }
+
+    def _of_units(
+        self, pair: tuple[Arm, Arm], epoch: str, treatment: str, counted: Found
+    ) -> tuple[Arm, Arm]:
+        """Both arms, with their users as a mass where rows are of users that are counted."""
+        found = counted.get(epoch, {})
+        named = zip((self.plan.control, treatment), pair, strict=True)
+        each = [(arm, found[name].sampled if name in found else None) for name, arm in named]
+        if any(arm.replicates is None or not units for arm, units in each):
+            return pair
+        a, b = (replace(arm, masses={**arm.masses, "users": float(n or 0)}) for arm, n in each)
+        return a, b
 
     def _sizes(
         self, pairs: Mapping[str, tuple[Arm, Arm]], treatment: str, counted: Found

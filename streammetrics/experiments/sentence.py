@@ -17,6 +17,7 @@ from streammetrics.experiments.assignment import (
     in_several_variants,
     why_unknown,
 )
+from streammetrics.experiments.confidence_sequence import error_of
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, anytime_lift
 from streammetrics.experiments.numerals import (
@@ -66,13 +67,13 @@ def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | No
     true difference d is shown with this power once d √v = c(v) + z_power, c the multiplier.
     """
     size, v_opt, found = contrast.horizon.mde, contrast.horizon.v_opt, contrast.comparison
-    error, pair = found.std_error, contrast.pair
+    (error, df), pair = error_of(found), contrast.pair
     if size is None or v_opt is None or pair is None or not 0 < error < math.inf:
         return None
     counted = contrast.units or pair.control.rows + pair.treatment.rows
     power = contrast.horizon.power
     now = 1.0 / error / error
-    needed = _information(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, found.df)
+    needed = _information(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, df)
     more = counted * (needed / now - 1.0)
     if not more < _MOST_UNITS:
         return None

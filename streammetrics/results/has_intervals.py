@@ -240,6 +240,27 @@ class HasIntervals(Shown):
             return part.least_cell(asked.rest) if isinstance(part, HasIntervals) else None
         return self._least_cell(asked)
 
+    def skewness_number(self, view: object = None) -> float:
+        """The skewness number of the rows that a mean is of; nan for other views, and if unknown.
+
+        (Σ d²)³ / (Σ d³)², d the values minus their mean: of how many values the mean is, if these
+        were rare and equal. It is 1 over the squared skewness of the mean.
+
+        >>> from streammetrics import Moments
+        >>> metric = Moments()
+        >>> metric.update([0, 0, 0, 4])
+        >>> metric.compute().skewness_number("mean")
+        3.0
+        """
+        asked = view_of(self, view)
+        if asked.rest:
+            part = replace(asked, rest="").figure(self)
+            return part.skewness_number(asked.rest) if isinstance(part, HasIntervals) else math.nan
+        return self._skewness_number(asked)
+
+    def _skewness_number(self, view: ViewText) -> float:
+        return math.nan
+
     def _least_cell(self, view: ViewText) -> int | None:
         return None
 

@@ -1,0 +1,122 @@
+"""The variance of a difference that asks both arms together, and when an arm has enough rows.
+
+A small arm that by chance lacks its tail has a low mean and looks precise as well; the other arm
+knows better. So the variance of a difference that holds at all looks is
+
+    V = max(V_c + V_t, max over m of V_c m_c/m_t + V_t m_t/m_c),
+
+V_i the variance of the estimate of arm i, m_i a mass of which it is an estimate, such as its rows
+or its users. The second term is what V would be if a unit of that mass had the pooled variance in
+both arms: n_i V_i = σ_i² gives Σ n_i σ_i² / Σ n_i · (1/n_c + 1/n_t). For rates it is the score
+test's, to first order. Equal masses change nothing, and an arm whose variance is 0 has the other's.
+
+The functions take floats, or arrays of one shape: a simulation asks for all looks at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.exact.rounding import ratio
+
+Floats: TypeAlias = NDArray[np.float64]
+Number = TypeVar("Number", float, Floats)
+Parts: TypeAlias = tuple[Number, Number]  # what control and treatment add to a variance
+
+EXPECTED: Final = 10.0  # events, and other rows than events, of a rate in each arm
+CLASS_ROWS: Final = 10.0  # rows of each class of an area in each arm
+SKEWNESS: Final = 10.0  # the skewness number of an arm
+ALONE: Final = 40.0  # that of an arm which is compared with no other one
+
+
+def pooled_parts(control: Number, treatment: Number, masses: Parts[Number]) -> Parts[Number]:
+    """What each arm adds to the variance if a unit of this mass has the pooled one in both.
+
+    Infinite for an arm with a mass and another without.
+
+    >>> pooled_parts(0.5, 0.25, (10.0, 20.0))
+    (0.25, 0.5)
+    """
+    c, t = masses
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up, down = np.float64(t) / c, np.float64(c) / t
+        parts = np.where(treatment > 0, treatment * up, 0.0), np.where(
+            control > 0, control * down, 0.0
+        )
+    found = parts[1], parts[0]
+    return found if isinstance(control, np.ndarray) else (float(found[0]), float(found[1]))
+
+
+def difference_variance(
+    control: Number, treatment: Number, masses: Sequence[Parts[Number]]
+) -> Number:
+    """V of two arms, from the variances of their estimates and the masses of both; nan if one is.
+
+    >>> difference_variance(0.5, 0.25, [(10.0, 20.0)]), difference_variance(0.5, 0.0, [(4.0, 1.0)])
+    (0.75, 2.0)
+    """
+    found = control + treatment
+    for mass in masses:
+        parts = pooled_parts(control, treatment, mass)
+        found = np.maximum(found, parts[0] + parts[1])
+    return found if isinstance(control, np.ndarray) else float(found)
+
+
+def expected_counts(counts: Parts[Number], rows: Parts[Number]) -> Parts[Number]:
+    """The events of both arms if both have the rate of all rows together; nan without rows.
+
+    >>> expected_counts((10, 3), (200, 180))
+    (6.842105263157895, 6.157894736842105)
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.float64(1) * (counts[0] + counts[1]) / (rows[0] + rows[1])
+        found = rate * rows[0], rate * rows[1]
+    return found if isinstance(counts[0], np.ndarray) else (float(found[0]), float(found[1]))
+
+
+# The skewness number: of how many values an estimate is, if they were rare and equal.
+
+
+def skewness_number(contributions: Sequence[float]) -> float:
+    """(Σ d²)³ / (Σ d³)², d the contributions minus their mean; infinite without skewness.
+
+    It is 1 over the squared skewness of their sum, and grows with their number. nan if one of them
+    is not finite, or there is none.
+
+    >>> round(skewness_number([1.0] * 10 + [0.0] * 9_990), 1), skewness_number([1.0, 2.0, 3.0])
+    (10.0, inf)
+    """
+    if not contributions or not all(map(math.isfinite, contributions)):
+        return math.nan
+    mean = math.fsum(one / len(contributions) for one in contributions)
+    apart = [one - mean for one in contributions]
+    scale = max(map(abs, apart))
+    if not 0 < scale < math.inf:
+        return math.inf
+    apart = [one / scale for one in apart]
+    squares = math.fsum(one * one for one in apart)
+    cubes = math.fsum(one * one * one for one in apart)
+    return squares * squares * squares / (cubes * cubes) if cubes * cubes else math.inf
+
+
+def skewness_number_of_sums(
+    n: int, sum_: Fraction | int, squares: Fraction | int, cubes: Fraction | int
+) -> float:
+    """The skewness number of n values, from their exact sums; nan without a value.
+
+    >>> skewness_number_of_sums(4, 4, 16, 64)  # 0, 0, 0, 4
+    3.0
+    """
+    if not n:
+        return math.nan
+    second = max(n * squares - sum_ * sum_, 0)  # n Σ d²; a rounded Σx² may be too small
+    third = n * n * cubes - 3 * n * sum_ * squares + 2 * sum_ * sum_ * sum_  # n² Σ d³
+    return ratio(n * second * second * second, third * third) if third else math.inf
+
+
