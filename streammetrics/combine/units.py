@@ -14,7 +14,7 @@ from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word
+from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word, words_of
 from streammetrics.core.inputs import Inputs, UnitIds
 from streammetrics.core.interval import Interval
 from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn
@@ -55,6 +55,10 @@ class UnitsResult(HasIntervals):
     def hashes(self) -> Words:
         """The hashes of the sampled units, uint64, ascending; empty if not known."""
         return self._hashes.copy()
+
+    def _words(self) -> Words:
+        """The words of the sampled units' ids, uint64, from which hashes under any salt follow."""
+        return words_of(self._hashes, SALT)
 
     def _interval(self, asked: Asked) -> Interval | None:
         why = f"no formula for {asked.view.text}; with share=1 units are counted, not estimated"

@@ -18,9 +18,11 @@ from streammetrics.experiments.assignment import (
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, Watched, reading_of
 from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.experiments.sentence import (
     DISTRUSTED,
     more_units,
+    on_rows,
     planned,
     sentence_of,
     why_distrusted,
@@ -175,7 +177,7 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     ready = len(kept) == len(rails) and len(settled) == len(decisions)
     if ready and undirected:
         known = _joined([_is(better, "better"), _each(undirected)])
-        why = f"{known}, but no direction of {_names(undirected)} is declared as better"
+        why = f"{known}, but {_why_undirected(undirected)}"
         return _Advice("decide", why, (*better, *undirected))
     if ready and (better or (kept and not decisions)):
         reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
@@ -184,7 +186,23 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
 
 
 def _is_undirected(finding: Finding) -> bool:
-    return finding.verdict in ("higher", "lower") and finding.direction.better == "none"
+    none = finding.direction.better == "none" or finding.contrast.rows_differ
+    return finding.verdict in ("higher", "lower") and bool(none)
+
+
+def _why_undirected(findings: Sequence[Finding]) -> str:
+    """Why the differences that are shown are neither better nor worse."""
+    by_reason: dict[str, list[Finding]] = {}
+    for one in findings:
+        by_reason.setdefault(one.contrast.rows_differ, []).append(one)
+    none = by_reason.pop("", [])
+    return _joined(
+        [
+            f"no direction of {_names(none)} is declared as better" if none else "",
+            *(f"the {rows}, so {_names(of)} shows an effect on rows, not on units"
+              for rows, of in by_reason.items()),
+        ]
+    )  # fmt: skip
 
 
 def _each(findings: Sequence[Finding]) -> str:
@@ -286,6 +304,11 @@ class Finding(Shown):
     direction: Direction = NONE
     faded: bool = False
 
+    @property
+    def rows_per_unit(self) -> RowsPerUnit | None:
+        """Rows per unit of both arms, of a mean or a rate per row; None if units are not known."""
+        return self.contrast.rows_per_unit
+
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         row = self.contrast.effect_row(self.anytime_lower, self.anytime_upper, self.reason)
         more = {"pvalue": self.anytime_pvalue, "holm": self.holm, "verdict": self.verdict}
@@ -382,6 +405,7 @@ def _finding(
 ) -> Finding:
     verdict, faded = verdict_of(contrast, reading, against), has_faded(contrast, reading)
     sentence = against or sentence_of(contrast, reading, verdict, faded)
+    sentence += "" if against else on_rows(contrast, verdict)
     last = reading.last
     return Finding(
         contrast=contrast,

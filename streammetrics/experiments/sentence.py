@@ -135,6 +135,16 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
     return f"{said}, a difference of at least {_at_least(contrast, reading)}.{more}"
 
 
+def on_rows(contrast: Contrast, verdict: Verdict) -> str:
+    """A sentence if rows per unit differ between the arms of a mean or a rate per row, else ""."""
+    if not contrast.rows_differ:
+        return ""
+    shown = verdict in ("higher", "lower", "broken", "faded")
+    what = "this is an effect" if shown else "an effect would be one"
+    said = f"{contrast.rows_differ}: {what} on rows, not on units."
+    return f" {said[0].upper()}{said[1:]}"
+
+
 def _faded(contrast: Contrast, reading: Reading) -> str:
     word, last = "higher" if reading.lower > 0 else "lower", _last_look(contrast, reading)
     return (

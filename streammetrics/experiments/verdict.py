@@ -171,9 +171,9 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
     """The verdict on one contrast; against: why the experiment must not be believed, or "".
 
     "not_started" if there is no always-valid interval, yet or ever. For a decision: "better" and
-    "worse" if the metric has a direction, "higher" and "lower" if it has none, or if it is not
-    certain which arm is nearer to the target; "faded" if `has_faded`. For a guardrail: "kept",
-    "broken" or "open", and "kept" only if it has not faded.
+    "worse" if the metric has a direction, "higher" and "lower" if it has none, if rows per unit
+    differ, or if it is not certain which arm is nearer to the target; "faded" if `has_faded`. For a
+    guardrail: "kept", "broken" or "open", and "kept" only if it has not faded.
     """
     if against or not reading.consistent:
         return "disbelieved"
@@ -187,6 +187,8 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
     if faded:
         return "faded"
     rises = reading.lower > 0
+    if contrast.rows_differ:
+        return "higher" if rises else "lower"
     match contrast.direction.better:
         case "none":
             return "higher" if rises else "lower"

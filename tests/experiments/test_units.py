@@ -189,3 +189,54 @@ def test_groups_of_users_around_a_metric_of_units_are_refused() -> None:
     for metric in (UnitMean(), UnitRate()):
         with pytest.raises(SettingsError, match="tells users apart by itself"):
             UserGroups(metric)
+
+
+DIFFER = "rows per unit differ (4.07 and 4.88)"
+
+
+def test_where_rows_per_user_differ_a_mean_per_row_is_not_better() -> None:
+    report = experiment(horizon=Horizon(mde=0.2)).report()
+    revenue, per_row = report.findings
+    assert revenue.verdict == "better" and revenue.rows_per_unit is None
+    assert per_row.contrast.comparison.effect_size < 0
+    assert per_row.rows_per_unit is not None and per_row.rows_per_unit.differ
+    assert per_row.rows_per_unit.control == pytest.approx(len(A.users) / 6_000)
+    assert per_row.rows_per_unit.treatment == pytest.approx(len(B.users) / 6_000)
+    assert per_row.verdict in ("lower", "no_difference_yet")
+    assert "ows per unit differ (4.07 and 4.88): " in per_row.sentence
+    assert per_row.sentence.endswith(" on rows, not on units.")
+
+
+def test_a_shown_effect_on_rows_is_to_be_decided_by_a_person() -> None:
+    b = Shop(2, 6_000, 4.88, 15.0, first=10_000)
+    report = experiment(A, b, horizon=Horizon(mde=0.2), decision=("per_row",), better={}).report()
+    (found,) = report.findings
+    assert found.verdict == "lower"
+    assert report.recommendation.action == "decide"
+    worse = {"per_row": "higher"}
+    same = experiment(A, b, horizon=Horizon(mde=0.2), decision=("per_row",), better=worse).report()
+    assert same.findings[0].verdict == "lower"
+    assert same.recommendation.sentence == (
+        f"Decide: per_row is lower, but the {DIFFER}, so per_row shows an effect on rows, not on "
+        "units."
+    )
+
+
+def test_equal_rows_per_user_say_nothing() -> None:
+    b = Shop(2, 6_000, 4.08, 40.0, first=10_000)
+    _, per_row = experiment(A, b).report().findings
+    assert per_row.rows_per_unit is not None and not per_row.rows_per_unit.differ
+    assert per_row.verdict == "better" and "per unit" not in per_row.sentence
+
+
+def test_rows_that_are_not_counted_by_user_have_no_evidence() -> None:
+    plan = Plan(control="control", variants=ARMS, decision=("ctr",), horizon=Horizon(mde=0.1))
+    states, units = {}, {}
+    for name, shop in zip(ARMS, (A, B), strict=True):
+        state = Ratio()
+        state.update(shop.values > 0)
+        states[name], units[name] = {"ctr": state}, shop.fed(Units())
+    (found,) = Experiment(plan, states, units).report().findings  # type: ignore[arg-type]
+    assert found.rows_per_unit is not None
+    assert found.rows_per_unit.treatment == pytest.approx(4.88, abs=0.05)
+    assert not found.rows_per_unit.differ and "not counted by unit" in found.rows_per_unit.reason

@@ -391,7 +391,7 @@ def _progress(of: Declared, results: Results, first_ms: int | None) -> answers.P
 
 def comparison_answer(window: Window, finding: Finding, looks: int) -> Comparison:
     """A comparison over one window, after its looks."""
-    contrast, holm = finding.contrast, math.nan
+    contrast, holm, rows = finding.contrast, math.nan, finding.rows_per_unit
     found, rail = contrast.comparison, contrast.safeguard
     if window.start_ms is None and finding.holm is not None:
         holm = finding.holm  # in a window, one decision may be read without the others
@@ -415,6 +415,8 @@ def comparison_answer(window: Window, finding: Finding, looks: int) -> Compariso
         verdict=finding.verdict,
         direction=answers.Direction(finding.direction.better, finding.direction.target),
         faded=finding.faded,
+        rows_per_unit=rows
+        and answers.RowsPerUnit(rows.control, rows.treatment, rows.differ, rows.reason),
         margin=math.nan if rail is None else -rail.margin if rail.higher_is_better else rail.margin,
         looks=looks,
         sentence=finding.sentence,

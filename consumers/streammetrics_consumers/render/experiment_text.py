@@ -22,10 +22,10 @@ from streammetrics_consumers.render.cells import METRIC, compared, contrast_numb
 from streammetrics_consumers.render.verdict_words import (
     ACTION_SYMBOLS,
     ACTION_TONES,
-    TONES,
     parted,
     standing,
     tone_of,
+    tone_of_verdict,
     words,
 )
 
@@ -68,7 +68,7 @@ def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
     """Each treatment in one line: the verdicts on its decisions, then its guardrails."""
     for arm in dict.fromkeys(row.treatment_variant for row in rows):
         mine = [row for row in rows if row.treatment_variant == arm]
-        tones = {TONES[row.verdict] for row in mine}
+        tones = {tone_of_verdict(row) for row in mine}
         tone = next(one for one in _WORST if one in tones)
         parts = [_decision(row) for row in mine if not row.guardrail]
         many = f"{len(parts) - NAMES} more decisions" if len(parts) > NAMES else ""

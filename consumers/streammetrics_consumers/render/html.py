@@ -255,6 +255,7 @@ def _effects(rows: Sequence[Comparison]) -> str:
 
 def _effect(one: Comparison, found: ComparisonText) -> tuple[str, ...]:
     guard = f", guardrail, margin {found.margin}" if found.margin else ""
+    guard += f", rows per unit {found.rows}" if found.rows else ""
     return (
         f"{found.label}{guard}",
         f"{formatting.name(one.treatment_variant)} - {formatting.name(one.control_variant)}",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.render.verdict_words import on_rows
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
 
@@ -122,6 +123,28 @@ def test_the_report_and_verify_know_a_mean_over_users(
     assert 'metric="revenue"' in text and 'view="mean"' in text
     assert main(["report", store, "--output", str(counted.with_name("report.html"))]) == 0
     assert "revenue" in counted.with_name("report.html").read_text(encoding="utf-8")
+
+
+def test_rows_per_user_stand_beside_a_mean_per_row_on_every_surface(
+    counted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {row["metric"]: row for row in results(counted, capsys)["comparisons"]}
+    assert found["revenue"]["rows_per_unit"] is None
+    rows = found["per_row"]["rows_per_unit"]
+    assert rows == {"control": 24_397 / 6_000, "treatment": 29_278 / 6_000, "differ": True,
+                    "reason": ""}  # fmt: skip
+    assert found["per_row"]["verdict"] not in ("better", "worse")
+    said = "Rows per unit differ (4.07 and 4.88): an effect would be one on rows, not on units."
+    assert str(found["per_row"]["sentence"]).endswith(said)
+    store = str(counted.with_name("store.db"))
+    assert main(["results", store, "--window", "total"]) == 0
+    text = capsys.readouterr().out
+    assert "rows per unit" in text and "4.07 and 4.88" in text
+    assert said in " ".join(text.split())
+    assert on_rows(str(found["per_row"]["sentence"]))[1] == said
+    assert main(["report", store, "--output", str(counted.with_name("report.html"))]) == 0
+    report = counted.with_name("report.html").read_text(encoding="utf-8")
+    assert "rows per unit 4.07 and 4.88" in report
 
 
 @pytest.mark.parametrize("key", ["epochs", "[event] epoch"])
