@@ -146,7 +146,7 @@ def contrast_of(
     comparison = replace(comparison, view=view)
     safeguard = next((one for one in plan.guardrails if one.metric == watched), None)
     horizon = plan.horizon_of(watched, treatment)
-    alpha = plan.alpha if safeguard is None else 1.0 - plan.level
+    alpha = plan.alpha_of(safeguard)
     own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
     direction = plan.direction_of(watched, metric, view, own)
     if safeguard is not None:

@@ -167,7 +167,9 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     if broken or worse:
         reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
         return _Advice("do_not_ship", _joined(reasons), (*broken, *worse))
-    blocked = tuple(one for one in _with(findings, "not_started") if cannot_start(one.contrast))
+    rails = [one for one in rails if _must_be_kept(one)]  # the others have stopped nothing
+    needed = (*decisions, *rails)
+    blocked = tuple(one for one in _with(needed, "not_started") if cannot_start(one.contrast))
     if blocked:
         why = f"there is no always-valid interval of {_with_reasons(blocked)}"
         return _Advice("check_setup", why, blocked)
@@ -183,6 +185,11 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
         reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
         return _Advice("ship", _joined(reasons), (*better, *kept))
     return _waiting(decisions, rails, better, undirected)
+
+
+def _must_be_kept(finding: Finding) -> bool:
+    rail = finding.contrast.safeguard
+    return rail is not None and rail.required
 
 
 def _is_undirected(finding: Finding) -> bool:

@@ -235,6 +235,8 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     lost = f"harm of up to {most(-bound)} is not excluded"
     if bound == -math.inf:
         lost = "no harm is excluded"
+    if not rail.required:
+        return f"No harm to {what} is shown, which is only watched: {lost}; margin: {margin}."
     return f"It is not shown yet that {what} keeps its guardrail: {lost}; margin: {margin}."
 
 

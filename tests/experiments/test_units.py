@@ -170,6 +170,40 @@ def test_a_guardrail_on_a_rate_of_units_is_kept_or_broken() -> None:
     assert [one.verdict for one in shown if one.contrast.safeguard] == ["broken"]
 
 
+def test_a_treatment_without_any_buyer_is_judged_at_once() -> None:
+    shops = (
+        Shop(1, 19_000, 2.0, 20.0, buyers=0.05),
+        Shop(2, 1_000, 2.0, 20.0, first=50_000, buyers=0.0),
+    )
+    rail = Safeguard("revenue.rate", required=False)
+    report = experiment(
+        *shops,
+        decision=("revenue",),
+        better={"revenue": "higher"},
+        guardrails=(rail,),
+        shares={"control": 19, "new": 1},
+        horizons={"revenue.rate": Horizon(mde=0.01)},
+    ).report()
+    revenue, rate = report.findings
+    assert revenue.verdict != "better"
+    assert rate.verdict == "broken"
+    assert report.recommendation.action == "do_not_ship"
+    assert "guardrail revenue.rate is broken" in report.recommendation.sentence
+
+
+def test_a_watched_rate_counts_in_the_level_and_nothing_waits_for_it() -> None:
+    rail = Safeguard("revenue.rate", required=False)
+    plan = experiment(decision=("revenue",), better={"revenue": "higher"}, guardrails=(rail,)).plan
+    assert plan.alpha == pytest.approx(0.025)
+    assert plan.alpha_of(rail) == plan.alpha
+    assert plan.alpha_of(Safeguard("x")) == pytest.approx(0.05)
+    report = experiment(decision=("revenue",), better={"revenue": "higher"}, guardrails=(rail,))
+    found = report.report()
+    assert [one.verdict for one in found.findings] == ["better", "open"]
+    assert "only watched" in found.findings[1].sentence
+    assert found.recommendation.action == "ship"
+
+
 def test_units_of_a_sample_are_those_of_all_rows_of_the_sample() -> None:
     whole, part = A.fed(UnitMean()).compute(), A.fed(UnitMean(share=0.25)).compute()
     kept = np.array([hash_of(user, "streammetrics") >> 62 == 0 for user in range(6_000)])

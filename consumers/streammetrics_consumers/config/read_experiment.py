@@ -22,6 +22,7 @@ from streammetrics_consumers.config.experiment import (
     OnSeveral,
 )
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
+from streammetrics_consumers.config.rates import rate_mdes, with_rates
 from streammetrics_consumers.config.section import Section, did_you_mean
 from streammetrics_consumers.config.users import GROUPS_SALT, is_of_units, without_groups
 from streammetrics_consumers.model.times import iso_to_ms
@@ -87,14 +88,16 @@ def read_experiment(
         max_units=section.whole("max_units"),
         assignment_salt=section.text("assignment_salt") or None,
         look_every_s=section.number("look_every_s"),
+        watch_rates=section.switch("watch_rates") is not False,
         better={name: said for name, said in better.items() if name in decision},
         name=section.text("name"),
         hypothesis=section.text("hypothesis"),
         days=section.optional_whole("days"),
     )
+    found = with_rates(found, metrics) if found.watch_rates else found
     found = replace(
         found,
-        mdes=_read_mdes(section, found.watched),
+        mdes={**rate_mdes(found), **_read_mdes(section, found.watched)},
         covariates=_read_covariates(section, found, metrics),
     )
     _require_consistent(section, found)
@@ -199,13 +202,13 @@ def _read_guardrails(
         keys = ENTRIES["experiment.guardrails[]"]
         one = Section(entry, table, section.problems, keys=keys)
         name, margin = one.raw("metric"), one.number("margin")
-        better = one.switch("higher_is_better")
+        better, required = one.switch("higher_is_better"), one.switch("required")
         one.done()
         if not _is_metric(section, f"{where}.metric", name, metrics):
             continue
         if str(name) in found:
             section.problem(f"{where}.metric", "another metric", name, "remove the repetition")
-        found[str(name)] = GuardrailConfig(str(name), margin, better)
+        found[str(name)] = GuardrailConfig(str(name), margin, better, required is not False)
     return tuple(found.values())
 
 

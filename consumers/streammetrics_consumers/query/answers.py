@@ -265,6 +265,7 @@ class Comparison(ContrastNames, frozen=True):
     faded: bool
     rows_per_unit: RowsPerUnit | None
     margin: Number
+    required: Annotated[bool, Meta(description="false for a guardrail that is only watched")]
     looks: Count
     sentence: str
     text: ComparisonText | UnsetType = UNSET

@@ -418,6 +418,7 @@ def comparison_answer(window: Window, finding: Finding, looks: int) -> Compariso
         rows_per_unit=rows
         and answers.RowsPerUnit(rows.control, rows.treatment, rows.differ, rows.reason),
         margin=math.nan if rail is None else -rail.margin if rail.higher_is_better else rail.margin,
+        required=rail is None or rail.required,
         looks=looks,
         sentence=finding.sentence,
     )

@@ -119,7 +119,8 @@ def _label(row: Comparison) -> str:
 
 def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
     """The guardrails of a treatment: broken and unresolved ones by name."""
-    rails = [row for row in rows if row.guardrail]
+    every = [row for row in rows if row.guardrail]
+    rails = [row for row in every if row.required or row.verdict in ("broken", "disbelieved")]
     broken = [_label(row) for row in rails if row.verdict == "broken"]
     unresolved = [_label(row) for row in rails if row.verdict in _UNRESOLVED]
     kept = len(rails) - len(broken) - len(unresolved)
@@ -128,6 +129,8 @@ def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
             yield f"{_guardrails(len(names))} {what}: {_listed(names)}"
     if kept:
         yield f"{formatting.count(kept)} {_guardrails(kept)} kept"
+    if watched := [_label(row) for row in every if row not in rails]:
+        yield f"no harm shown to {_listed(watched)}"
 
 
 def _guardrails(n: int) -> str:

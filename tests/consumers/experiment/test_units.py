@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.experiment import GuardrailConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.render.verdict_words import on_rows
 from streammetrics_consumers.server.exposition import exposition
@@ -105,7 +106,8 @@ def test_a_store_has_the_mean_and_the_rate_over_users_of_each_variant(
 def test_an_experiment_decides_by_users_as_scipy_does(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = {row["metric"]: row for row in results(counted, capsys)["comparisons"]}
+    rows = results(counted, capsys)["comparisons"]
+    found = {row["metric"]: row for row in rows if not row["guardrail"]}
     revenue = found["revenue"]
     assert revenue["effect_size"] == pytest.approx(B.sums.mean() - A.sums.mean(), rel=1e-9)
     assert revenue["n"] == 12_000
@@ -128,11 +130,11 @@ def test_the_report_and_verify_know_a_mean_over_users(
 def test_rows_per_user_stand_beside_a_mean_per_row_on_every_surface(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = {row["metric"]: row for row in results(counted, capsys)["comparisons"]}
+    rows = results(counted, capsys)["comparisons"]
+    found = {row["metric"]: row for row in rows if not row["guardrail"]}
     assert found["revenue"]["rows_per_unit"] is None
-    rows = found["per_row"]["rows_per_unit"]
-    assert rows == {"control": 24_397 / 6_000, "treatment": 29_278 / 6_000, "differ": True,
-                    "reason": ""}  # fmt: skip
+    known = {"control": 24_397 / 6_000, "treatment": 29_278 / 6_000}
+    assert found["per_row"]["rows_per_unit"] == {**known, "differ": True, "reason": ""}
     assert found["per_row"]["verdict"] not in ("better", "worse")
     said = "Rows per unit differ (4.07 and 4.88): an effect would be one on rows, not on units."
     assert str(found["per_row"]["sentence"]).endswith(said)
@@ -145,6 +147,55 @@ def test_rows_per_user_stand_beside_a_mean_per_row_on_every_surface(
     assert main(["report", store, "--output", str(counted.with_name("report.html"))]) == 0
     report = counted.with_name("report.html").read_text(encoding="utf-8")
     assert "rows per unit 4.07 and 4.88" in report
+
+
+REVENUE = '{ type = "UnitMean", inputs = { values = "amount" }, better = "%s" }'
+
+
+@pytest.mark.parametrize(("way", "higher"), [("higher", True), ("lower", False)])
+def test_the_rate_beside_a_mean_over_units_is_a_guardrail_by_default(
+    way: str, higher: bool
+) -> None:
+    made = config(
+        metrics="revenue = " + REVENUE % way,
+        rest='[experiment]\ncontrol = "a"\ndecision = ["revenue"]\nmde = 1.0',
+    ).experiment
+    assert made is not None
+    assert made.guardrails == (GuardrailConfig("revenue.rate", 0.0, higher, required=False),)
+    assert made.plan["guardrails"] == [["revenue.rate", 0.0, higher, False]]
+    assert made.plan["mdes"] == {"revenue.rate": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("more", "metrics"),
+    [
+        ("watch_rates = false", "revenue = " + REVENUE % "higher"),
+        ("", "revenue = " + REVENUE % "none"),
+        ('guardrails = [{ metric = "revenue.rate", margin = 0.1 }]',
+         "revenue = " + REVENUE % "higher"),
+        ('guardrails = [{ metric = "buyers", margin = 0.1 }]', "revenue = " + REVENUE % "higher"
+         + '\nbuyers = { type = "UnitRate", inputs = { values = "amount" } }'),
+        ("", 'revenue = { type = "Moments", inputs = { values = "amount" }, better = "higher" }'),
+    ],
+)  # fmt: skip
+def test_a_rate_is_not_watched_twice_nor_without_a_direction(more: str, metrics: str) -> None:
+    made = config(
+        metrics=metrics,
+        rest=f'[experiment]\ncontrol = "a"\ndecision = ["revenue"]\nmde = 1.0\n{more}',
+    ).experiment
+    assert made is not None
+    assert all(one.required for one in made.guardrails)
+    assert len(made.guardrails) == ("guardrails" in more)
+
+
+def test_a_store_shows_the_rate_that_is_watched(
+    counted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [row for row in results(counted, capsys)["comparisons"] if row["guardrail"]]
+    assert [(row["metric"], row["view"], row["required"]) for row in found] == [
+        ("revenue", "rate", False)
+    ]
+    assert found[0]["verdict"] == "open"
 
 
 @pytest.mark.parametrize("key", ["epochs", "[event] epoch"])
