@@ -391,7 +391,7 @@ def _progress(of: Declared, results: Results, first_ms: int | None) -> answers.P
 
 def comparison_answer(window: Window, finding: Finding, looks: int) -> Comparison:
     """A comparison over one window, after its looks."""
-    contrast, holm, rows = finding.contrast, math.nan, finding.rows_per_unit
+    contrast, holm = finding.contrast, math.nan
     found, rail = contrast.comparison, contrast.safeguard
     if window.start_ms is None and finding.holm is not None:
         holm = finding.holm  # in a window, one decision may be read without the others
@@ -415,13 +415,20 @@ def comparison_answer(window: Window, finding: Finding, looks: int) -> Compariso
         verdict=finding.verdict,
         direction=answers.Direction(finding.direction.better, finding.direction.target),
         faded=finding.faded,
-        rows_per_unit=rows
-        and answers.RowsPerUnit(rows.control, rows.treatment, rows.differ, rows.reason),
+        rows_per_unit=rows_answer(finding),
         margin=math.nan if rail is None else -rail.margin if rail.higher_is_better else rail.margin,
         required=rail is None or rail.required,
         looks=looks,
         sentence=finding.sentence,
     )
+
+
+def rows_answer(finding: Finding) -> answers.RowsPerUnit | None:
+    """The rows per unit beside a finding, if units are known."""
+    rows = finding.rows_per_unit
+    if rows is None:
+        return None
+    return answers.RowsPerUnit(rows.control, rows.treatment, rows.differ, rows.reason)
 
 
 def with_report(results: Results, report: Report) -> Results:

@@ -125,10 +125,8 @@ def plan_of(
         variants=variants,
         decision=tuple(cast("list[str]", found["decision"])),
         guardrails=tuple(
-            experiments.Safeguard(metric, margin, higher, *required)
-            for metric, margin, higher, *required in cast(
-                "list[tuple[str, float, bool]]", found["guardrails"]
-            )
+            experiments.Safeguard(*one)
+            for one in cast("list[tuple[str, float, bool]]", found["guardrails"])
         ),
         horizon=experiments.Horizon(
             units=cast("float | None", found["horizon"]),
