@@ -435,7 +435,7 @@ def _positive(name: str, value: float | None) -> None:
         )
 
 
-def _whole(name: str, value: int | None) -> None:
+def _whole(name: str, value: object) -> None:
     good = isinstance(value, Integral) and not isinstance(value, bool) and value > 0
     if value is not None and not good:
         raise SettingsError(

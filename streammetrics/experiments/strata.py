@@ -214,7 +214,6 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         kind=first.kind if alike else "mean",
         counted=counted or (rows,),
         skewness=skewness,
-        no_skewness=next((arm.no_skewness for arm in arms if arm.no_skewness), ""),
         unit=first.unit,
         replicates=replicates,
         reason=reason,
