@@ -96,7 +96,7 @@ def _df(arm: Arm) -> float:
 
 
 def _widest(stratum: Stratum, form: dict[str, Parts[float]]) -> str:
-    own = stratum_variance(stratum.control), stratum_variance(stratum.treatment)
+    own = float(stratum_variance(stratum.control)), float(stratum_variance(stratum.treatment))
     return max(form, key=lambda name: sum(pooled_parts(*own, form[name])) if name else sum(own))
 
 
@@ -182,17 +182,17 @@ def _expected(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
     deff = max((one.deff for one in arms if 1.0 < one.deff < math.inf), default=1.0)
     quantity, events = _SPARSE[pair.control.kind]
     for cell in range(len(pair.control.counted)):
-        each = [
-            expected_counts(
-                (s.control.counted[cell], s.treatment.counted[cell]),
-                (s.control.counted_of, s.treatment.counted_of),
-            )
-            for s in pair.strata
-        ]
+        each = [_of_stratum(one, cell) for one in pair.strata]
         what = "rows without an event" if cell else events
         for side, (name, arm) in enumerate(zip(names, arms, strict=True)):
             count = math.fsum(one[side] for one in each) / deff
             yield Shortage(name, count, f"{{}} {what} expected", arm.rows, arm.unit, quantity)
+
+
+def _of_stratum(stratum: Stratum, cell: int) -> Parts[float]:
+    rows = stratum.control.counted_of, stratum.treatment.counted_of
+    counts = stratum.control.counted[cell], stratum.treatment.counted[cell]
+    return expected_counts(counts, rows) if sum(rows) else (0.0, 0.0)
 
 
 def too_skew(pair: Pair, names: tuple[str, str] = NAMES) -> str:

@@ -179,8 +179,10 @@ class Experiment:
             if not pairs:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
-            pairs = {epoch: self._of_units(pair, epoch, treatment, counted)
-                     for epoch, pair in pairs.items()}
+            pairs = {
+                epoch: self._of_units(pair, epoch, treatment, counted)
+                for epoch, pair in pairs.items()
+            }
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
             yield contrast_of(self.plan, watched, metric, seen, treatment, adjusted, sizes)
 

@@ -181,10 +181,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     """The stratified arm of all epochs."""
     first = arms[0]
     sized = list(zip(sizes, arms, strict=True))
-    whole = combined(
-        Part(n, arm.value, stratum_variance(arm), arm.df)
-        for n, arm in sized
-    )
+    whole = combined(Part(n, arm.value, stratum_variance(arm), arm.df) for n, arm in sized)
     alike = len({arm.kind for arm in arms}) == 1
     variance, df, replicates = whole.variance, whole.df, None
     weights = [n / sum(sizes) for n in sizes]

@@ -31,7 +31,7 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     if why := why_never(contrast):
         return why
     every = len(_arms(contrast))
-    for test, said, least in (
+    for test, said, at_least in (
         (lambda arm: not arm.rows, "no rows yet", 1),
         (lambda arm: _has_none(arm, "rate", 0), "no event yet", every),
         (lambda arm: _has_none(arm, "rate", 1), "no row without an event yet", every),
@@ -39,7 +39,7 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
         (lambda arm: _has_none(arm, "area", 1), "no negative yet", 1),
     ):
         names = _variants(contrast, test)
-        if len(names) >= least:
+        if len(names) >= at_least:
             return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
