@@ -16,7 +16,12 @@ from streammetrics.core.interval import Interval
 from streammetrics.experiments.quantile_arms import QuantileArm, quantile_arm
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.kernels.inference.pooled_variance import ALONE, skewness_number
+from streammetrics.kernels.inference.pooled_variance import (
+    ALONE,
+    ALONE_ROWS,
+    most_skewness_number,
+    skewness_number,
+)
 from streammetrics.kernels.inference.proportions import share_variance
 from streammetrics.present.views import (
     NONE,
@@ -28,6 +33,7 @@ from streammetrics.present.views import (
     view_of,
 )
 from streammetrics.results.has_intervals import HasIntervals, Replicates, doubts_of
+from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
 GROUPS: Final = 16  # with rows, before an interval that holds at all looks
@@ -38,7 +44,6 @@ Kind = Literal["rate", "cells", "area", "mean", "quantile"]
 BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 10, "mean": 100, "quantile": 10}
 ALONE_BURN_IN: Final[dict[Kind, int]] = {**BURN_IN, "area": 30}
 _TOO_SKEW: Final = "the estimate rests on too few values: skewness number {:g}, needs {:g}"
-_NOT_KEPT: Final = "cubes of its values are not kept"
 _CHOSEN: Final = (
     "the rows choose the threshold of this view, so no interval holds at all looks: fix the "
     "threshold beforehand and watch confusion(t)"
@@ -60,8 +65,8 @@ class Arm:
     counted_of: the rows that they are counted of.
     share: successes and n, of independent rows. unit: what rows are called. masses: by name, of
     what the estimate is one, such as its rows and users, for the variance of a difference.
-    skewness: the skewness number of the values of a mean; nan if unknown, with the reason in
-    no_skewness. replicates: the estimate without each group of users, None for
+    skewness: the skewness number of the values of a mean, or a bound of it; nan if unknown.
+    replicates: the estimate without each group of users, None for
     a group without rows and nan if undefined; None if rows are independent. together: the estimate
     of which they are replicates, `value` or that of coarser scores. direction: the direction in
     which the view is better, as its result declares it. limits: the least and the greatest value of
@@ -94,7 +99,6 @@ class Arm:
     unit: str = "rows"
     masses: Mapping[str, float] = field(default_factory=dict)
     skewness: float = math.inf
-    no_skewness: str = ""
     replicates: Replicates | None = None
     together: float = math.nan
     reason: str = ""
@@ -142,10 +146,9 @@ class Arm:
             return NO_VARIANCE
         if math.isnan(self.variance) or not self.is_skew:
             return ""  # without a variance there is no interval at all, and `reason` says why
-        if math.isnan(self.skewness):
-            return f"the skewness of its values is not known: {self.no_skewness}"
-        found = _rounded_down(self.skewness)
-        return _TOO_SKEW.format(found, ALONE) if self.skewness < ALONE else ""
+        need = ALONE_ROWS if self.replicates is None else ALONE
+        found = 0.0 if math.isnan(self.skewness) else _rounded_down(self.skewness)
+        return _TOO_SKEW.format(found, need) if not self.skewness >= need else ""
 
     @property
     def is_skew(self) -> bool:
@@ -208,7 +211,6 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
             replicates, of_units = of_units, None
     bounded = found.method in _BOUNDED
     rows = grouped.rows if grouped else counts.get("rows", plain.n)
-    skewness, no_skewness = _skewness(figures, chosen, replicates)
     return Arm(
         view=chosen,
         value=Fraction(*share) if share and share[1] else found.estimate,
@@ -227,8 +229,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         counted_of=sum(counted) if kind == "rate" else rows,
         unit=unit,
         masses=_masses(kind, counted, plain.n, rows),
-        skewness=skewness,
-        no_skewness=no_skewness,
+        skewness=_skewness(figures, chosen, plain, replicates),
         replicates=replicates,
         together=grouped.group_estimate(chosen) if grouped else found.estimate,
         reason=found.reason,
@@ -364,15 +365,18 @@ def _masses(kind: Kind, counted: tuple[int, ...], n: int, rows: int) -> Mapping[
 
 
 def _skewness(
-    figures: object, view: str, replicates: tuple[float | None, ...] | None
-) -> tuple[float, str]:
-    """The skewness number of the values that an estimate is a mean of, and why it is unknown."""
+    figures: object, view: str, plain: Interval, replicates: tuple[float | None, ...] | None
+) -> float:
+    """The skewness number of the values that an estimate is a mean of; where a state keeps no
+    cubes, the bound that follows from the squares, in [0, 1] also of 1 - value."""
     if replicates is not None:
-        found = skewness_number([one for one in replicates if one is not None])
-        return found, "the estimate is undefined without one of the groups"
-    if not isinstance(figures, HasIntervals):
-        return math.nan, _NOT_KEPT
-    return figures.skewness_number(view), _NOT_KEPT
+        return skewness_number([one for one in replicates if one is not None])
+    found = figures.skewness_number(view) if isinstance(figures, HasIntervals) else math.nan
+    if not math.isnan(found):
+        return found
+    n, mean, variance = plain.n, plain.estimate, plain.se * plain.se
+    ends = [mean, 1.0 - mean] if isinstance(figures, Averages) and 0 <= mean <= 1 else [mean]
+    return min(most_skewness_number(n, end, variance) for end in ends)
 
 
 def _counted(

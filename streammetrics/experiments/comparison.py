@@ -59,6 +59,7 @@ from streammetrics.present.value_rows import ValueRow
 from streammetrics.present.views import EVERY_VIEW, counts_of, has_parts
 
 _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about other rows"
+_NO_ERROR: Final = "the standard error of the difference is not known"
 _ONE_LOOK: Final = "the interval of two quantiles with the same users is of one look"
 _NO_LIFT: Final = "no formula for the lift of a quantile"
 _UNBOUNDED: Final = "an arm has too few rows to bound its quantile on both sides"
@@ -73,7 +74,8 @@ class Comparison(Shown):
     requested. rel_effect_size: the lift, treatment / control - 1, of an area under the ROC curve
     that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of treatment -
     control at one look that was fixed beforehand, two-sided; 1 - level if only the interval is
-    known to exclude 0, as where both quantiles are certain, and nan without an error. view: of the metric.
+    known to exclude 0, as where both quantiles are certain; nan without an error, with the reason.
+    view: of the metric.
     method: of the interval. n: rows, lists or users of both arms; deff: the design effect, n_eff =
     n / deff. anytime_error, anytime_df: of effect_size, of both arms together, from which what
     holds at all looks follows. kind: the quantity that a burn-in counts, least_count: the smaller
@@ -167,7 +169,7 @@ def compare(
     view: of the metric's result, None: the first. The interval of two shares is Newcombe's, that of
     two quantiles combines theirs in the same way (MOVER; an end is infinite if an arm has too few
     rows for it; the p-value is that of its half towards 0, as if it were of a normal distribution,
-    and 1 if that is infinite), else it is Welch's of the two variances; that of the
+    and nan if that is infinite), else it is Welch's of the two variances; that of the
     lift is Fieller's. relative: effect_size, its interval and its error are those of the lift, the
     error by the delta method. covariate: removes the variance that a pre-exposure covariate
     explains (CUPED). paired: both are UserGroups with the same users, who leave both arms together
@@ -248,7 +250,7 @@ def compared(
         half = pair.effect - lower if pair.effect > 0 else upper - pair.effect
         test_error = half / q if math.isfinite(half) else math.nan
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
-    pvalue = two_sided_p(surely, test_error, df) if test_error > 0 else 1.0
+    pvalue = two_sided_p(surely, test_error, df) if test_error > 0 else math.nan
     if mover and not test_error > 0 and (bounds[0] > 0 or bounds[1] < 0):
         pvalue = float(1 - Fraction(str(level)))  # of no width: known to be at most that
     spread, shortage = spread_of(pair), shortage_of(pair, names)
@@ -290,7 +292,7 @@ def compared(
         resolution=_lift_moved(a, b) if relative and resolution else resolution,
         epochs=pair.used,
         left_out=pair.left_out,
-        reason=_reason(a, b) or unbounded or (_NO_VARIANCE if std_error == 0 else ""),
+        reason=_reason(a, b) or unbounded or _no_error(std_error, pvalue),
     )
 
 
@@ -336,6 +338,13 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
         resolution=moved if relative else users.resolution,
         reason=a.no_jackknife or users.difference.reason or found.reason,
     )
+
+
+def _no_error(std_error: float, pvalue: float) -> str:
+    """Why the difference has no p-value where neither arm says why, or ""."""
+    if std_error == 0:
+        return _NO_VARIANCE
+    return _NO_ERROR if math.isnan(pvalue) else ""
 
 
 def _no_sequence(pair: Pair, names: tuple[str, str]) -> str:

@@ -435,9 +435,9 @@ def _positive(name: str, value: float | None) -> None:
         )
 
 
-def _whole(name: str, value: int | None) -> None:
-    good = isinstance(value, Integral) and not isinstance(value, bool) and value > 0
-    if value is not None and not good:
+def _whole(name: str, value: object) -> None:
+    number = numeric(value) if isinstance(value, Integral) else 0.0
+    if value is not None and (isinstance(value, bool) or not number > 0):
         raise SettingsError(
             expected="a whole number of at least 1, or None",
             got=shown(value),

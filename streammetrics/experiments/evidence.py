@@ -54,9 +54,11 @@ class Spread:
 def spread_of(pair: Pair) -> Spread:
     """The spread of a pair of arms, of one epoch or of several."""
     a, b = pair.control, pair.treatment
-    dfs = _df(a), _df(b)
     own = a.variance, b.variance
-    if a.known or not math.isfinite(sum(own)):
+    if a.known:
+        return Spread((own,), (a.df, b.df))
+    dfs = _df(a), _df(b)
+    if not math.isfinite(sum(own)):
         return Spread((own,), dfs)
     if len(pair.strata) < 2:
         return Spread((own, *(pooled_parts(*own, mass) for mass in masses(a, b).values())), dfs)
@@ -94,7 +96,7 @@ def _df(arm: Arm) -> float:
 
 
 def _widest(stratum: Stratum, form: dict[str, Parts[float]]) -> str:
-    own = stratum_variance(stratum.control), stratum_variance(stratum.treatment)
+    own = float(stratum_variance(stratum.control)), float(stratum_variance(stratum.treatment))
     return max(form, key=lambda name: sum(pooled_parts(*own, form[name])) if name else sum(own))
 
 
@@ -114,7 +116,8 @@ def _together(pair: Pair, each: Sequence[Parts[float]]) -> Parts[float]:
 class Shortage:
     """The count of the arm that has the least of what its view needs.
 
-    count: of `what`, which grows with `rows`, of the `unit`. quantity: what cannot be judged yet.
+    count: what is needed, which grows with `rows`, of the `unit`; what: a text with it. quantity:
+    what cannot be judged yet.
     """
 
     arm: str
@@ -127,10 +130,10 @@ class Shortage:
     def reason(self, need: float) -> str:
         """What a person can do about it, if at least `need` are needed.
 
-        >>> Shortage("new", 2.5, "events expected", 100, "rows", "rate").reason(10)
+        >>> Shortage("new", 2.5, "{} events expected", 100, "rows", "rate").reason(10)
         'at least 300 more rows of new before its rate can be judged: 2.5 events expected, needs 10'
         """
-        counted = f"{_down(self.count)} {self.what}, needs {need:g}"
+        counted = f"{self.what.format(f'{_down(self.count):g}')}, needs {need:g}"
         more = f"at least {about(self.rows * (need / self.count - 1.0))} " if self.count else ""
         return (
             f"{more}more {self.unit} of {self.arm} before its {self.quantity} can be judged: "
@@ -161,15 +164,15 @@ def _shortages(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
         if arm.known:
             continue
         if a.kind != b.kind:
-            yield Shortage(name, arm.rows, arm.unit, arm.rows, arm.unit, "metric")
+            yield Shortage(name, arm.rows, f"{{}} {arm.unit}", arm.rows, arm.unit, "metric")
         elif arm.kind == "area":
             for count, what in zip(arm.counted, ("positives", "negatives"), strict=True):
-                yield Shortage(name, count, what, arm.rows, arm.unit, "area")
+                yield Shortage(name, count, f"{{}} {what}", arm.rows, arm.unit, "area")
         elif arm.kind == "quantile":
-            what = f"{'effective ' * (arm.groups is not None)}{_QUANTILE}"
+            what = f"{{}} {'effective ' * (arm.groups is not None)}{_QUANTILE}"
             yield Shortage(name, arm.least, what, arm.rows, arm.unit, "quantile")
         else:
-            what = f"{'effective ' * (arm.groups is not None)}{arm.unit}"
+            what = f"{{}} {'effective ' * (arm.groups is not None)}{arm.unit}"
             yield Shortage(name, arm.least, what, arm.rows, arm.unit, "mean")
 
 
@@ -179,32 +182,26 @@ def _expected(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
     deff = max((one.deff for one in arms if 1.0 < one.deff < math.inf), default=1.0)
     quantity, events = _SPARSE[pair.control.kind]
     for cell in range(len(pair.control.counted)):
-        each = [
-            expected_counts(
-                (s.control.counted[cell], s.treatment.counted[cell]),
-                (s.control.counted_of, s.treatment.counted_of),
-            )
-            for s in pair.strata
-        ]
+        each = [_of_stratum(one, cell) for one in pair.strata]
         what = "rows without an event" if cell else events
         for side, (name, arm) in enumerate(zip(names, arms, strict=True)):
             count = math.fsum(one[side] for one in each) / deff
-            yield Shortage(name, count, f"{what} expected", arm.rows, arm.unit, quantity)
+            yield Shortage(name, count, f"{{}} {what} expected", arm.rows, arm.unit, quantity)
+
+
+def _of_stratum(stratum: Stratum, cell: int) -> Parts[float]:
+    rows = stratum.control.counted_of, stratum.treatment.counted_of
+    counts = stratum.control.counted[cell], stratum.treatment.counted[cell]
+    return expected_counts(counts, rows) if sum(rows) else (0.0, 0.0)
 
 
 def too_skew(pair: Pair, names: tuple[str, str] = NAMES) -> str:
     """Why a mean is too far from normal in an arm that has a variance, or ""."""
     for name, arm in zip(names, (pair.control, pair.treatment), strict=True):
-        if arm.quantile is not None or arm.known or not arm.variance > 0:
-            continue
-        if arm.kind != "mean" and (arm.replicates is None or not math.isnan(arm.deff)):
-            continue
-        number = arm.skewness
-        if math.isnan(number):
-            return f"the skewness of {name} is not known: {arm.no_skewness}"
-        if number < SKEWNESS:
-            found = Shortage(name, number, "is the skewness number", arm.rows, arm.unit, "mean")
-            return found.reason(SKEWNESS)
+        if arm.variance > 0 and arm.is_skew and not arm.skewness >= SKEWNESS:
+            number = 0.0 if math.isnan(arm.skewness) else arm.skewness
+            what = "its skewness number is {}"
+            return Shortage(name, number, what, arm.rows, arm.unit, "mean").reason(SKEWNESS)
     return ""
 
 

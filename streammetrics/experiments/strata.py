@@ -182,10 +182,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     """The stratified arm of all epochs."""
     first = arms[0]
     sized = list(zip(sizes, arms, strict=True))
-    whole = combined(
-        Part(n, arm.value, stratum_variance(arm), arm.df)
-        for n, arm in sized
-    )
+    whole = combined(Part(n, arm.value, stratum_variance(arm), arm.df) for n, arm in sized)
     alike = len({arm.kind for arm in arms}) == 1
     variance, df, replicates = whole.variance, whole.df, None
     weights = [n / sum(sizes) for n in sizes]
@@ -219,7 +216,6 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         kind=first.kind if alike else "mean",
         counted=counted or (rows,),
         skewness=skewness,
-        no_skewness=next((arm.no_skewness for arm in arms if arm.no_skewness), ""),
         unit=first.unit,
         replicates=replicates,
         reason=reason,

@@ -30,15 +30,16 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
         return why
     if why := why_never(contrast):
         return why
-    for test, said in (
-        (lambda arm: not arm.rows, "no rows yet"),
-        (lambda arm: _has_none(arm, "rate", 0), "no success yet"),
-        (lambda arm: _has_none(arm, "rate", 1), "no failure yet"),
-        (lambda arm: _has_none(arm, "area", 0), "no positive yet"),
-        (lambda arm: _has_none(arm, "area", 1), "no negative yet"),
+    every = len(_arms(contrast))
+    for test, said, at_least in (
+        (lambda arm: not arm.rows, "no rows yet", 1),
+        (lambda arm: _has_none(arm, "rate", 0), "no event yet", every),
+        (lambda arm: _has_none(arm, "rate", 1), "no row without an event yet", every),
+        (lambda arm: _has_none(arm, "area", 0), "no positive yet", 1),
+        (lambda arm: _has_none(arm, "area", 1), "no negative yet", 1),
     ):
         names = _variants(contrast, test)
-        if names:
+        if len(names) >= at_least:
             return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
