@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
@@ -56,9 +57,18 @@ class UnitsResult(HasIntervals):
         """The hashes of the sampled units, uint64, ascending; empty if not known."""
         return self._hashes.copy()
 
-    def _words(self) -> Words:
-        """The words of the sampled units' ids, uint64, from which hashes under any salt follow."""
-        return words_of(self._hashes, SALT)
+    def _sizes_of_groups(self, buckets: int, salt: str) -> tuple[int, ...]:
+        """The sampled units in each group of `UserGroups`, [buckets]; kept for the next metric."""
+        if (buckets, salt) not in self._sizes:
+            hashes = mixed(words_of(self._hashes, SALT), salt_word(salt))
+            groups = (hashes & np.uint64(buckets - 1)).astype(np.intp)
+            sizes = np.bincount(groups, minlength=buckets)
+            self._sizes[buckets, salt] = tuple(sizes.tolist())
+        return self._sizes[buckets, salt]
+
+    @cached_property
+    def _sizes(self) -> dict[tuple[int, str], tuple[int, ...]]:
+        return {}
 
     def _interval(self, asked: Asked) -> Interval | None:
         why = f"no formula for {asked.view.text}; with share=1 units are counted, not estimated"

@@ -11,12 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-import numpy as np
-
 from streammetrics.combine.units import UnitsResult
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.ids.unit_hashes import mixed, salt_word
 from streammetrics.experiments.arm import Arm
 from streammetrics.experiments.comparison import compared
 from streammetrics.experiments.confidence_sequence import error_of, not_ready
@@ -73,9 +70,8 @@ def arm_of_units(state: Accumulator, units: UnitsResult) -> Arm:
         rows = getattr(state.compute(), "rows", math.nan)
         return _arm(float(rows) / n if n > 0 else math.nan, n, None, _NOT_GROUPED)
     rows = state.rows_of_groups()
-    users = mixed(units._words(), salt_word(state.salt)) & np.uint64(state.buckets - 1)
-    sizes = np.bincount(users.astype(np.intp), minlength=state.buckets) / units.share
-    return _arm(sum(rows) / n, n, _without_each(rows, sizes.tolist()))
+    sizes = [size / units.share for size in units._sizes_of_groups(state.buckets, state.salt)]
+    return _arm(sum(rows) / n, n, _without_each(rows, sizes))
 
 
 def _without_each(rows: Sequence[int], units: Sequence[float]) -> tuple[float | None, ...]:
