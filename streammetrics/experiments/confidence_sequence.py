@@ -145,8 +145,8 @@ class ConfidenceSequence:
       events alone where an experiment knows the planned shares of independent rows.
       Two arms of a quantile are compared by their ranks, exactly, or over users by the share of
       rows up to the quantile.
-    - "label": two rates by their successes alone, exact; the interval is of the treatment's rate
-      divided by the control's, and `prior` is the weight of its prior in successes. Needs no v_opt.
+    - "label": two rates by their events alone, exact; the interval is of the treatment's rate
+      divided by the control's, and `prior` is the weight of its prior in events. Needs no v_opt.
       Of interleaving: the lists that the treatment won, divided by those that the control won.
     - "empirical_bernstein": two means of values in [0, b], b known by design as for shares of rows
       and clipped off-policy values; valid at any sample size. v_opt, which no horizon replaces, is
@@ -336,7 +336,7 @@ class ConfidenceSequence:
     def _label(self, found: Compared) -> Anytime:
         if found.successes is None:
             hint = "compare rates of independent rows in an Experiment"
-            return Anytime(reason=f"no successes with planned shares: {hint}")
+            return Anytime(reason=f"no events with planned shares: {hint}")
         log_e = log_e_of_successes(found.successes, self.prior)
         if found.groups is not None:
             return Anytime(log_e=log_e, reason=_SEVERAL)
