@@ -169,7 +169,7 @@ def test_users_that_an_experiment_counts_are_a_mass() -> None:
     control = grouped_clicks(1, 900, 0.1)
     treatment = grouped_clicks(2, 90, 0.1, first=10**6)
     more = np.repeat(np.arange(10**6, 10**6 + 90), 90)  # so that there are as many rows
-    treatment.update(groups=more, numerators=more % 10 == 0)
+    treatment.update(groups=more, numerators=np.arange(len(more)) % 10 == 0)
     seen = range(900), range(10**6, 10**6 + 90)
     settings = {"horizon": Horizon(mde=0.1)}
     without, counted = (
