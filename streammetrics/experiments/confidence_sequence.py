@@ -80,7 +80,7 @@ class ConfidenceSequence:
 
     Raises SettingsError for settings out of range.
 
-    >>> from streammetrics.experiments.confidence_sequence import Evidence
+    >>> from streammetrics.experiments import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.003230854197, least_count=520)
     >>> found = ConfidenceSequence(v_opt=210526.3).at(look)
     >>> f"{found.lower:.4f} {found.upper:.4f} {found.p_value:.3f}"
@@ -341,7 +341,7 @@ class Guardrail:
     Guardrails that must all pass need no correction among themselves, because a false overall pass
     needs a false pass of one of them. v_opt or horizon, min_count: as in `ConfidenceSequence`.
 
-    >>> from streammetrics.experiments.confidence_sequence import Evidence
+    >>> from streammetrics.experiments import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.00323, least_count=520)
     >>> Guardrail(margin=0.004, v_opt=210526.3).at(look).passed
     True
