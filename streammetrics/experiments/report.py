@@ -50,8 +50,8 @@ def adjust_fwer(
 
     "bonferroni": min(1, m p) (Dunn 1961, J. Am. Stat. Assoc. 56, 52-64). "holm": the i-th smallest,
     from 0, is max over j <= i of (m - j) p_(j), at most 1 (Holm 1979, Scand. J. Stat. 6, 65-70).
-    A p-value that is nan stays so. For anytime p-values (`Watched.p_value`) this holds at all looks together. Raises SettingsError
-    for another method.
+    A p-value that is nan stays so. For anytime p-values (`Watched.p_value`) this holds at all looks
+    together. Raises SettingsError for another method.
 
     >>> adjust_fwer({"ctr": 0.01, "auc": 0.04})
     {'ctr': 0.02, 'auc': 0.04}
@@ -380,7 +380,7 @@ class Outcome(Shown):
         readings = {one.name: reading_of(one, watched.get(one.name)) for one in contrasts}
         family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
         holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
-        e_values = {one.name: readings[one.name].last.e_value for one in family}
+        e_values = {one.name: one.e_value(readings[one.name].last) for one in family}
         e_bh = adjust_fdr(e_values=e_values, alpha=1.0 - plan.level)
         against = why_distrusted(plan, self.srm, self.in_several)
         warning = self.contamination.sentence if self.contamination else ""
@@ -420,7 +420,7 @@ def _finding(
         anytime_lower=reading.lower,
         anytime_upper=reading.upper,
         anytime_pvalue=reading.pvalue,
-        e_value=last.e_value,
+        e_value=contrast.e_value(last),
         gated=last.gated,
         reason=why_not_started(contrast, reading) if verdict == "not_started" else last.reason,
         verdict=verdict,

@@ -99,7 +99,11 @@ def has_no_error(contrast: Contrast) -> bool:
 def warnings_of(contrast: Contrast) -> str:
     """Sentences on reasons to doubt the estimate of an arm, and on arms with over a quarter of
     their rows in one group of users, else ""."""
-    doubts = [f"of {name}, {why}" for name, arm in _arms(contrast) for why in arm.doubts]
+    by_doubt: dict[str, list[str]] = {}
+    for name, arm in _arms(contrast):
+        for why in arm.doubts:
+            by_doubt.setdefault(why, []).append(name)
+    doubts = [f"of {' and '.join(names)}, {why}" for why, names in by_doubt.items()]
     groups = [
         f"one user or group of users has at least {least(100 * arm.largest_group)} % of the rows "
         f"of {name}"
