@@ -7,12 +7,9 @@ from streammetrics.lazy_names import lazy_names
 if TYPE_CHECKING:
     from streammetrics.combine.units import keeps_units
     from streammetrics.experiments.assignment import Contamination, SampleRatio, SampleRatioFound
+    from streammetrics.experiments.compared import Evidence
     from streammetrics.experiments.comparison import Comparison, compare
-    from streammetrics.experiments.confidence_sequence import (
-        ConfidenceSequence,
-        Evidence,
-        Guardrail,
-    )
+    from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Guardrail
     from streammetrics.experiments.contrast import Contrast
     from streammetrics.experiments.covariate import (
         Covariate,
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from streammetrics.experiments.one_look import Anytime, Guarded
     from streammetrics.experiments.plan import Horizon, Plan, Safeguard
     from streammetrics.experiments.report import Finding, Outcome, Report, adjust_fdr, adjust_fwer
+    from streammetrics.experiments.rows_per_unit import RowsPerUnit
     from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
 
 __all__ = [
@@ -50,6 +48,7 @@ __all__ = [
     "PlannedCovariate",
     "Recommendation",
     "Report",
+    "RowsPerUnit",
     "Safeguard",
     "SampleRatio",
     "SampleRatioFound",
@@ -69,10 +68,9 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
         {
             "streammetrics.combine.units": "keeps_units",
             "streammetrics.experiments.assignment": "Contamination SampleRatio SampleRatioFound",
+            "streammetrics.experiments.compared": "Evidence",
             "streammetrics.experiments.comparison": "Comparison compare",
-            "streammetrics.experiments.confidence_sequence": (
-                "ConfidenceSequence Evidence Guardrail"
-            ),
+            "streammetrics.experiments.confidence_sequence": "ConfidenceSequence Guardrail",
             "streammetrics.experiments.contrast": "Contrast",
             "streammetrics.experiments.covariate": (
                 "Covariate PlannedCovariate UserTotals user_slope"
@@ -82,6 +80,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.experiments.one_look": "Anytime Guarded",
             "streammetrics.experiments.plan": "Horizon Plan Safeguard",
             "streammetrics.experiments.report": "Finding Outcome Report adjust_fdr adjust_fwer",
+            "streammetrics.experiments.rows_per_unit": "RowsPerUnit",
             "streammetrics.experiments.verdict": "ACTIONS VERDICTS Action Recommendation Verdict",
         },
     )

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol
+from numbers import Integral
+from typing import Final, Literal
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import among, flag, numeric
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind, arm_of
+from streammetrics.experiments.arm import ALONE_BURN_IN, GROUPS, Arm, arm_of
+from streammetrics.experiments.compared import (
+    Compared,
+    Evidence,
+    error_of,
+    information,
+    not_ready,
+)
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.experiments.plan import Horizon, check_share
 from streammetrics.experiments.quantile_arms import (
-    QuantileArms,
     anytime_of_quantiles,
     guarded_of_quantiles,
 )
 from streammetrics.kernels.inference import empirical_bernstein
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import (
-    Successes,
     log_e_of_successes,
     relative_rates,
 )
-from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.normal_mixture import (
     as_t,
     gaussianised,
@@ -35,64 +39,6 @@ from streammetrics.kernels.inference.normal_mixture import (
     one_sided_multiplier,
     tuned,
 )
-
-
-class Compared(Protocol):
-    """The values that a confidence sequence reads from a comparison; a missing one is None.
-
-    effect_size: treatment - control. df: of the standard error, inf if it is not from groups.
-    least_count: the smallest burn-in count of either arm: successes and failures of a rate,
-    positives and negatives of an area, units of a mean. no_sequence: why there is no always-valid
-    interval of an arm, such as an estimate that is too far from normal, or "". groups: of users,
-    None if rows are independent. successes: by epoch.
-    moments: of control and treatment, values with bounds known by design. kind: the quantity that
-    a burn-in counts. quantiles: both arms of a quantile, which has no standard error. resolution:
-    how far buckets may have moved the effect, or 0. reason: why the effect is undefined, or "".
-    """
-
-    @property
-    def effect_size(self) -> float: ...
-    @property
-    def std_error(self) -> float: ...
-    @property
-    def df(self) -> float: ...
-    @property
-    def least_count(self) -> int: ...
-    @property
-    def no_sequence(self) -> str: ...
-    @property
-    def groups(self) -> int | None: ...
-    @property
-    def successes(self) -> tuple[Successes, ...] | None: ...
-    @property
-    def moments(self) -> tuple[Moments, Moments] | None: ...
-    @property
-    def kind(self) -> Kind | None: ...
-    @property
-    def quantiles(self) -> QuantileArms | None: ...
-    @property
-    def resolution(self) -> float: ...
-    @property
-    def reason(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """The values of `Compared` as plain fields."""
-
-    effect_size: float = math.nan
-    std_error: float = math.nan
-    df: float = math.inf
-    least_count: int = 0
-    no_sequence: str = ""
-    groups: int | None = None
-    successes: tuple[Successes, ...] | None = None
-    moments: tuple[Moments, Moments] | None = None
-    kind: Kind | None = None
-    quantiles: QuantileArms | None = None
-    resolution: float = 0.0
-    reason: str = ""
-
 
 _UNBOUNDED: Final = "no bounds of the values of rows are known by design, or users are grouped"
 # Only lists that two variants drafted have users and successes. If each draft is random, a coin
@@ -106,13 +52,6 @@ _OF_ROWS: Final = (
 )
 _FAR: Final = "the information so far is {:.2g}, too little of the planned {:.2g}"
 _ONE_RATE: Final = "this sequence compares two rates; one has no such interval"
-_COUNTED: Final[Mapping[Kind, str]] = {
-    "rate": "successes or failures",
-    "cells": "rows that decide the metric",
-    "area": "positives or negatives",
-    "mean": "rows or lists",
-    "quantile": "rows below or above the quantile",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +64,14 @@ class ConfidenceSequence:
     standard error, in its own units, so never of a quantile.
 
     - "asymptotic": any effect with a standard error; the normal mixture on the clock
-      v = 1 / std_error², narrowest near v = v_opt. Until every arm has `min_count` successes and
-      failures (or what else the kind of view needs) it is gated: p is 1 and the interval infinite.
+      v = 1 / V, narrowest near v = v_opt; V is the variance of both arms together. Until every arm
+      has `min_count` expected events, and other rows (or what else the kind of view needs; None: 10
+      of most, 100 rows of a mean), it is gated: the interval is infinite and p is 1, or that of the
+      events alone where an experiment knows the planned shares of independent rows.
       Two arms of a quantile are compared by their ranks, exactly, or over users by the share of
       rows up to the quantile.
-    - "label": two rates by their successes alone, exact; the interval is of the treatment's rate
-      divided by the control's, and `prior` is the weight of its prior in successes. Needs no v_opt.
+    - "label": two rates by their events alone, exact; the interval is of the treatment's rate
+      divided by the control's, and `prior` is the weight of its prior in events. Needs no v_opt.
       Of interleaving: the lists that the treatment won, divided by those that the control won.
     - "empirical_bernstein": two means of values in [0, b], b known by design as for shares of rows
       and clipped off-policy values; valid at any sample size. v_opt, which no horizon replaces, is
@@ -139,7 +80,7 @@ class ConfidenceSequence:
 
     Raises SettingsError for settings out of range.
 
-    >>> from streammetrics.experiments.confidence_sequence import Evidence
+    >>> from streammetrics.experiments import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.003230854197, least_count=520)
     >>> found = ConfidenceSequence(v_opt=210526.3).at(look)
     >>> f"{found.lower:.4f} {found.upper:.4f} {found.p_value:.3f}"
@@ -149,7 +90,7 @@ class ConfidenceSequence:
     alpha: float = 0.05
     v_opt: float | None = None
     horizon: Horizon | None = None
-    min_count: int = 10
+    min_count: int | None = None
     kind: Literal["asymptotic", "empirical_bernstein", "label"] = "asymptotic"
     reference: float = 0.5
     prior: float = 100.0
@@ -158,6 +99,7 @@ class ConfidenceSequence:
         check_share("alpha", self.alpha)
         _positive("v_opt", self.v_opt)
         _positive("prior", self.prior)
+        _whole("min_count", self.min_count)
         if not among(self.kind, _KINDS):
             raise SettingsError(
                 expected='"asymptotic", "empirical_bernstein" or "label"',
@@ -203,7 +145,7 @@ class ConfidenceSequence:
             return self._undeclared if self.v_opt is None else self._bounded(comparison, self.v_opt)
         missing = _missing(comparison, self.v_opt, self.horizon, self.min_count)
         if missing is not None:
-            return missing
+            return replace(missing, log_e=self._of_events(comparison)) if missing.gated else missing
         if comparison.quantiles is not None and self.horizon is not None:
             return anytime_of_quantiles(comparison.quantiles, self.horizon, self.alpha)
         return self._asymptotic(comparison, _tuning(self.v_opt, self.horizon))
@@ -261,10 +203,10 @@ class ConfidenceSequence:
             std_error=error,
             df=arm.df,
             least_count=arm.least,
-            no_sequence=arm.no_sequence(None),
+            no_sequence=arm.no_sequence,
             resolution=arm.resolution if arm.resolution > COARSE * error else 0.0,
         )
-        missing = not_ready(found, max(self.min_count, BURN_IN[arm.kind]))
+        missing = not_ready(found, self._need(arm))
         if missing is not None:
             return missing
         made = self._asymptotic(found, v_opt)
@@ -273,6 +215,9 @@ class ConfidenceSequence:
     @property
     def _undeclared(self) -> Anytime:
         return Anytime(reason=UNDECLARED if self.horizon is None else self.horizon.reason)
+
+    def _need(self, arm: Arm) -> int:
+        return ALONE_BURN_IN[arm.kind] if self.min_count is None else self.min_count
 
     def _of_bounded(self, arm: Arm) -> Anytime:
         if self.v_opt is None:
@@ -285,9 +230,9 @@ class ConfidenceSequence:
     def _of_quantile(self, arm: Arm, planned: float) -> Anytime:
         assert arm.quantile is not None
         if arm.quantile.users is not None:
-            if why := arm.no_sequence(None):
+            if why := arm.no_sequence:
                 return Anytime(gated=True, reason=why)
-            if arm.least < (need := max(self.min_count, BURN_IN[arm.kind])):
+            if arm.least < (need := self._need(arm)):
                 why = "too few effective rows below or above the quantile"
                 return Anytime(gated=True, reason=f"{why}: {arm.least}, needs {need}")
         deff = 1.0 if self.horizon is None else self.horizon.deff
@@ -298,18 +243,25 @@ class ConfidenceSequence:
 
     def _asymptotic(self, found: Compared, v_opt: float) -> Anytime:
         v, rho = information(found), tuned(v_opt, self.alpha)
-        effect, error, off = found.effect_size, found.std_error, found.resolution
+        (error, df), effect, off = error_of(found), found.effect_size, found.resolution
         surely = math.copysign(max(0.0, abs(effect) - off), effect)
-        z = gaussianised(surely / error, found.df)
-        reach = as_t(multiplier(v, rho, self.alpha), found.df) * error
+        z = gaussianised(surely / error, df)
+        reach = as_t(multiplier(v, rho, self.alpha), df) * error
         if reach == math.inf:
             return Anytime(gated=True, reason=_FAR.format(v, v_opt))
         return Anytime(effect - reach - off, effect + reach + off, log_e(z, v, rho))
 
+    def _of_events(self, found: Compared) -> float:
+        """The evidence of the events alone, which needs no burn-in, of a rate of independent rows
+        with planned shares; 0 for others."""
+        if found.successes is None or found.kind != "rate" or found.groups is not None:
+            return 0.0
+        return log_e_of_successes(found.successes, self.prior)
+
     def _label(self, found: Compared) -> Anytime:
         if found.successes is None:
             hint = "compare rates of independent rows in an Experiment"
-            return Anytime(reason=f"no successes with planned shares: {hint}")
+            return Anytime(reason=f"no events with planned shares: {hint}")
         log_e = log_e_of_successes(found.successes, self.prior)
         if found.groups is not None:
             return Anytime(log_e=log_e, reason=_SEVERAL)
@@ -334,11 +286,6 @@ def _check_compared(given: object) -> None:
         )
 
 
-def information(found: Compared) -> float:
-    """The clock v = 1 / std_error²."""
-    return 1.0 / found.std_error / found.std_error
-
-
 def no_horizon(found: Compared, horizon: Horizon) -> str:
     """Why the horizon gives no interval of this comparison, or "": that of a quantile needs rows,
     any other one needs information."""
@@ -346,26 +293,8 @@ def no_horizon(found: Compared, horizon: Horizon) -> str:
     return "" if known else horizon.reason
 
 
-def not_ready(found: Compared, min_count: int) -> Anytime | None:
-    """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready."""
-    known = found.quantiles is not None or (0 < found.std_error < math.inf and found.df > 0)
-    if not (math.isfinite(found.effect_size) and known):
-        why = found.reason or found.no_sequence or "the effect or its standard error is undefined"
-        return Anytime(gated=True, reason=why)
-    if found.groups is not None and found.groups < GROUPS:
-        why = f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
-        return Anytime(gated=True, reason=why)
-    need = max(min_count, BURN_IN[found.kind] if found.kind else 0)
-    if found.least_count < need:
-        effective = "" if found.groups is None else "effective "
-        counted = f"few {effective}{_COUNTED[found.kind]}" if found.kind else "low a burn-in count"
-        why = f"an arm has too {counted}: {found.least_count}, needs {need}"
-        return Anytime(gated=True, reason=why)
-    return Anytime(gated=True, reason=found.no_sequence) if found.no_sequence else None
-
-
 def _missing(
-    found: Compared, v_opt: float | None, horizon: Horizon | None, min_count: int
+    found: Compared, v_opt: float | None, horizon: Horizon | None, min_count: int | None
 ) -> Anytime | None:
     """Why there is no interval, or not yet; None if there is one."""
     if horizon is not None:
@@ -394,6 +323,17 @@ def _positive(name: str, value: float | None) -> None:
         )
 
 
+def _whole(name: str, value: object) -> None:
+    number = numeric(value) if isinstance(value, Integral) else 0.0
+    if value is not None and (isinstance(value, bool) or not number > 0):
+        raise SettingsError(
+            expected="a whole number of at least 1, or None",
+            got=shown(value),
+            where=name,
+            hint="leave it out for the least count of each kind of view",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guardrail:
     """Non-inferiority by `margin` >= 0: a one-sided confidence sequence at alpha.
@@ -401,7 +341,7 @@ class Guardrail:
     Guardrails that must all pass need no correction among themselves, because a false overall pass
     needs a false pass of one of them. v_opt or horizon, min_count: as in `ConfidenceSequence`.
 
-    >>> from streammetrics.experiments.confidence_sequence import Evidence
+    >>> from streammetrics.experiments import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.00323, least_count=520)
     >>> Guardrail(margin=0.004, v_opt=210526.3).at(look).passed
     True
@@ -412,12 +352,13 @@ class Guardrail:
     horizon: Horizon | None = None
     higher_is_better: bool = True
     alpha: float = 0.05
-    min_count: int = 10
+    min_count: int | None = None
 
     def __post_init__(self) -> None:
         check_share("alpha", self.alpha, most=0.5)
         flag(self.higher_is_better, "higher_is_better", SettingsError)
         _positive("v_opt", self.v_opt)
+        _whole("min_count", self.min_count)
         if self.horizon is not None and self.v_opt is not None:
             raise SettingsError(
                 expected="either a horizon or v_opt",
@@ -443,7 +384,7 @@ class Guardrail:
         if (arms := comparison.quantiles) is not None and self.horizon is not None:
             settings = self.alpha, self.margin, self.higher_is_better
             return guarded_of_quantiles(arms, self.horizon, *settings)
-        error, df = comparison.std_error, comparison.df
+        error, df = error_of(comparison)
         effect = comparison.effect_size - sign * comparison.resolution  # the worst by buckets
         v_opt = _tuning(self.v_opt, self.horizon)
         v, rho = information(comparison), tuned(v_opt, 2.0 * self.alpha)

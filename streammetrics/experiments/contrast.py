@@ -15,10 +15,11 @@ from streammetrics.experiments.confidence_sequence import (
     Guardrail,
     no_horizon,
 )
-from streammetrics.experiments.one_look import Anytime, Guarded
+from streammetrics.experiments.one_look import Anytime, Guarded, e_value
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
+from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.experiments.strata import Pair, by_epoch
-from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
 from streammetrics.present.views import EVERY_VIEW, NONE, Direction, counts_of
@@ -33,7 +34,7 @@ class Contrast(Shown):
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
     the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
     pair, horizon: the inputs of the reading. units: of both arms together, None if only their rows
-    are known.
+    are known. rows_per_unit: of both arms, of a mean or rate per row; None if unknown.
     """
 
     estimates: ClassVar[frozenset[str]] = EVERY_VIEW
@@ -52,10 +53,11 @@ class Contrast(Shown):
     pair: Pair | None = field(default=None, repr=False, compare=False)
     horizon: Horizon = field(default_factory=Horizon, repr=False)
     units: int | None = None
+    rows_per_unit: RowsPerUnit | None = field(default=None, repr=False, compare=False)
 
     @property
     def label(self) -> Anytime | None:
-        """An exact reading of a rate of independent units from its successes alone: an interval of
+        """An exact reading of a rate of independent units from its events alone: an interval of
         the treatment's rate divided by the control's; of interleaving, its wins divided by the
         control's. None for guardrails and other metrics.
         Computed at each access, in tens of milliseconds."""
@@ -63,6 +65,38 @@ class Contrast(Shown):
             return None
         sequence = ConfidenceSequence(alpha=self.alpha, v_opt=None, kind="label")
         return sequence.at(self.comparison)
+
+    def e_value(self, last: Anytime) -> float:
+        """The e-value of the last look. If that is this one, and a rate of independent units is
+        judged, it is the mean of that of the interval and the exact one of the events alone; before
+        that the exact one alone."""
+        label = self.comparison.successes
+        if last != self.anytime or label is None or last.gated or last.reason:
+            return last.e_value
+        if self.safeguard is not None or self.comparison.kind != "rate":
+            return last.e_value
+        return (last.e_value + e_value(log_e_of_successes(label))) / 2.0
+
+    @property
+    def is_of_units(self) -> bool:
+        """Whether the arms are rates of units, which are independent although they have no
+        groups."""
+        return self.pair is not None and self.pair.treatment.of_units is not None
+
+    @property
+    def is_per_row(self) -> bool:
+        """Whether the metric is a mean or a rate of rows, of which a unit may have several."""
+        arms = () if self.pair is None else (self.pair.control, self.pair.treatment)
+        counted = [one for one in arms if one.rows]
+        return bool(counted) and all(
+            one.kind in ("rate", "mean") and one.unit != "units" and not one.effects
+            for one in counted
+        )
+
+    @property
+    def rows_differ(self) -> str:
+        """That rows per unit differ between the arms of a mean or a rate per row, or ""."""
+        return "" if self.rows_per_unit is None else self.rows_per_unit.text
 
     @property
     def no_horizon(self) -> str:
@@ -118,10 +152,12 @@ def contrast_of(
     pair = by_epoch(arms, units)
     assert pair is not None
     successes = _successes(plan, treatment, pair, arms)
-    comparison = replace(compared(pair, plan.level, successes=successes), view=view)
+    names = plan.control, treatment
+    comparison = compared(pair, plan.level, successes=successes, names=names)
+    comparison = replace(comparison, view=view)
     safeguard = next((one for one in plan.guardrails if one.metric == watched), None)
     horizon = plan.horizon_of(watched, treatment)
-    alpha = plan.alpha if safeguard is None else 1.0 - plan.level
+    alpha = plan.alpha_of(safeguard)
     own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
     direction = plan.direction_of(watched, metric, view, own)
     if safeguard is not None:

@@ -18,9 +18,11 @@ from streammetrics.experiments.assignment import (
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, Watched, reading_of
 from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.experiments.sentence import (
     DISTRUSTED,
     more_units,
+    on_rows,
     planned,
     sentence_of,
     why_distrusted,
@@ -48,15 +50,15 @@ def adjust_fwer(
 
     "bonferroni": min(1, m p) (Dunn 1961, J. Am. Stat. Assoc. 56, 52-64). "holm": the i-th smallest,
     from 0, is max over j <= i of (m - j) p_(j), at most 1 (Holm 1979, Scand. J. Stat. 6, 65-70).
-    For anytime p-values (`Watched.p_value`) this holds at all looks together. Raises SettingsError
-    for another method.
+    A p-value that is nan stays so. For anytime p-values (`Watched.p_value`) this holds at all looks
+    together. Raises SettingsError for another method.
 
     >>> adjust_fwer({"ctr": 0.01, "auc": 0.04})
     {'ctr': 0.02, 'auc': 0.04}
     """
     m = len(pvalues)
     if method == "bonferroni":
-        return {name: min(1.0, m * p) for name, p in pvalues.items()}
+        return {name: p if math.isnan(p) else min(1.0, m * p) for name, p in pvalues.items()}
     if method != "holm":
         raise SettingsError(
             expected='"holm" or "bonferroni"',
@@ -64,8 +66,9 @@ def adjust_fwer(
             where="method",
             hint='pass "holm", which rejects at least as much',
         )
-    adjusted, worst = dict.fromkeys(pvalues, 1.0), 0.0
-    for rank, name in enumerate(sorted(pvalues, key=pvalues.__getitem__)):
+    adjusted, worst = dict.fromkeys(pvalues, math.nan), 0.0
+    known = {name: p for name, p in pvalues.items() if not math.isnan(p)}
+    for rank, name in enumerate(sorted(known, key=known.__getitem__)):
         worst = max(worst, (m - rank) * pvalues[name])
         adjusted[name] = min(1.0, worst)
     return adjusted
@@ -165,7 +168,9 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     if broken or worse:
         reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
         return _Advice("do_not_ship", _joined(reasons), (*broken, *worse))
-    blocked = tuple(one for one in _with(findings, "not_started") if cannot_start(one.contrast))
+    rails = [one for one in rails if _must_be_kept(one)]  # the others have stopped nothing
+    needed = (*decisions, *rails)
+    blocked = tuple(one for one in _with(needed, "not_started") if cannot_start(one.contrast))
     if blocked:
         why = f"there is no always-valid interval of {_with_reasons(blocked)}"
         return _Advice("check_setup", why, blocked)
@@ -175,7 +180,7 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     ready = len(kept) == len(rails) and len(settled) == len(decisions)
     if ready and undirected:
         known = _joined([_is(better, "better"), _each(undirected)])
-        why = f"{known}, but no direction of {_names(undirected)} is declared as better"
+        why = f"{known}, but {_why_undirected(undirected)}"
         return _Advice("decide", why, (*better, *undirected))
     if ready and (better or (kept and not decisions)):
         reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
@@ -183,8 +188,29 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     return _waiting(decisions, rails, better, undirected)
 
 
+def _must_be_kept(finding: Finding) -> bool:
+    rail = finding.contrast.safeguard
+    return rail is not None and rail.required
+
+
 def _is_undirected(finding: Finding) -> bool:
-    return finding.verdict in ("higher", "lower") and finding.direction.better == "none"
+    none = finding.direction.better == "none" or finding.contrast.rows_differ
+    return finding.verdict in ("higher", "lower") and bool(none)
+
+
+def _why_undirected(findings: Sequence[Finding]) -> str:
+    """Why the differences that are shown are neither better nor worse."""
+    by_reason: dict[str, list[Finding]] = {}
+    for one in findings:
+        by_reason.setdefault(one.contrast.rows_differ, []).append(one)
+    none = by_reason.pop("", [])
+    return _joined(
+        [
+            f"no direction of {_names(none)} is declared as better" if none else "",
+            *(f"{rows}: the effect on {_names(of)} is one on rows, not on units"
+              for rows, of in by_reason.items()),
+        ]
+    )  # fmt: skip
 
 
 def _each(findings: Sequence[Finding]) -> str:
@@ -286,6 +312,11 @@ class Finding(Shown):
     direction: Direction = NONE
     faded: bool = False
 
+    @property
+    def rows_per_unit(self) -> RowsPerUnit | None:
+        """Rows per unit of both arms, of a mean or a rate per row; None if units are not known."""
+        return self.contrast.rows_per_unit
+
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         row = self.contrast.effect_row(self.anytime_lower, self.anytime_upper, self.reason)
         more = {"pvalue": self.anytime_pvalue, "holm": self.holm, "verdict": self.verdict}
@@ -349,7 +380,7 @@ class Outcome(Shown):
         readings = {one.name: reading_of(one, watched.get(one.name)) for one in contrasts}
         family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
         holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
-        e_values = {one.name: readings[one.name].last.e_value for one in family}
+        e_values = {one.name: one.e_value(readings[one.name].last) for one in family}
         e_bh = adjust_fdr(e_values=e_values, alpha=1.0 - plan.level)
         against = why_distrusted(plan, self.srm, self.in_several)
         warning = self.contamination.sentence if self.contamination else ""
@@ -382,13 +413,14 @@ def _finding(
 ) -> Finding:
     verdict, faded = verdict_of(contrast, reading, against), has_faded(contrast, reading)
     sentence = against or sentence_of(contrast, reading, verdict, faded)
+    sentence += "" if against else on_rows(contrast, verdict)
     last = reading.last
     return Finding(
         contrast=contrast,
         anytime_lower=reading.lower,
         anytime_upper=reading.upper,
         anytime_pvalue=reading.pvalue,
-        e_value=last.e_value,
+        e_value=contrast.e_value(last),
         gated=last.gated,
         reason=why_not_started(contrast, reading) if verdict == "not_started" else last.reason,
         verdict=verdict,
@@ -420,8 +452,10 @@ def _notes(found: Outcome) -> list[str]:
             "Epochs left out of a comparison, because an arm has too little data or no finite "
             f"estimate in them: {names}."
         )
-    known = [one.comparison for one in contrasts if one.comparison.n]
-    if any(one.groups is None for one in known) or (not known and plan.cluster == "none"):
+    known = [one.comparison for one in contrasts if one.comparison.n and not one.is_of_units]
+    if any(one.groups is None for one in known) or (
+        not known and plan.cluster == "none" and not any(one.is_of_units for one in contrasts)
+    ):
         notes.append("Rows are taken as independent, which is right only if no unit has several.")
     notes += [
         f"{name} is adjusted for the pre-exposure covariate {one.metric}, with the slope "

@@ -30,15 +30,16 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
         return why
     if why := why_never(contrast):
         return why
-    for test, said in (
-        (lambda arm: not arm.rows, "no rows yet"),
-        (lambda arm: _has_none(arm, "rate", 0), "no success yet"),
-        (lambda arm: _has_none(arm, "rate", 1), "no failure yet"),
-        (lambda arm: _has_none(arm, "area", 0), "no positive yet"),
-        (lambda arm: _has_none(arm, "area", 1), "no negative yet"),
+    every = len(_arms(contrast))
+    for test, said, at_least in (
+        (lambda arm: not arm.rows, "no rows yet", 1),
+        (lambda arm: _has_none(arm, "rate", 0), "no event yet", every),
+        (lambda arm: _has_none(arm, "rate", 1), "no row without an event yet", every),
+        (lambda arm: _has_none(arm, "area", 0), "no positive yet", 1),
+        (lambda arm: _has_none(arm, "area", 1), "no negative yet", 1),
     ):
         names = _variants(contrast, test)
-        if names:
+        if len(names) >= at_least:
             return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
@@ -98,7 +99,11 @@ def has_no_error(contrast: Contrast) -> bool:
 def warnings_of(contrast: Contrast) -> str:
     """Sentences on reasons to doubt the estimate of an arm, and on arms with over a quarter of
     their rows in one group of users, else ""."""
-    doubts = [f"of {name}, {why}" for name, arm in _arms(contrast) for why in arm.doubts]
+    by_doubt: dict[str, list[str]] = {}
+    for name, arm in _arms(contrast):
+        for why in arm.doubts:
+            by_doubt.setdefault(why, []).append(name)
+    doubts = [f"of {' and '.join(names)}, {why}" for why, names in by_doubt.items()]
     groups = [
         f"one user or group of users has at least {least(100 * arm.largest_group)} % of the rows "
         f"of {name}"
@@ -171,9 +176,9 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
     """The verdict on one contrast; against: why the experiment must not be believed, or "".
 
     "not_started" if there is no always-valid interval, yet or ever. For a decision: "better" and
-    "worse" if the metric has a direction, "higher" and "lower" if it has none, or if it is not
-    certain which arm is nearer to the target; "faded" if `has_faded`. For a guardrail: "kept",
-    "broken" or "open", and "kept" only if it has not faded.
+    "worse" if the metric has a direction, "higher" and "lower" if it has none, if rows per unit
+    differ, or if it is not certain which arm is nearer to the target; "faded" if `has_faded`. For a
+    guardrail: "kept", "broken" or "open", and "kept" only if it has not faded.
     """
     if against or not reading.consistent:
         return "disbelieved"
@@ -187,6 +192,8 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
     if faded:
         return "faded"
     rises = reading.lower > 0
+    if contrast.rows_differ:
+        return "higher" if rises else "lower"
     match contrast.direction.better:
         case "none":
             return "higher" if rises else "lower"

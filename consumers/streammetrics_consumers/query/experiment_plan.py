@@ -70,7 +70,7 @@ class Declared:
     @property
     def alphas(self) -> dict[str, float]:
         """The significance level of each decision and guardrail, by its name in the plan."""
-        alone = dict.fromkeys((one.metric for one in self.plan.guardrails), 1 - self.plan.level)
+        alone = {one.metric: self.plan.alpha_of(one) for one in self.plan.guardrails}
         return {**dict.fromkeys(self.plan.decision, self.plan.alpha), **alone}
 
 
@@ -125,8 +125,8 @@ def plan_of(
         variants=variants,
         decision=tuple(cast("list[str]", found["decision"])),
         guardrails=tuple(
-            experiments.Safeguard(metric, margin, higher)
-            for metric, margin, higher in cast("list[tuple[str, float, bool]]", found["guardrails"])
+            experiments.Safeguard(*one)
+            for one in cast("list[tuple[str, float, bool]]", found["guardrails"])
         ),
         horizon=experiments.Horizon(
             units=cast("float | None", found["horizon"]),
