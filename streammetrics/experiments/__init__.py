@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     )
     from streammetrics.experiments.experiment import Experiment
     from streammetrics.experiments.monitor import Look, Monitor, Watched
+    from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
     from streammetrics.experiments.one_look import Anytime, Guarded
     from streammetrics.experiments.plan import Horizon, Plan, Safeguard
-    from streammetrics.experiments.report import Finding, Outcome, Report, adjust_fdr, adjust_fwer
+    from streammetrics.experiments.report import Finding, Outcome, Report
     from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
 
 __all__ = [
@@ -79,9 +80,10 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             ),
             "streammetrics.experiments.experiment": "Experiment",
             "streammetrics.experiments.monitor": "Look Monitor Watched",
+            "streammetrics.experiments.multiplicity": "adjust_fdr adjust_fwer",
             "streammetrics.experiments.one_look": "Anytime Guarded",
             "streammetrics.experiments.plan": "Horizon Plan Safeguard",
-            "streammetrics.experiments.report": "Finding Outcome Report adjust_fdr adjust_fwer",
+            "streammetrics.experiments.report": "Finding Outcome Report",
             "streammetrics.experiments.verdict": "ACTIONS VERDICTS Action Recommendation Verdict",
         },
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import Arm
@@ -23,12 +23,15 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
 from streammetrics.present.views import EVERY_VIEW, NONE, Direction, counts_of
 
+AS_GUARDRAIL: Final = " (guardrail)"  # in the name of a contrast whose metric decides as well
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Contrast(Shown):
     """The reading of one treatment and one metric at one look.
 
-    name: `metric.view/treatment`, its key in looks; watched: the metric as the plan names it.
+    name: `metric.view/treatment`, its key in looks, with " (guardrail)" if the metric decides as
+    well; watched: the metric as the plan names it.
     anytime: the always-valid reading, at `alpha`; for a decision it is against no effect, for a
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
     the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
@@ -113,21 +116,25 @@ def contrast_of(
     treatment: str,
     arms: Mapping[str, tuple[Arm, Arm]],
     units: Mapping[str, int],
+    guardrail: bool = False,
 ) -> Contrast:
-    """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`."""
+    """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`. guardrail:
+    whether it is of the plan's guardrails, which may name a metric of the decision too."""
     pair = by_epoch(arms, units)
     assert pair is not None
     successes = _successes(plan, treatment, pair, arms)
     comparison = replace(compared(pair, plan.level, successes=successes), view=view)
-    safeguard = next((one for one in plan.guardrails if one.metric == watched), None)
+    rails = plan.guardrails if guardrail else ()
+    safeguard = next((one for one in rails if one.metric == watched), None)
     horizon = plan.horizon_of(watched, treatment)
     alpha = plan.alpha if safeguard is None else 1.0 - plan.level
     own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
-    direction = plan.direction_of(watched, metric, view, own)
+    direction = plan.direction_of(watched, metric, view, own, guardrail=guardrail)
     if safeguard is not None:
         safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
+    twice = guardrail and watched in plan.decision
     found = Contrast(
-        name=f"{metric}.{view}/{treatment}",
+        name=f"{metric}.{view}/{treatment}{AS_GUARDRAIL * twice}",
         watched=watched,
         metric=metric,
         view=view,

@@ -38,9 +38,10 @@ class Experiment:
 
     With epochs, states[epoch][variant][metric] and units[epoch][variant]. An experiment is pure:
     it changes nothing, and its findings are a function of the rows and the plan, however the rows
-    were sharded. metrics: names that may have no state yet. SettingsError for a variant of the
-    states that the plan does not name, and, from the findings, for a metric of the plan that is
-    neither in the states nor in `metrics`.
+    were sharded. metrics: names that may have no state yet. days: the units counted on each day, by
+    days since 1970, epoch and variant, from which the sample ratio by day follows. SettingsError
+    for a variant of the states that the plan does not name, and, from the findings, for a metric of
+    the plan that is neither in the states nor in `metrics`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -56,6 +57,7 @@ class Experiment:
     states: States
     units: UnitStates = field(default_factory=dict)
     metrics: Collection[str] = ()
+    days: Mapping[int, UnitStates] = field(default_factory=dict)
 
     if TYPE_CHECKING:
 
@@ -65,6 +67,7 @@ class Experiment:
             states: Arms | States,
             units: Mapping[str, Units] | UnitStates = ...,
             metrics: Collection[str] = ...,
+            days: Mapping[int, UnitStates] = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -97,23 +100,30 @@ class Experiment:
             counted = left(counted, dropped)
         known_units: dict[tuple[str, ...], int | None] = {}
         found = []
-        for name in self.plan.watched:
+        named = [(name, False) for name in self.plan.decision]
+        named += [(one.metric, True) for one in self.plan.guardrails]
+        for name, guardrail in named:
             if watched is not None and name not in watched:
                 continue
-            for one in self._contrasts(name, counted, dropped):
+            for one in self._contrasts(name, counted, dropped, guardrail=guardrail):
                 both, epochs = (self.plan.control, one.treatment_variant), one.comparison.epochs
                 if (*both, *epochs) not in known_units:
                     known_units[*both, *epochs] = units_of(counted, both, epochs)
                 found.append(replace(one, units=known_units[*both, *epochs] or None))
         return tuple(found)
 
-    def readings(self) -> dict[str, Anytime]:
-        """The current readings by the name of the contrast, for `Look.at`."""
-        return {one.name: one.anytime for one in self.contrasts()}
+    def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
+        """The current readings by name, for `Look.at`: of the contrasts, of the effects since their
+        decisions, and of the sample ratio. last: the readings of the look before, `Monitor.last`.
+        """
+        return self.outcome().readings(last)
 
-    def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
-        """The report in words; watched: the looks so far, `Monitor.watched` by contrast name."""
-        return self.outcome().report(watched)
+    def report(
+        self, watched: Mapping[str, Watched] | None = None, *, days: float | None = None
+    ) -> Report:
+        """The report in words; watched: the looks so far, `Monitor.watched` by the names of
+        `Outcome.alphas`; days: how long the experiment has run."""
+        return self.outcome().report(watched, days=days)
 
     def outcome(self, watched: Collection[str] | None = None) -> Outcome:
         """Everything read from the states, once, to keep and report with later looks.
@@ -133,7 +143,9 @@ class Experiment:
         """The sample ratio; of the treatments alone if the control gets no unit, because each
         metric compares it within the rows of a treatment."""
         alone = all(self._in_one_stream(*self._named(name)) for name in self.plan.watched)
-        return sample_ratio(self.plan, units, self.plan.treatments if alone else ())
+        variants = self.plan.treatments if alone else ()
+        by_day = {day: _results(units) for day, units in self.days.items()} or None
+        return sample_ratio(self.plan, units, variants, by_day)
 
     def _in_one_stream(self, metric: str, view: str | None) -> bool:
         """Whether the view is itself an effect."""
@@ -162,7 +174,7 @@ class Experiment:
         return None if found is None or why_unknown(found) else found
 
     def _contrasts(
-        self, watched: str, counted: Found, dropped: UnitsResult | None
+        self, watched: str, counted: Found, dropped: UnitsResult | None, *, guardrail: bool
     ) -> Iterator[Contrast]:
         metric, view = self._named(watched)
         arms = {
@@ -180,7 +192,9 @@ class Experiment:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
-            yield contrast_of(self.plan, watched, metric, seen, treatment, adjusted, sizes)
+            yield contrast_of(
+                self.plan, watched, metric, seen, treatment, adjusted, sizes, guardrail
+            )
 
     def _adjusted(
         self,
@@ -232,10 +246,7 @@ class Experiment:
         return watched, None
 
     def _units(self) -> Found:
-        return {
-            epoch: {variant: state.compute() for variant, state in arms.items()}
-            for epoch, arms in self.units.items()
-        }
+        return _results(self.units)
 
     def _sizes(
         self, pairs: Mapping[str, tuple[Arm, Arm]], treatment: str, counted: Found
@@ -250,6 +261,13 @@ class Experiment:
                 return {name: a.rows + b.rows for name, (a, b) in pairs.items()}
             found[epoch] = sum(n for n in sampled if n is not None)
         return found
+
+
+def _results(units: UnitStates) -> Found:
+    return {
+        epoch: {variant: state.compute() for variant, state in arms.items()}
+        for epoch, arms in units.items()
+    }
 
 
 def _pair(control: Arm, treatment: Arm) -> tuple[Arm, Arm]:

@@ -178,9 +178,13 @@ def check_plan(plan: Plan) -> None:
         refuse("variants", "each variant once", plan.variants, "leave out the repeated one")
     if not plan.treatments:
         refuse("variants", "the control and another variant", plan.variants, "name a treatment")
-    if len(set(plan.watched)) != len(plan.watched):
-        hint = "name it once, as a decision metric or as a guardrail"
-        refuse("decision and guardrails", "each metric once", plan.watched, hint)
+    rails = tuple(one.metric for one in plan.guardrails)
+    for where, names in (("decision", plan.decision), ("guardrails", rails)):
+        if len(set(names)) != len(names):
+            refuse(where, "each metric once", names, "leave out the repeated one")
+    days = plan.min_days
+    if days is not None and not (isinstance(days, int) and not isinstance(days, bool) and days > 0):
+        refuse("min_days", "a whole number of days, at least 1", days, "leave it out for none")
     for where in ("horizons", "covariates"):
         known(getattr(plan, where), plan.watched, where, "metrics of decision and guardrails")
     _check_directions(plan)
@@ -293,7 +297,9 @@ class Plan:
     experiment. epochs: in their order, if that is not the order of their names. covariates: the
     CUPED covariate of each metric, as named, with a slope frozen before the data. better: the
     direction in which a metric of the plan is better, if its view declares none or another one:
-    "higher", "lower", "none", or a target value; lower_is_better: metrics with "lower". Raises
+    "higher", "lower", "none", or a target value; lower_is_better: metrics with "lower".
+    sample_ratio_acknowledged: why the experiment is believed in spite of its sample-ratio alarm;
+    every report says so. min_days: nothing is shipped before the experiment ran this long. Raises
     SettingsError for contradictions, and for names that are not in the plan.
 
     >>> Plan(control="random", variants=("random", "bts"), decision=("ctr",)).treatments
@@ -317,6 +323,8 @@ class Plan:
     better: Mapping[str, str | float] = field(default_factory=dict)
     cluster: Literal["groups", "none"] = "none"
     on_several_variants: Literal["keep", "drop", "error"] = "keep"
+    sample_ratio_acknowledged: str = ""
+    min_days: int | None = None
 
     def __post_init__(self) -> None:
         check_plan(self)
@@ -337,13 +345,17 @@ class Plan:
         many = max(1, len(self.decision) * len(self.treatments))
         return (1.0 - self.level) / (many if self.correction == "bonferroni" else 1)
 
-    def direction_of(self, watched: str, metric: str, view: str, own: Direction) -> Direction:
-        """The direction in which a metric, as named, is better; own: as its view declares it.
+    def direction_of(
+        self, watched: str, metric: str, view: str, own: Direction, *, guardrail: bool = True
+    ) -> Direction:
+        """The direction in which a metric, as named, is better; own: as its view declares it;
+        guardrail: whether as a guardrail, if it is one.
 
         SettingsError for a guardrail on a metric with a target, unless the plan declares which
         side is harm.
         """
-        rail = next((one for one in self.guardrails if one.metric == watched), None)
+        rails = self.guardrails if guardrail else ()
+        rail = next((one for one in rails if one.metric == watched), None)
         if rail is not None and rail.higher_is_better is not None:
             return HIGHER if rail.higher_is_better else LOWER
         found = own
