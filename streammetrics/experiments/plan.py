@@ -182,8 +182,8 @@ def check_plan(plan: Plan) -> None:
     for where, names in (("decision", plan.decision), ("guardrails", rails)):
         if len(set(names)) != len(names):
             refuse(where, "each metric once", names, "leave out the repeated one")
-    days = plan.min_days
-    if days is not None and not (isinstance(days, int) and not isinstance(days, bool) and days > 0):
+    days: object = plan.min_days
+    if days is not None and (isinstance(days, bool) or not isinstance(days, int) or days < 1):
         refuse("min_days", "a whole number of days, at least 1", days, "leave it out for none")
     for where in ("horizons", "covariates"):
         known(getattr(plan, where), plan.watched, where, "metrics of decision and guardrails")

@@ -356,7 +356,8 @@ class Outcome(Shown):
         found = {one.name: one.anytime for one in self.contrasts}
         for one in self.contrasts:
             found |= since_readings(one, before)
-        return {**found, **ratio_readings(self.srm, before)}
+        found |= ratio_readings(self.srm, before)
+        return found
 
     def report(
         self, watched: Mapping[str, Watched] | None = None, *, days: float | None = None

@@ -78,9 +78,9 @@ def test_where_nothing_is_started_it_says_what_is_missing() -> None:
     for settings, control, treatment, why in (
         ({}, clicks(0, 0), clicks(0, 0), "random and bts have no rows yet"),
         ({}, clicks(9, 90), clicks(0, 0), "bts has no rows yet"),
-        ({}, clicks(0, 90), clicks(0, 90), "random and bts have no success yet"),
-        ({}, clicks(20, 90), clicks(0, 90), "bts has no success yet"),
-        ({}, clicks(90, 90), clicks(20, 90), "random has no failure yet"),
+        ({}, clicks(0, 90), clicks(0, 90), "random and bts have no event yet"),
+        ({}, clicks(20, 90), clicks(0, 90), "bts has no event yet"),
+        ({}, clicks(90, 90), clicks(20, 90), "random has no row without an event yet"),
         (of_users, labelled(0, 1), labelled(0), "bts has no positive yet"),
         (
             of_users, grouped_clicks(1, 90, 0.2), grouped_clicks(2, 5, 0.2, first=100),
@@ -161,40 +161,6 @@ def test_what_is_not_to_be_believed_has_no_other_verdict() -> None:
     assert (apart.verdict, apart.distrusted) == ("disbelieved", True)
 
 
-def test_an_effect_that_the_last_look_does_not_bear_out_may_have_faded() -> None:
-    def mirrored(of: Anytime) -> Anytime:
-        return Anytime(-of.upper, -of.lower, of.log_e, of.gated, of.reason)
-
-    experiment = two((46, 10_000), (69, 10_000), **UP)
-    for first, last, faded in (
-        (Anytime(0.02, 0.06, 5.0), Anytime(0.01, 0.05, 5.0), False),
-        (Anytime(0.02, 0.06, 5.0), Anytime(-0.01, 0.05, 0.0), True),  # 0 is not excluded
-        (Anytime(0.04, 0.07, 5.0), Anytime(0.01, 0.06, 3.0), True),  # 0.035 lies below 0.04
-        (Anytime(0.02, 0.06, 5.0), Anytime(gated=True, reason="r"), True),
-        (Anytime(0.02, 0.06, 5.0), Anytime(0.05, 0.09, 9.0), False),  # 0.07 lies above 0.06
-    ):
-        up = finding(experiment, first, last)
-        down = finding(experiment, mirrored(first), mirrored(last))
-        assert (up.faded, down.faded) == (faded, faded), last
-        assert (up.verdict, down.verdict) == (("faded", "faded") if faded else ("better", "worse"))
-        for found in (up, down):
-            assert ("may have faded" in found.sentence) == faded, last
-            assert ("is better" in found.sentence or "is worse" in found.sentence) != faded
-        assert ("may have grown" in up.sentence) == (last.lower == 0.05), last
-
-
-def test_a_guardrail_that_was_kept_is_open_where_the_last_look_does_not_keep_it() -> None:
-    rail = two((520, 9000), (520, 9000), decision=(), guardrails=(Safeguard("ctr", 0.01),))
-    kept, open_ = Anytime(-0.005, 0.02), Anytime(-0.02, 0.02)
-    assert finding(rail, kept, kept).verdict == "kept"
-    found = finding(rail, kept, open_)
-    assert (found.verdict, found.faded) == ("open", True)
-    assert found.sentence.startswith("We can no longer tell whether ctr (bts - random) keeps")
-    broken = finding(rail, Anytime(-0.04, -0.02), Anytime(-0.04, 0.0))
-    assert (broken.verdict, broken.faded) == ("broken", True)
-    assert "But the last look alone gives -0.0400 to +0.0000" in broken.sentence
-
-
 def calibration(scale: float, seed: int, n: int = 20_000) -> Calibration:
     """Scores that are `scale` times too high."""
     rng, state = np.random.default_rng(seed), Calibration()
@@ -221,16 +187,17 @@ def test_predicted_over_observed_and_its_reciprocal_never_contradict_each_other(
             assert ("is not certain" in one.sentence) == (one.verdict in ("higher", "lower"))
 
 
-def test_one_user_with_most_of_the_rows_is_said() -> None:
+def test_one_user_with_most_of_the_rows_is_named_first() -> None:
     heavy = UserGroups(Ratio())
     who = np.r_[np.zeros(9000, int), np.arange(1, 900)]
     heavy.update(groups=who, numerators=np.resize([0.0, 1.0, 0.0], len(who)))
     of_users = {"cluster": "groups", "horizon": Horizon(mde=0.1)}
     light = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
-    assert finding(of_states(light[0], heavy, **of_users)).sentence.endswith(
-        " Warning: one user or group of users has at least 91 % of the rows of bts."
-    )
-    assert "Warning" not in finding(of_states(*light, **of_users)).sentence
+    report = of_states(light[0], heavy, **of_users).report()
+    said = "ne user or group of users has at least 91 % of the rows of bts"
+    assert report.findings[0].sentence.startswith(f"O{said}. bts is higher: ")
+    assert report.recommendation.sentence.startswith(f"Decide: o{said}; ctr is higher, but ")
+    assert "ne user" not in finding(of_states(*light, **of_users)).sentence
 
 
 def test_an_epoch_without_a_name_is_not_called_unnamed() -> None:
