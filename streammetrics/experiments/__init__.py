@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         UserTotals,
         user_slope,
     )
-    from streammetrics.experiments.experiment import Experiment
+    from streammetrics.experiments.experiment import Experiment, needs_one_epoch
     from streammetrics.experiments.monitor import Look, Monitor, Watched
     from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
     from streammetrics.experiments.one_look import Anytime, Guarded
@@ -61,6 +61,7 @@ __all__ = [
     "adjust_fwer",
     "compare",
     "keeps_units",
+    "needs_one_epoch",
     "user_slope",
 ]
 
@@ -78,7 +79,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.experiments.covariate": (
                 "Covariate PlannedCovariate UserTotals user_slope"
             ),
-            "streammetrics.experiments.experiment": "Experiment",
+            "streammetrics.experiments.experiment": "Experiment needs_one_epoch",
             "streammetrics.experiments.monitor": "Look Monitor Watched",
             "streammetrics.experiments.multiplicity": "adjust_fdr adjust_fwer",
             "streammetrics.experiments.one_look": "Anytime Guarded",

@@ -263,6 +263,17 @@ class Experiment:
         return found
 
 
+def needs_one_epoch(metric: Accumulator, view: str | None = None) -> bool:
+    """Whether an experiment of several epochs cannot compare a view: the always-valid interval of a
+    quantile is of one epoch.
+
+    >>> from streammetrics import ExactQuantiles, Ratio
+    >>> needs_one_epoch(ExactQuantiles(), "median"), needs_one_epoch(Ratio())
+    (True, False)
+    """
+    return arm_of(metric.empty(), view, 0.95).quantile is not None
+
+
 def _results(units: UnitStates) -> Found:
     return {
         epoch: {variant: state.compute() for variant, state in arms.items()}

@@ -188,7 +188,7 @@ def log_mean_e(counts: Sequence[int], weights: Sequence[Number]) -> float:
 
 
 def log_sum(terms: Iterable[tuple[float, float]]) -> float:
-    """ln Σ w exp(x) of pairs (x, w) with weights above 0, however large each x is.
+    """Ln Σ w exp(x) of pairs (x, w) with weights above 0, however large each x is.
 
     >>> log_sum([(1000.0, 0.5), (1000.0, 0.5)])
     1000.0
