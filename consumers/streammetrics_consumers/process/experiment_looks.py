@@ -79,17 +79,19 @@ def _seen(now: View) -> _Seen | None:
         heads_of(now.version.heads, now.version.retry),
         {},
     )
-    days = _days(now, panes, MAX_STATE_BYTES - nbytes)
+    days = _days(now, of.fingerprint, panes, MAX_STATE_BYTES - nbytes)
     experiment = replace(experiment, days=days)
     return _Seen(look, seen.greatest_event_ms, experiment, now.last_look(of.fingerprint))
 
 
-def _days(now: View, panes: Sequence[Pane], limit: int) -> Mapping[int, UnitsByEpoch]:
-    """The units of each day, by days since 1970: those of the windows of each day. None if they are
-    not known: a window is longer than a day, an earlier one was dropped, so that a unit that
-    returns would seem to be new, or they are larger than `limit` bytes."""
+def _days(now: View, fingerprint: str, panes: Sequence[Pane], limit: int) -> Mapping[int, UnitsByEpoch]:
+    """The units of each day, by days since 1970: those of the windows of each day. None if they
+    are not known: a window is longer than a day, an earlier one may have been dropped, so that
+    a unit that returns would seem to be new, or they are larger than `limit` bytes."""
     units = [pane for pane in panes if pane.metric == f"{EXPERIMENT}/{UNITS}" and not pane.is_total]
-    if not units or now.version.generation.floor_ms is not None:
+    floor_ms, first_ms = now.version.generation.floor_ms, now.first_look_ms(fingerprint)
+    starts = [one for one in (first_ms, *(pane.start_ms for pane in units)) if one is not None]
+    if not units or (floor_ms is not None and min(starts) <= floor_ms):
         return {}
     if any((pane.end_ms or 0) - (pane.start_ms or 0) > DAY_MS for pane in units):
         return {}

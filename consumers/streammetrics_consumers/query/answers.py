@@ -215,9 +215,9 @@ class Comparison(ContrastNames, frozen=True):
     """A treatment compared with the control over one window, after the looks so far.
 
     since_effect, since_lower, since_upper: the effect of the rows since the decision; null before.
-    faded: it lies apart from that of all rows, nearer to no effect or beyond it. holm_pvalue: adjusted
-    for all decisions, of all rows since the start; null elsewhere. margin: the effect at which a
-    guardrail is broken, with its sign; null for a decision.
+    faded: it lies apart from that of all rows, nearer to no effect or beyond it. holm_pvalue:
+    adjusted for all decisions, of all rows since the start; null elsewhere. margin: the effect at
+    which a guardrail is broken, with its sign; null for a decision.
     """
 
     window: Window

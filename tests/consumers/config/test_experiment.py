@@ -198,7 +198,6 @@ def test_a_bad_guardrail_is_named_by_its_place() -> None:
             "guardrails[1].metric",
             "repetition",
         ),
-        ('{ metric = "ctr", margin = 0 }', "guardrails[0].metric", "not in decision"),
     ):
         refused(where, said, f"{PLAIN}\nguardrails = [{guardrail}]")
 
