@@ -21,7 +21,7 @@ _STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 
 def log_gamma(x: Floats) -> Floats:
-    """ln Γ(x) of x >= 5, by Stirling's series."""
+    """Ln Γ(x) of x >= 5, by Stirling's series."""
     series = sum(c / x ** (2 * i + 1) for i, c in enumerate(_STIRLING))
     return (x - 0.5) * np.log(x) - x + 0.5 * math.log(2 * math.pi) + series
 
@@ -42,7 +42,7 @@ def log_e(control: Floats, treatment: Floats) -> Floats:
 
 
 def of_looks(control: Floats, treatment: Floats) -> Floats:
-    """ln e at each look, [days, hours], of the new units of each hour, as an experiment has it:
+    """Ln e at each look, [days, hours], of the new units of each hour, as an experiment has it:
     the mean of the total's e-value and of the days'."""
     shape = control.shape
     total = log_e(control.ravel().cumsum(), treatment.ravel().cumsum()).reshape(shape)

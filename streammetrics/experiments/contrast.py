@@ -129,7 +129,8 @@ def contrast_of(
     horizon = plan.horizon_of(watched, treatment)
     alpha = plan.alpha if safeguard is None else 1.0 - plan.level
     own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
-    direction = plan.direction_of(watched, metric, view, own, guardrail=guardrail)
+    direction_of = plan.direction_of if guardrail else plan.direction_of_decision
+    direction = direction_of(watched, metric, view, own)
     if safeguard is not None:
         safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
     twice = guardrail and watched in plan.decision

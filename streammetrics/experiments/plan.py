@@ -345,25 +345,16 @@ class Plan:
         many = max(1, len(self.decision) * len(self.treatments))
         return (1.0 - self.level) / (many if self.correction == "bonferroni" else 1)
 
-    def direction_of(
-        self, watched: str, metric: str, view: str, own: Direction, *, guardrail: bool = True
-    ) -> Direction:
-        """The direction in which a metric, as named, is better; own: as its view declares it;
-        guardrail: whether as a guardrail, if it is one.
+    def direction_of(self, watched: str, metric: str, view: str, own: Direction) -> Direction:
+        """The direction in which a metric, as named, is better; own: as its view declares it.
 
         SettingsError for a guardrail on a metric with a target, unless the plan declares which
         side is harm.
         """
-        rails = self.guardrails if guardrail else ()
-        rail = next((one for one in rails if one.metric == watched), None)
+        rail = next((one for one in self.guardrails if one.metric == watched), None)
         if rail is not None and rail.higher_is_better is not None:
             return HIGHER if rail.higher_is_better else LOWER
-        found = own
-        for name in (metric, f"{metric}.{view}", watched):  # the last one takes precedence
-            said = self.better.get(name)
-            if said is not None:
-                found = _WORDS[said] if isinstance(said, str) else Direction("target", float(said))
-            found = LOWER if name in self.lower_is_better else found
+        found = self.direction_of_decision(watched, metric, view, own)
         if rail is not None and found.better == "target":
             refuse(
                 f"guardrails ({watched})",
@@ -371,6 +362,18 @@ class Plan:
                 None,
                 "pass higher_is_better=False if a rise of the metric is harm, else True",
             )
+        return found
+
+    def direction_of_decision(
+        self, watched: str, metric: str, view: str, own: Direction
+    ) -> Direction:
+        """The same of a metric that decides, and may be a guardrail as well."""
+        found = own
+        for name in (metric, f"{metric}.{view}", watched):  # the last one takes precedence
+            said = self.better.get(name)
+            if said is not None:
+                found = _WORDS[said] if isinstance(said, str) else Direction("target", float(said))
+            found = LOWER if name in self.lower_is_better else found
         return found
 
     def is_for_rates(self, metric: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -266,3 +267,58 @@ def grouped_scores(first: int) -> UserGroups:
     scores, users = rng.random(10_000), first + rng.integers(0, 1_000, 10_000)
     state.update(users, labels=rng.random(10_000) < scores, scores=scores)
     return state
+
+
+def test_a_table_never_has_crossed_ends_or_none_beside_a_sentence_with_numbers() -> None:
+    experiment = two((46, 9000), (69, 9000), **UP)
+    apart = finding(experiment, Anytime(0.2, 0.3, 1.0), Anytime(0.0, 0.1, 2.0))
+    assert (apart.anytime_lower, apart.anytime_upper) == (-math.inf, math.inf)
+    assert apart.reason == "the always-valid intervals of the looks exclude one another"
+    gated = finding(experiment, Anytime(0.01, 0.06, 5.0), Anytime(gated=True, reason="r"))
+    assert (gated.anytime_lower, gated.anytime_upper, gated.reason) == (0.01, 0.06, "")
+    assert "+0.0100 to +0.0600" in gated.sentence
+    for found in (apart, gated):
+        assert not found.anytime_lower > found.anytime_upper
+
+
+def test_a_rate_that_moves_by_a_factor_of_five_says_to_check_the_logging_first() -> None:
+    wide = {"horizon": Horizon(units=20_000, baseline=0.05), **UP}
+    for control, treatment, said in (
+        (100, 500, "the rate of ctr rises by a factor of 5"),
+        (500, 100, "the rate of ctr falls by a factor of 5"),
+        (101, 500, ""),
+        (1000, 1020, ""),
+    ):
+        report = two((control, 10_000), (treatment, 10_000), **wide).report()
+        (found,) = report.findings
+        assert found.check_logging == said
+        assert found.sentence.startswith(f"Check the logging first: {said}. bts is ") == bool(said)
+        assert ("heck the logging first" in report.recommendation.sentence) == bool(said)
+        if treatment == 100:
+            assert report.recommendation.action == "do_not_ship"
+
+
+def test_one_metric_decides_and_is_a_guardrail() -> None:
+    both = {"guardrails": (Safeguard("ctr", 0.01),), "horizon": Horizon(mde=0.02), **UP}
+    report = two((3000, 20_000), (3600, 20_000), **both).report()
+    assert [(one.contrast.name, one.verdict) for one in report.findings] == [
+        ("ctr.ratio/bts", "better"),
+        ("ctr.ratio/bts (guardrail)", "kept"),
+    ]
+    assert report.recommendation.action == "ship"
+    report = two((3600, 20_000), (3000, 20_000), **both).report()
+    assert [one.verdict for one in report.findings] == ["worse", "broken"]
+    assert "guardrail ctr is broken and ctr is worse" in report.recommendation.sentence
+
+
+def test_nothing_is_shipped_before_the_planned_days() -> None:
+    better = two((3000, 20_000), (3600, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
+    for days, action, said in (
+        (0.5, "wait", "Wait: ctr is better, but only 0.5 of the planned 14 days have passed."),
+        (None, "wait", "an unknown number of the planned 14 days have passed."),
+        (14.0, "ship", "Ship: ctr is better."),
+    ):
+        found = better.report(days=days).recommendation
+        assert found.action == action and found.sentence.endswith(said)
+    worse = two((3600, 20_000), (3000, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
+    assert worse.report(days=1.0).recommendation.action == "do_not_ship"

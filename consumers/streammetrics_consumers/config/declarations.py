@@ -265,7 +265,7 @@ EXPERIMENT: Final = {
     ),
     "min_days": Key(
         Whole(1, 3660, unit=" of days"),
-        "nothing is shipped before so many days of events; by default `days`",
+        "nothing is shipped before this number of days of events; by default `days`",
     ),
     "sample_ratio_acknowledged": Key(
         Text(""),

@@ -66,7 +66,8 @@ def test_units_that_balance_later_do_not_end_the_alarm(tmp_path: Path) -> None:
     action, sentence = advice(found)
     assert action == "check_setup"
     assert sentence.startswith("Check the setup: units are not split between the variants as ")
-    assert "Check the setup" in " ".join(results_text(found, Query(), Style(width=200), store="s").split())
+    text = results_text(found, Query(), Style(width=200), store="s")
+    assert "Check the setup" in " ".join(text.split())
 
 
 def test_an_acknowledgement_ends_the_alarm_and_stands_in_the_report(tmp_path: Path) -> None:
