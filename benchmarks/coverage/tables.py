@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarks.coverage.daily_units import DAILY_UNITS
 from benchmarks.coverage.drifts import DRIFTS
+from benchmarks.coverage.fading import FADING
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
 from benchmarks.coverage.pairs import PAIRS
@@ -33,6 +35,8 @@ TABLES = (
     QUANTILES,
     RAMPS,
     SAMPLE_RATIO,
+    DAILY_UNITS,
+    FADING,
     DRIFTS,
     UPLIFTS,
     POLICIES,

@@ -18,12 +18,13 @@ UNITS: Final = 1_000_000  # of both arms at the end
 def sample_ratio(
     planned: tuple[float, float], true: float, new: NDArray[np.int64], rng: np.random.Generator
 ) -> list[float]:
-    """Whether ever p < 0.05 and p < 0.001 by chi-square, and e >= 1,000 with two priors.
+    """Whether ever p < 0.05 and p < 0.001 by chi-square, and e >= 1,000 of all units together with
+    one prior, and with the mean of four.
 
     new: units of both arms at each look. true: the share of units assigned to the treatment.
     """
     weights = {"control": planned[0], "treatment": planned[1]}
-    strong, weak = SampleRatio(weights), SampleRatio(weights, k=100)
+    strong, weak = SampleRatio(weights), SampleRatio(weights, k=10_000)
     treated = np.cumsum(rng.binomial(new, true)).tolist()
     alarms = [False] * 4
     for n, b in zip(np.cumsum(new).tolist(), treated, strict=True):
@@ -45,8 +46,8 @@ SAMPLE_RATIO: Final = Table(
     (
         "chi-square, p < 0.05 at any look",
         "chi-square, p < 0.001 at any look",
-        "e ≥ 1,000, k = 100",
-        "e ≥ 1,000, k = 10,000 (used)",
+        "e ≥ 1,000, k = 10,000",
+        "e ≥ 1,000, mean of four (used)",
     ),
     tuple(
         Row(name, partial(sample_ratio, (1 - planned, planned), true, linear(UNITS)), 400, 43)

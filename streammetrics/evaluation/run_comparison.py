@@ -21,7 +21,7 @@ from streammetrics.evaluation.evaluate import (
     users_of,
 )
 from streammetrics.evaluation.judged_runs import judgments_of, run_of
-from streammetrics.experiments.report import adjust_fwer
+from streammetrics.experiments.multiplicity import adjust_fwer
 from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.measure_names import entry_text
 from streammetrics.present.notebook import Shown

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
         UserTotals,
         user_slope,
     )
-    from streammetrics.experiments.experiment import Experiment
+    from streammetrics.experiments.experiment import Experiment, needs_one_epoch
     from streammetrics.experiments.monitor import Look, Monitor, Watched
+    from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
     from streammetrics.experiments.one_look import Anytime, Guarded
     from streammetrics.experiments.plan import Horizon, Plan, Safeguard
-    from streammetrics.experiments.report import Finding, Outcome, Report, adjust_fdr, adjust_fwer
+    from streammetrics.experiments.report import Finding, Outcome, Report
     from streammetrics.experiments.rows_per_unit import RowsPerUnit
     from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
 
@@ -59,6 +60,7 @@ __all__ = [
     "adjust_fwer",
     "compare",
     "keeps_units",
+    "needs_one_epoch",
     "user_slope",
 ]
 
@@ -75,11 +77,12 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.experiments.covariate": (
                 "Covariate PlannedCovariate UserTotals user_slope"
             ),
-            "streammetrics.experiments.experiment": "Experiment",
+            "streammetrics.experiments.experiment": "Experiment needs_one_epoch",
             "streammetrics.experiments.monitor": "Look Monitor Watched",
+            "streammetrics.experiments.multiplicity": "adjust_fdr adjust_fwer",
             "streammetrics.experiments.one_look": "Anytime Guarded",
             "streammetrics.experiments.plan": "Horizon Plan Safeguard",
-            "streammetrics.experiments.report": "Finding Outcome Report adjust_fdr adjust_fwer",
+            "streammetrics.experiments.report": "Finding Outcome Report",
             "streammetrics.experiments.rows_per_unit": "RowsPerUnit",
             "streammetrics.experiments.verdict": "ACTIONS VERDICTS Action Recommendation Verdict",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from numbers import Integral
 from typing import ClassVar, Final, cast
@@ -13,10 +14,16 @@ import numpy as np
 
 from streammetrics.combine.units import UnitsResult, in_several
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.experiments.numerals import least, plain
 from streammetrics.experiments.one_look import e_value
 from streammetrics.experiments.plan import Plan
-from streammetrics.kernels.inference.dirichlet_multinomial import chi_square, log_e
+from streammetrics.kernels.inference.dirichlet_multinomial import (
+    chi_square,
+    log_e,
+    log_mean_e,
+    log_sum,
+)
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.kernels.inference.tails import chi2_sf
 from streammetrics.present.notebook import Shown
@@ -31,8 +38,15 @@ class SampleRatioFound(Shown):
     """The units of each arm against the declared shares.
 
     pvalue, statistic, df: the chi-square test, valid for one look. e_value, anytime_p: valid at
-    all looks. alarm: the e-value has reached 1000, which by chance has a probability of at most
-    0.001 over all looks; the effects must then not be believed.
+    all looks, of the newest epoch: `epoch`, whose units are `epoch_counts`. alarm: the e-value of
+    this look or of an earlier one has reached 1000, which by chance has a probability of at most
+    0.001 over all looks; the effects must then not be believed. Units that balance later do not
+    end it: 800 : 200 and then 200 : 800 is no experiment.
+
+    log_e: the logarithm of the e-value. by_day: that of the units by the day on which they were
+    first seen, None if their days are not known; log_e is then that of all units together.
+    greatest: the largest log_e of the looks at this epoch. earlier: epochs before it that had an
+    alarm of their own. acknowledged: the plan's acknowledgement of the alarm, or "".
     """
 
     counts: tuple[tuple[str, int], ...]
@@ -41,6 +55,12 @@ class SampleRatioFound(Shown):
     pvalue: float
     log_e: float
     reason: str = ""
+    by_day: float | None = None
+    greatest: float = 0.0
+    epoch: str = ""
+    epoch_counts: tuple[tuple[str, int], ...] = ()
+    earlier: tuple[str, ...] = ()
+    acknowledged: str = ""
 
     @property
     def e_value(self) -> float:
@@ -53,9 +73,19 @@ class SampleRatioFound(Shown):
         return anytime_p(self.log_e)
 
     @property
+    def greatest_e_value(self) -> float:
+        """The largest e-value of this look and of the earlier ones at this epoch."""
+        return e_value(max(self.log_e, self.greatest))
+
+    @property
     def alarm(self) -> bool:
-        """Whether the e-value has reached 1000."""
-        return self.log_e >= math.log(ALARM)
+        """Whether the e-value has reached 1000, at this look or at an earlier one."""
+        return max(self.log_e, self.greatest) >= math.log(ALARM)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether there is an alarm that nobody has acknowledged."""
+        return self.alarm and not self.acknowledged
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """Both tests, with the units of each arm."""
@@ -72,16 +102,17 @@ class SampleRatioFound(Shown):
 class SampleRatio:
     """The declared weights of the arms, on any scale, and the weight k of the prior, in units.
 
-    SettingsError if a weight is negative or all are 0. An arm with the weight 0 is declared to get
-    no unit.
+    k: None for the mean of the e-values with 10, 100, 1,000 and 10,000, which sees small
+    experiments and small shifts. SettingsError if a weight is negative or all are 0. An arm with
+    the weight 0 is declared to get no unit.
 
     >>> found = SampleRatio({"control": 1, "treatment": 1}).at({"control": 5120, "treatment": 4880})
     >>> f"{found.pvalue:.4f} {found.log_e:.4f} {found.alarm}"
-    '0.0164 1.0935 False'
+    '0.0164 0.8530 False'
     """
 
     weights: Mapping[str, int | float | Fraction]
-    k: float = 10_000.0
+    k: float | None = None
 
     def __post_init__(self) -> None:
         values = self.weights.values()
@@ -128,13 +159,10 @@ class SampleRatio:
             reason = "only one arm has a share"
         else:
             reason = ""
+        evidence = log_mean_e(counts, weights) if self.k is None else log_e(counts, weights, self.k)
+        named = tuple(zip(arms, counts, strict=True))
         return SampleRatioFound(
-            tuple(zip(arms, counts, strict=True)),
-            test.statistic,
-            test.df,
-            test.pvalue,
-            log_e(counts, weights, self.k),
-            reason,
+            named, test.statistic, test.df, test.pvalue, evidence, reason, epoch_counts=named
         )
 
 
@@ -189,38 +217,146 @@ def in_several_variants(units: float, share: str = "", *, estimated: bool) -> st
     return f"{count}{of_all} {'was' if units == 1 else 'were'} seen in several variants"
 
 
-def sample_ratio(plan: Plan, units: Found, variants: Sequence[str] = ()) -> SampleRatioFound:
-    """The check of each epoch's shares, summed over epochs: ln e, chi-square and its df.
+def sample_ratio(
+    plan: Plan,
+    units: Found,
+    variants: Sequence[str] = (),
+    days: Mapping[int, Found] | None = None,
+) -> SampleRatioFound:
+    """The check of each epoch's shares: chi-square and its df summed over epochs, and the e-value
+    of the newest epoch that has units, since an alarm ends with a new epoch.
 
     units: by epoch and variant. variants: those that get units, by default all. A unit counts only
     in the epoch in which it was first seen: it stays in its variant, so later events are no new
-    assignment, and the epochs would be dependent.
+    assignment, and the epochs would be dependent. days: the units by day, as days since 1970, from
+    which the day follows on which each was first seen; None if they are not known.
     """
     if not units:
         return _unknown(NOT_COUNTED)
     totals: dict[str, int] = dict.fromkeys(variants or plan.variants, 0)
-    found: list[SampleRatioFound] = []
+    found: dict[str, SampleRatioFound] = {}
+    newest, before_it = "", np.empty(0, np.uint64)
     seen = np.empty(0, np.uint64)
     for epoch in plan.ordered(units):
         arms = {name: one for name, one in units[epoch].items() if name in totals}
         why = next((one.reason for one in arms.values() if one.sampled is None), "")
         if why:
             return _unknown(why)
-        hashes = {name: one.hashes() for name, one in arms.items()}
-        fresh = {name: len(np.setdiff1d(one, seen, True)) for name, one in hashes.items()}
-        seen = np.unique(np.concatenate([seen, *hashes.values()]))
+        fresh, together = first_seen(arms, seen)
         if any(fresh.values()):
             weights = {name: plan.weights(epoch)[name] for name in totals}
-            found.append(SampleRatio(weights).at(dict.fromkeys(totals, 0) | fresh))
+            found[epoch] = SampleRatio(weights).at(dict.fromkeys(totals, 0) | fresh)
             totals = {name: n + fresh.get(name, 0) for name, n in totals.items()}
+            newest, before_it = epoch, seen
+        seen = together
     counts = tuple(sorted(totals.items()))
     if not found:
         return _unknown("no unit was counted", counts)
-    if len(found) == 1:
-        return found[0]
-    statistic, df = math.fsum(one.statistic for one in found), sum(one.df for one in found)
-    pvalue = 0.0 if any(not one.pvalue for one in found) else chi2_sf(statistic, df)
-    return SampleRatioFound(counts, statistic, df, pvalue, math.fsum(one.log_e for one in found))
+    last, each = found[newest], list(found.values())
+    if len(found) > 1:
+        statistic, df = math.fsum(one.statistic for one in each), sum(one.df for one in each)
+        pvalue = 0.0 if any(not one.pvalue for one in each) else chi2_sf(statistic, df)
+        last = replace(last, statistic=statistic, df=df, pvalue=pvalue, reason="", counts=counts)
+    last = replace(
+        last,
+        epoch=newest,
+        earlier=tuple(name for name, one in found.items() if one.alarm and name != newest),
+        acknowledged=plan.sample_ratio_acknowledged,
+    )
+    if days is None:
+        return last
+    weights = {name: plan.weights(newest)[name] for name in totals}
+    of_epoch = {day: _of_variants(one.get(newest, {}), totals) for day, one in days.items()}
+    by_day = log_e_by_day(weights, of_epoch, before_it, start_day(newest))
+    return last if by_day is None else with_days(last, by_day)
+
+
+def _of_variants(
+    arms: Mapping[str, UnitsResult], variants: Collection[str]
+) -> Mapping[str, UnitsResult]:
+    return {name: one for name, one in arms.items() if name in variants}
+
+
+def with_days(found: SampleRatioFound, by_day: float) -> SampleRatioFound:
+    """The sample ratio with the e-value of the days beside that of the total: the mean of both."""
+    both = log_sum(((found.log_e, 0.5), (by_day, 0.5)))
+    return replace(found, log_e=both, by_day=by_day)
+
+
+def first_seen(arms: Mapping[str, UnitsResult], before: Words) -> tuple[dict[str, int], Words]:
+    """The number of units of each variant that were not seen `before`, and the hashes of all that
+    are seen now."""
+    hashes = {name: one.hashes() for name, one in arms.items()}
+    fresh = {name: len(np.setdiff1d(one, before, True)) for name, one in hashes.items()}
+    return fresh, np.unique(np.concatenate([before, *hashes.values()]))
+
+
+def start_day(epoch: str) -> int | None:
+    """The day since 1970 on which an epoch starts, if its name is a time; else None.
+
+    >>> start_day("1970-01-03T12:00:00Z"), start_day("start")
+    (2, None)
+    """
+    try:
+        start = datetime.fromisoformat(epoch)
+    except ValueError:
+        return None
+    at = start if start.tzinfo else start.replace(tzinfo=UTC)
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)).days
+
+
+def log_e_by_day(
+    weights: Mapping[str, int | float],
+    days: Mapping[int, Mapping[str, UnitsResult]],
+    before: Words,
+    start: int | None = None,
+) -> float | None:
+    """The logarithm of Σ_d e_d / (d (d + 1)) + 1 / (D + 1), e_d of the units first seen on day d.
+
+    It sees one bad day at once, which the total dilutes. days: the units of each day, by days since
+    1970; those of days before the start belong to day 1. before: units that were seen before the
+    epoch. start: the epoch's first day, None for the first one with a unit. D is the last day with
+    a unit; a day without units has e = 1. None without a unit, or if those of a day are not known.
+    """
+    if any(one.sampled is None for arms in days.values() for one in arms.values()):
+        return None
+    new = _new_by_day(days, before)
+    if not new:
+        return None
+    start = min(new) if start is None else start
+    counts: dict[int, dict[str, int]] = {}
+    for day, fresh in new.items():
+        known = counts.setdefault(max(1, day - start + 1), {})
+        for name, n in fresh.items():
+            known[name] = known.get(name, 0) + n
+    evidence = {day: SampleRatio(weights).at(arms).log_e for day, arms in counts.items()}
+    last = max(evidence)
+    terms = [(evidence.get(d, 0.0), 1.0 / (d * (d + 1.0))) for d in range(1, last + 1)]
+    return log_sum([*terms, (0.0, 1.0 / (last + 1.0))])
+
+
+def _new_by_day(
+    days: Mapping[int, Mapping[str, UnitsResult]], before: Words
+) -> dict[int, dict[str, int]]:
+    """The number of units of each variant that were first seen on each day, without those that were
+    seen `before`; a unit in two variants on its first day counts in both."""
+    places = [(day, name) for day in sorted(days) for name in days[day]]
+    each = [days[day][name].hashes() for day, name in places]
+    hashes = np.concatenate([np.empty(0, np.uint64), *each])
+    place = np.repeat(np.arange(len(places)), [len(one) for one in each])
+    day = np.array([day for day, _ in places], np.int64)[place]
+    order = np.argsort(hashes, kind="stable")  # it merges ascending runs, and keeps days in order
+    hashes, place, day = hashes[order], place[order], day[order]
+    starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])[: len(hashes)])
+    first = np.repeat(day[starts], np.diff(np.append(starts, len(hashes))))
+    fresh = day == first
+    if len(before):
+        fresh &= ~np.isin(hashes, before)
+    found: dict[int, dict[str, int]] = {}
+    for i, n in enumerate(np.bincount(place[fresh], minlength=len(places)).tolist()):
+        if n:
+            found.setdefault(places[i][0], {})[places[i][1]] = n
+    return found
 
 
 def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import Arm
@@ -24,12 +24,15 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
 from streammetrics.present.views import EVERY_VIEW, NONE, Direction, counts_of
 
+AS_GUARDRAIL: Final = " (guardrail)"  # in the name of a contrast whose metric decides as well
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Contrast(Shown):
     """The reading of one treatment and one metric at one look.
 
-    name: `metric.view/treatment`, its key in looks; watched: the metric as the plan names it.
+    name: `metric.view/treatment`, its key in looks, with " (guardrail)" if the metric decides as
+    well; watched: the metric as the plan names it.
     anytime: the always-valid reading, at `alpha`; for a decision it is against no effect, for a
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
     the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
@@ -147,23 +150,28 @@ def contrast_of(
     treatment: str,
     arms: Mapping[str, tuple[Arm, Arm]],
     units: Mapping[str, int],
+    guardrail: Safeguard | None = None,
+    decides: bool = False,
 ) -> Contrast:
-    """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`."""
+    """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`. guardrail:
+    of the plan, if the contrast is of one; decides: whether the plan decides by its view as well.
+    """
     pair = by_epoch(arms, units)
     assert pair is not None
     successes = _successes(plan, treatment, pair, arms)
     names = plan.control, treatment
     comparison = compared(pair, plan.level, successes=successes, names=names)
     comparison = replace(comparison, view=view)
-    safeguard = next((one for one in plan.guardrails if one.metric == watched), None)
+    safeguard = guardrail
     horizon = plan.horizon_of(watched, treatment)
     alpha = plan.alpha_of(safeguard)
     own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
-    direction = plan.direction_of(watched, metric, view, own)
+    direction_of = plan.direction_of if safeguard else plan.direction_of_decision
+    direction = direction_of(watched, metric, view, own)
     if safeguard is not None:
         safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
     found = Contrast(
-        name=f"{metric}.{view}/{treatment}",
+        name=f"{metric}.{view}/{treatment}{AS_GUARDRAIL * decides}",
         watched=watched,
         metric=metric,
         view=view,

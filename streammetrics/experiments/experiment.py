@@ -23,7 +23,7 @@ from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.one_look import Anytime
-from streammetrics.experiments.plan import Plan, known
+from streammetrics.experiments.plan import Plan, Safeguard, known
 from streammetrics.experiments.report import Outcome, Report
 from streammetrics.experiments.rows_per_unit import RowsPerUnit, arm_of_units, rows_per_unit
 from streammetrics.experiments.same_rows import same_rows
@@ -39,9 +39,10 @@ class Experiment:
 
     With epochs, states[epoch][variant][metric] and units[epoch][variant]. An experiment is pure:
     it changes nothing, and its findings are a function of the rows and the plan, however the rows
-    were sharded. metrics: names that may have no state yet. SettingsError for a variant of the
-    states that the plan does not name, and, from the findings, for a metric of the plan that is
-    neither in the states nor in `metrics`.
+    were sharded. metrics: names that may have no state yet. days: the units counted on each day, by
+    days since 1970, epoch and variant, from which the sample ratio by day follows. SettingsError
+    for a variant of the states that the plan does not name, and, from the findings, for a metric of
+    the plan that is neither in the states nor in `metrics`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -57,6 +58,7 @@ class Experiment:
     states: States
     units: UnitStates = field(default_factory=dict)
     metrics: Collection[str] = ()
+    days: Mapping[int, UnitStates] = field(default_factory=dict)
 
     if TYPE_CHECKING:
 
@@ -66,6 +68,7 @@ class Experiment:
             states: Arms | States,
             units: Mapping[str, Units] | UnitStates = ...,
             metrics: Collection[str] = ...,
+            days: Mapping[int, UnitStates] = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -98,23 +101,29 @@ class Experiment:
             counted = left(counted, dropped)
         known_units: dict[tuple[str, ...], int | None] = {}
         found = []
-        for name in self.plan.watched:
+        rails = [(one.metric, one) for one in self.plan.guardrails]
+        for name, guardrail in [*((name, None) for name in self.plan.decision), *rails]:
             if watched is not None and name not in watched:
                 continue
-            for one in self._contrasts(name, counted, dropped):
+            for one in self._contrasts(name, counted, dropped, guardrail):
                 both, epochs = (self.plan.control, one.treatment_variant), one.comparison.epochs
                 if (*both, *epochs) not in known_units:
                     known_units[*both, *epochs] = units_of(counted, both, epochs)
                 found.append(replace(one, units=known_units[*both, *epochs] or None))
         return tuple(found)
 
-    def readings(self) -> dict[str, Anytime]:
-        """The current readings by the name of the contrast, for `Look.at`."""
-        return {one.name: one.anytime for one in self.contrasts()}
+    def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
+        """The current readings by name, for `Look.at`: of the contrasts, of the effects since their
+        decisions, and of the sample ratio. last: the readings of the look before, `Monitor.last`.
+        """
+        return self.outcome().readings(last)
 
-    def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
-        """The report in words; watched: the looks so far, `Monitor.watched` by contrast name."""
-        return self.outcome().report(watched)
+    def report(
+        self, watched: Mapping[str, Watched] | None = None, *, days: float | None = None
+    ) -> Report:
+        """The report in words; watched: the looks so far, `Monitor.watched` by the names of
+        `Outcome.alphas`; days: how long the experiment has run."""
+        return self.outcome().report(watched, days=days)
 
     def outcome(self, watched: Collection[str] | None = None) -> Outcome:
         """Everything read from the states, once, to keep and report with later looks.
@@ -134,7 +143,9 @@ class Experiment:
         """The sample ratio; of the treatments alone if the control gets no unit, because each
         metric compares it within the rows of a treatment."""
         alone = all(self._in_one_stream(*self._named(name)) for name in self.plan.watched)
-        return sample_ratio(self.plan, units, self.plan.treatments if alone else ())
+        variants = self.plan.treatments if alone else ()
+        by_day = {day: _results(units) for day, units in self.days.items()} or None
+        return sample_ratio(self.plan, units, variants, by_day)
 
     def _in_one_stream(self, metric: str, view: str | None) -> bool:
         """Whether the view is itself an effect."""
@@ -163,7 +174,11 @@ class Experiment:
         return None if found is None or why_unknown(found) else found
 
     def _contrasts(
-        self, watched: str, counted: Found, dropped: UnitsResult | None
+        self,
+        watched: str,
+        counted: Found,
+        dropped: UnitsResult | None,
+        guardrail: Safeguard | None,
     ) -> Iterator[Contrast]:
         metric, view = self._named(watched)
         arms = {
@@ -172,6 +187,7 @@ class Experiment:
             for variant in self.plan.variants
         }
         seen = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
+        decides = guardrail is not None and self._decides(metric, seen)
         for treatment in self.plan.treatments:
             pairs = {
                 epoch: _pair(arms[epoch, self.plan.control], arms[epoch, treatment])
@@ -185,7 +201,9 @@ class Experiment:
                 for epoch, pair in pairs.items()
             }
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
-            found = contrast_of(self.plan, watched, metric, seen, treatment, adjusted, sizes)
+            found = contrast_of(
+                self.plan, watched, metric, seen, treatment, adjusted, sizes, guardrail, decides
+            )
             rows = self._rows_per_unit(found, counted, sizes, dropped) if found.is_per_row else None
             yield replace(found, rows_per_unit=rows)
 
@@ -204,6 +222,22 @@ class Experiment:
             if len(both) == 2:
                 arms[epoch] = both[0], both[1]
         return rows_per_unit(arms, sizes, found.horizon) if arms else None
+
+    def _decides(self, metric: str, view: str) -> bool:
+        """Whether the plan decides by this view."""
+        for name in self.plan.decision:
+            of, its_view = self._named(name)
+            if of == metric and (its_view or self._headline(of)) == view:
+                return True
+        return False
+
+    def _headline(self, metric: str) -> str:
+        """The first view of a metric; "" if it has no state."""
+        for arms in self.states.values():
+            for states in arms.values():
+                if metric in states:
+                    return arm_of(states[metric].empty(), None, self.plan.level).view
+        return ""
 
     def _adjusted(
         self,
@@ -258,10 +292,7 @@ class Experiment:
         return watched, None
 
     def _units(self) -> Found:
-        return {
-            epoch: {variant: state.compute() for variant, state in arms.items()}
-            for epoch, arms in self.units.items()
-        }
+        return _results(self.units)
 
     def _of_units(
         self, pair: tuple[Arm, Arm], epoch: str, treatment: str, counted: Found
@@ -288,6 +319,24 @@ class Experiment:
                 return {name: a.rows + b.rows for name, (a, b) in pairs.items()}
             found[epoch] = sum(n for n in sampled if n is not None)
         return found
+
+
+def needs_one_epoch(metric: Accumulator, view: str | None = None) -> bool:
+    """Whether an experiment of several epochs cannot compare a view: the always-valid interval of a
+    quantile is of one epoch.
+
+    >>> from streammetrics import ExactQuantiles, Ratio
+    >>> needs_one_epoch(ExactQuantiles(), "median"), needs_one_epoch(Ratio())
+    (True, False)
+    """
+    return arm_of(metric.empty(), view, 0.95).quantile is not None
+
+
+def _results(units: UnitStates) -> Found:
+    return {
+        epoch: {variant: state.compute() for variant, state in arms.items()}
+        for epoch, arms in units.items()
+    }
 
 
 def _pair(control: Arm, treatment: Arm) -> tuple[Arm, Arm]:

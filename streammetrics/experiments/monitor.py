@@ -19,6 +19,7 @@ from streammetrics.experiments.arm import Arm
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.evidence import not_surer, spread_of
 from streammetrics.experiments.one_look import Anytime
+from streammetrics.experiments.since_decision import SinceDecision, midpoint
 from streammetrics.experiments.strata import Pair
 from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
 from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds
@@ -216,6 +217,15 @@ class Monitor:
             latest=readings[-1] if readings else None,
         )
 
+    def last(self, experiment: str, generation: int) -> dict[str, Anytime]:
+        """The readings of the last look of a generation, for `Experiment.readings`."""
+        mine = [
+            look
+            for look in self.looks.values()
+            if (look.experiment, look.generation) == (experiment, generation)
+        ]
+        return dict(max(mine, key=lambda look: look.place).readings) if mine else {}
+
 
 def _sorted(named: Mapping[str, T]) -> tuple[tuple[str, T], ...]:
     return tuple(sorted(named.items(), key=lambda one: one[0]))
@@ -249,7 +259,7 @@ class Reading:
     """The reading over all looks together. consistent: the looks do not exclude one another.
 
     looks: the number of looks; last: the last look alone, or the current reading if there are no
-    looks; estimate: the effect at `last`, nan if unknown.
+    looks; since: the effect since the decision, None before there is one.
     """
 
     lower: float
@@ -258,7 +268,7 @@ class Reading:
     last: Anytime
     consistent: bool = True
     looks: int = 0
-    estimate: float = math.nan
+    since: SinceDecision | None = None
 
     @property
     def known(self) -> bool:
@@ -266,21 +276,16 @@ class Reading:
         return self.lower > -math.inf or self.upper < math.inf
 
 
-def reading_of(contrast: Contrast, seen: Watched | None) -> Reading:
-    """The reading of a contrast; seen: the looks at it, combined, None if there are none."""
-    now, effect = contrast.anytime, contrast.comparison.effect_size
+def reading_of(contrast: Contrast, seen: Watched | None, since: Watched | None = None) -> Reading:
+    """The reading of a contrast; seen: the looks at it, combined, None if there are none; since:
+    those at its increments since the decision."""
+    now = contrast.anytime
     if seen is None or seen.latest is None:
-        consistent = now.lower <= now.upper
-        return Reading(now.lower, now.upper, now.p_value, now, consistent, 0, effect)
-    last = seen.latest
-    found = Reading(seen.lower, seen.upper, seen.p_value, last, seen.consistent, seen.looks)
-    return replace(found, estimate=_estimate(contrast, last))
-
-
-def _estimate(contrast: Contrast, last: Anytime) -> float:
-    """The effect at a look: the midpoint of its two-sided interval, nan for a one-sided one."""
-    if last == contrast.anytime:
-        return contrast.comparison.effect_size
-    if contrast.safeguard is None and math.isfinite(last.lower) and math.isfinite(last.upper):
-        return last.lower + (last.upper - last.lower) / 2
-    return math.nan
+        return Reading(now.lower, now.upper, now.p_value, now, now.lower <= now.upper)
+    after = None
+    if since is not None and since.latest is not None:
+        effect = midpoint(since.latest.lower, since.latest.upper)
+        after = SinceDecision(effect, since.lower, since.upper)
+    return Reading(
+        seen.lower, seen.upper, seen.p_value, seen.latest, seen.consistent, seen.looks, after
+    )

@@ -178,9 +178,13 @@ def check_plan(plan: Plan) -> None:
         refuse("variants", "each variant once", plan.variants, "leave out the repeated one")
     if not plan.treatments:
         refuse("variants", "the control and another variant", plan.variants, "name a treatment")
-    if len(set(plan.watched)) != len(plan.watched):
-        hint = "name it once, as a decision metric or as a guardrail"
-        refuse("decision and guardrails", "each metric once", plan.watched, hint)
+    rails = tuple(one.metric for one in plan.guardrails)
+    for where, names in (("decision", plan.decision), ("guardrails", rails)):
+        if len(set(names)) != len(names):
+            refuse(where, "each metric once", names, "leave out the repeated one")
+    days: object = plan.min_days
+    if days is not None and (isinstance(days, bool) or not isinstance(days, int) or days < 1):
+        refuse("min_days", "a whole number of days, at least 1", days, "leave it out for none")
     for where in ("horizons", "covariates"):
         known(getattr(plan, where), plan.watched, where, "metrics of decision and guardrails")
     _check_directions(plan)
@@ -297,7 +301,9 @@ class Plan:
     experiment. epochs: in their order, if that is not the order of their names. covariates: the
     CUPED covariate of each metric, as named, with a slope frozen before the data. better: the
     direction in which a metric of the plan is better, if its view declares none or another one:
-    "higher", "lower", "none", or a target value; lower_is_better: metrics with "lower". Raises
+    "higher", "lower", "none", or a target value; lower_is_better: metrics with "lower".
+    sample_ratio_acknowledged: why the experiment is believed in spite of its sample-ratio alarm;
+    every report says so. min_days: nothing is shipped before the experiment ran this long. Raises
     SettingsError for contradictions, and for names that are not in the plan.
 
     >>> Plan(control="random", variants=("random", "bts"), decision=("ctr",)).treatments
@@ -321,6 +327,8 @@ class Plan:
     better: Mapping[str, str | float] = field(default_factory=dict)
     cluster: Literal["groups", "none"] = "none"
     on_several_variants: Literal["keep", "drop", "error"] = "keep"
+    sample_ratio_acknowledged: str = ""
+    min_days: int | None = None
 
     def __post_init__(self) -> None:
         check_plan(self)
@@ -358,12 +366,7 @@ class Plan:
         rail = next((one for one in self.guardrails if one.metric == watched), None)
         if rail is not None and rail.higher_is_better is not None:
             return HIGHER if rail.higher_is_better else LOWER
-        found = own
-        for name in (metric, f"{metric}.{view}", watched):  # the last one takes precedence
-            said = self.better.get(name)
-            if said is not None:
-                found = _WORDS[said] if isinstance(said, str) else Direction("target", float(said))
-            found = LOWER if name in self.lower_is_better else found
+        found = self.direction_of_decision(watched, metric, view, own)
         if rail is not None and found.better == "target":
             refuse(
                 f"guardrails ({watched})",
@@ -371,6 +374,18 @@ class Plan:
                 None,
                 "pass higher_is_better=False if a rise of the metric is harm, else True",
             )
+        return found
+
+    def direction_of_decision(
+        self, watched: str, metric: str, view: str, own: Direction
+    ) -> Direction:
+        """The same of a metric that decides, and may be a guardrail as well."""
+        found = own
+        for name in (metric, f"{metric}.{view}", watched):  # the last one takes precedence
+            said = self.better.get(name)
+            if said is not None:
+                found = _WORDS[said] if isinstance(said, str) else Direction("target", float(said))
+            found = LOWER if name in self.lower_is_better else found
         return found
 
     def is_for_rates(self, metric: str) -> bool:

@@ -5,34 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from streammetrics.combine.units import UnitsResult
-from streammetrics.core.errors import SettingsError, shown
 from streammetrics.experiments.assignment import (
     Contamination,
     SampleRatioFound,
-    in_several_variants,
 )
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, Watched, reading_of
+from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
+from streammetrics.experiments.notes import notes_of
+from streammetrics.experiments.numerals import least
+from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.ratio_looks import (
+    ratio_alphas,
+    ratio_readings,
+    with_looks,
+)
 from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.experiments.sentence import (
     DISTRUSTED,
+    joined,
     more_units,
     on_rows,
     planned,
     sentence_of,
     why_distrusted,
 )
+from streammetrics.experiments.since_decision import SINCE, since_readings
 from streammetrics.experiments.verdict import (
     Action,
     Recommendation,
     Verdict,
     cannot_start,
     has_faded,
+    heavy_user,
+    implausible,
     verdict_of,
     why_not_started,
 )
@@ -40,61 +50,9 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.present.views import EVERY_VIEW, NONE, Direction
 
-# Multiple comparisons, by name: adjusted p-values, and rejections by e-values.
-
-
-def adjust_fwer(
-    pvalues: Mapping[str, float], method: Literal["holm", "bonferroni"] = "holm"
-) -> dict[str, float]:
-    """p-values adjusted so that the probability of any false rejection is at most alpha.
-
-    "bonferroni": min(1, m p) (Dunn 1961, J. Am. Stat. Assoc. 56, 52-64). "holm": the i-th smallest,
-    from 0, is max over j <= i of (m - j) p_(j), at most 1 (Holm 1979, Scand. J. Stat. 6, 65-70).
-    A p-value that is nan stays so. For anytime p-values (`Watched.p_value`) this holds at all looks
-    together. Raises SettingsError for another method.
-
-    >>> adjust_fwer({"ctr": 0.01, "auc": 0.04})
-    {'ctr': 0.02, 'auc': 0.04}
-    """
-    m = len(pvalues)
-    if method == "bonferroni":
-        return {name: p if math.isnan(p) else min(1.0, m * p) for name, p in pvalues.items()}
-    if method != "holm":
-        raise SettingsError(
-            expected='"holm" or "bonferroni"',
-            got=shown(method),
-            where="method",
-            hint='pass "holm", which rejects at least as much',
-        )
-    adjusted, worst = dict.fromkeys(pvalues, math.nan), 0.0
-    known = {name: p for name, p in pvalues.items() if not math.isnan(p)}
-    for rank, name in enumerate(sorted(known, key=known.__getitem__)):
-        worst = max(worst, (m - rank) * pvalues[name])
-        adjusted[name] = min(1.0, worst)
-    return adjusted
-
-
-def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[str, bool]:
-    """Which comparisons are rejected, with a false discovery rate of at most alpha (e-BH).
-
-    e_values: of this look, never the largest so far. The k largest of m are rejected, for the
-    largest k with e_(k) >= m / (alpha k). Compared as rational numbers, with alpha as written
-    (0.05 is 1/20), so that equality counts. (Wang and Ramdas 2022, J. R. Stat. Soc. B 84, 822-852.)
-
-    >>> adjust_fdr(e_values={"ctr": 60.0, "auc": 1.5})
-    {'ctr': True, 'auc': False}
-    """
-    # Equal e-values are all rejected or all kept, so that the order does not matter.
-    m, level, least = len(e_values), Fraction(repr(float(alpha))), math.nan
-    for rank, e in enumerate(sorted(e_values.values(), reverse=True), start=1):
-        if e == math.inf or (e > 0 and Fraction(e) >= Fraction(m, rank) / level):
-            least = e
-    return {name: e >= least for name, e in e_values.items()}
-
-
 # The recommendation, from all findings together.
 
-_ORDER: Final[tuple[Action, ...]] = ("ship", "decide", "wait", "check_setup", "do_not_ship")
+_ORDER: Final[tuple[Action, ...]] = ("check_setup", "ship", "decide", "wait", "do_not_ship")
 _VERBS: Final[dict[Action, tuple[str, str]]] = {  # for the only treatment, and for one of several
     "ship": ("Ship", "Ship {}"),
     "do_not_ship": ("Do not ship", "Do not ship {}"),
@@ -115,16 +73,29 @@ class _Advice:
 
 
 def recommendation_of(
-    plan: Plan, findings: Sequence[Finding], against: str, warning: str, *, blocks: bool = True
+    plan: Plan,
+    findings: Sequence[Finding],
+    against: str,
+    warning: str,
+    *,
+    blocks: bool = True,
+    days: float | None = None,
 ) -> Recommendation:
     """The recommendation. against: why nothing can be trusted, or ""; warning: on units of several
-    variants, or ""; blocks: whether the warning prevents shipping."""
+    variants, or ""; blocks: whether the warning prevents shipping; days: how long the experiment
+    has run, None if unknown."""
     if against:
         why = f"Check the setup: {against.removeprefix(DISTRUSTED)}"
         return Recommendation("check_setup", why, (), plan.treatments)
     each = {
         name: _unless_warned(
-            _advice_on([one for one in findings if one.contrast.treatment_variant == name]),
+            _unless_odd(
+                _unless_early(
+                    _advice_on([one for one in findings if one.contrast.treatment_variant == name]),
+                    plan.min_days,
+                    days,
+                )
+            ),
             warning if blocks else "",
         )
         for name in plan.treatments
@@ -143,6 +114,27 @@ def recommendation_of(
     )
 
 
+def _unless_early(advice: _Advice, min_days: int | None, days: float | None) -> _Advice:
+    """Nothing is decided before the planned days have passed."""
+    early = min_days is not None and (days is None or days < min_days)
+    if advice.action not in ("ship", "decide") or not early:
+        return advice
+    passed = "an unknown number" if days is None else f"only {least(max(0.0, days)) or 0}"
+    why = f"{advice.reason}, but {passed} of the planned {min_days} days have passed"
+    return replace(advice, action="wait", reason=why)
+
+
+def _unless_odd(advice: _Advice) -> _Advice:
+    """Nothing is decided for good on an effect that a fault of the logging explains more often."""
+    odd = joined(dict.fromkeys(one.check_logging for one in advice.of))
+    if not odd or advice.action == "check_setup":
+        return advice
+    if advice.action == "do_not_ship":
+        return replace(advice, after=f"Check the logging first: {odd}. {advice.after}".rstrip())
+    otherwise = f"Otherwise: {_VERBS[advice.action][0].lower()}, because {advice.reason}."
+    return _Advice("check_setup", f"check the logging first, because {odd}", advice.of, otherwise)
+
+
 def _unless_warned(advice: _Advice, warning: str) -> _Advice:
     """Nothing is shipped while more than a few units are in several variants."""
     if not warning or advice.action not in ("ship", "decide"):
@@ -153,7 +145,9 @@ def _unless_warned(advice: _Advice, warning: str) -> _Advice:
 
 def _sentence(name: str, advice: _Advice, alone: bool) -> str:
     verb = _VERBS[advice.action][0 if alone else 1].format(name)
-    return " ".join(filter(None, (f"{verb}: {advice.reason}.", advice.after)))
+    user = joined(dict.fromkeys(heavy_user(one.contrast) for one in advice.of))
+    why = f"{user}; {advice.reason}" if user else advice.reason
+    return " ".join(filter(None, (f"{verb}: {why}.", advice.after)))
 
 
 def _advice_on(findings: Sequence[Finding]) -> _Advice:
@@ -167,7 +161,7 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     broken, worse = _with(rails, "broken"), _with(decisions, "worse")
     if broken or worse:
         reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
-        return _Advice("do_not_ship", _joined(reasons), (*broken, *worse))
+        return _Advice("do_not_ship", joined(reasons), (*broken, *worse))
     rails = [one for one in rails if _must_be_kept(one)]  # the others have stopped nothing
     needed = (*decisions, *rails)
     blocked = tuple(one for one in _with(needed, "not_started") if cannot_start(one.contrast))
@@ -179,12 +173,12 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     settled = (*better, *undirected, *_with(decisions, "no_difference_yet"))
     ready = len(kept) == len(rails) and len(settled) == len(decisions)
     if ready and undirected:
-        known = _joined([_is(better, "better"), _each(undirected)])
+        known = joined([_is(better, "better"), _each(undirected)])
         why = f"{known}, but {_why_undirected(undirected)}"
         return _Advice("decide", why, (*better, *undirected))
     if ready and (better or (kept and not decisions)):
         reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
-        return _Advice("ship", _joined(reasons), (*better, *kept))
+        return _Advice("ship", joined(reasons), (*better, *kept))
     return _waiting(decisions, rails, better, undirected)
 
 
@@ -204,7 +198,7 @@ def _why_undirected(findings: Sequence[Finding]) -> str:
     for one in findings:
         by_reason.setdefault(one.contrast.rows_differ, []).append(one)
     none = by_reason.pop("", [])
-    return _joined(
+    return joined(
         [
             f"no direction of {_names(none)} is declared as better" if none else "",
             *(f"{rows}: the effect on {_names(of)} is one on rows, not on units"
@@ -214,7 +208,7 @@ def _why_undirected(findings: Sequence[Finding]) -> str:
 
 
 def _each(findings: Sequence[Finding]) -> str:
-    return _joined(f"{one.contrast.watched} is {one.verdict}" for one in findings)
+    return joined(f"{one.contrast.watched} is {one.verdict}" for one in findings)
 
 
 def _waiting(
@@ -230,7 +224,7 @@ def _waiting(
     reasons = [
         _is(better, "better"),
         _each(undirected),
-        f"the effect on {_names(faded)} may have faded" if faded else "",
+        f"the effect on {_names(faded)} is another one since the decision" if faded else "",
         f"it is uncertain which is nearer to the target of {_names(nearer)}" if nearer else "",
         f"no difference in {_names(nothing)} is shown yet" if nothing and not decided else "",
         f"it is not shown yet that {_is(unknown, 'kept', guardrails=True)}" if unknown else "",
@@ -266,7 +260,7 @@ def _is(findings: Sequence[Finding], what: str, *, guardrails: bool = False) -> 
 
 
 def _names(findings: Sequence[Finding]) -> str:
-    return _joined(dict.fromkeys(one.contrast.watched for one in findings))
+    return joined(dict.fromkeys(one.contrast.watched for one in findings))
 
 
 def _with_reasons(findings: Sequence[Finding]) -> str:
@@ -274,13 +268,7 @@ def _with_reasons(findings: Sequence[Finding]) -> str:
     by_reason: dict[str, list[Finding]] = {}
     for one in findings:
         by_reason.setdefault(one.reason, []).append(one)
-    return _joined(f"{_names(some)} ({reason})" for reason, some in by_reason.items())
-
-
-def _joined(parts: Iterable[str]) -> str:
-    """The parts as a list in a sentence: a, b and c."""
-    known = [one for one in parts if one]
-    return " and ".join(filter(None, (", ".join(known[:-1]), *known[-1:])))
+    return joined(f"{_names(some)} ({reason})" for reason, some in by_reason.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -288,9 +276,12 @@ class Finding(Shown):
     """One contrast, read with all the looks at it.
 
     anytime_lower, anytime_upper, anytime_pvalue: of all looks together, or of this reading if there
-    are none. e_value: of the last look. gated: before the burn-in; reason: why there is no
-    always-valid interval, or "". verdict: one word, see `verdict.verdict_of`; direction: in which
-    the metric is better; faded: the last look alone shows less than the looks together. holm: the
+    are none; both infinite if the looks exclude one another. e_value: of the last look. gated:
+    before the burn-in; reason: why there is no always-valid interval, or "". verdict: one word, see
+    `verdict.verdict_of`; direction: in which the metric is better. since_effect, since_lower,
+    since_upper: the effect since the decision, nan before there is one; faded: it lies apart from
+    that of all looks together, nearer to no effect or beyond it. check_logging: why the logging
+    must be checked before this effect is believed, or "". holm: the
     anytime p-value, adjusted among the decisions; e_bh: whether e-BH rejects it among them; both
     None for guardrails, and if only some decisions were requested. distrusted: the finding must not
     be trusted, whatever its numbers. sentence: the conclusion, or the reason for the distrust.
@@ -311,6 +302,10 @@ class Finding(Shown):
     verdict: Verdict = "not_started"
     direction: Direction = NONE
     faded: bool = False
+    since_effect: float = math.nan
+    since_lower: float = math.nan
+    since_upper: float = math.nan
+    check_logging: str = ""
 
     @property
     def rows_per_unit(self) -> RowsPerUnit | None:
@@ -372,17 +367,38 @@ class Outcome(Shown):
         for one in self.contrasts:
             yield from rows_of(one, level=level)
 
-    def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
-        """The report in words; watched: the looks so far, `Monitor.watched` by contrast name."""
+    @property
+    def alphas(self) -> dict[str, float]:
+        """The names under which looks store its readings, each with its significance level."""
+        found = {one.name: one.alpha for one in self.contrasts}
+        since = {one.name + SINCE: one.alpha for one in self.contrasts}
+        return {**found, **since, **ratio_alphas(self.srm)}
+
+    def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
+        """See `Experiment.readings`."""
+        before = last or {}
+        found = {one.name: one.anytime for one in self.contrasts}
+        for one in self.contrasts:
+            found |= since_readings(one, before)
+        found |= ratio_readings(self.srm, before)
+        return found
+
+    def report(
+        self, watched: Mapping[str, Watched] | None = None, *, days: float | None = None
+    ) -> Report:
+        """See `Experiment.report`."""
         watched = watched or {}
-        plan, contrasts = self.plan, self.contrasts
+        plan, contrasts, srm = self.plan, self.contrasts, with_looks(self.srm, watched)
         decisions = [one for one in contrasts if one.safeguard is None]
-        readings = {one.name: reading_of(one, watched.get(one.name)) for one in contrasts}
+        readings = {
+            one.name: reading_of(one, watched.get(one.name), watched.get(one.name + SINCE))
+            for one in contrasts
+        }
         family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
         holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
         e_values = {one.name: one.e_value(readings[one.name].last) for one in family}
         e_bh = adjust_fdr(e_values=e_values, alpha=1.0 - plan.level)
-        against = why_distrusted(plan, self.srm, self.in_several)
+        against = why_distrusted(plan, srm, self.in_several)
         warning = self.contamination.sentence if self.contamination else ""
         findings = tuple(
             _finding(
@@ -393,11 +409,16 @@ class Outcome(Shown):
         return Report(
             name=plan.name,
             findings=findings,
-            srm=self.srm,
+            srm=srm,
             in_several=self.in_several,
-            notes=tuple(_notes(self)),
+            notes=tuple(notes_of(replace(self, srm=srm))),
             recommendation=recommendation_of(
-                plan, findings, against, warning, blocks=plan.on_several_variants != "drop"
+                plan,
+                findings,
+                against,
+                warning,
+                blocks=plan.on_several_variants != "drop",
+                days=days,
             ),
             contamination=self.contamination,
         )
@@ -414,65 +435,29 @@ def _finding(
     verdict, faded = verdict_of(contrast, reading, against), has_faded(contrast, reading)
     sentence = against or sentence_of(contrast, reading, verdict, faded)
     sentence += "" if against else on_rows(contrast, verdict)
-    last = reading.last
+    last, since = reading.last, reading.since
+    reason = "" if reading.known else last.reason
+    if verdict == "not_started":
+        reason = why_not_started(contrast, reading)
+    elif not reading.consistent:
+        reason = "the always-valid intervals of the looks exclude one another"
     return Finding(
         contrast=contrast,
-        anytime_lower=reading.lower,
-        anytime_upper=reading.upper,
+        anytime_lower=reading.lower if reading.consistent else -math.inf,
+        anytime_upper=reading.upper if reading.consistent else math.inf,
         anytime_pvalue=reading.pvalue,
         e_value=contrast.e_value(last),
         gated=last.gated,
-        reason=why_not_started(contrast, reading) if verdict == "not_started" else last.reason,
+        reason=reason,
         verdict=verdict,
         direction=contrast.direction,
         faded=faded,
+        since_effect=math.nan if since is None else since.effect,
+        since_lower=since.lower if since is not None and since.known else math.nan,
+        since_upper=since.upper if since is not None and since.known else math.nan,
+        check_logging="" if against else implausible(contrast, reading),
         holm=holm,
         e_bh=e_bh,
         distrusted=verdict == "disbelieved",
         sentence=f"{sentence} {warning}" if warning and not against else sentence,
     )
-
-
-def _notes(found: Outcome) -> list[str]:
-    plan, contrasts, srm = found.plan, found.contrasts, found.srm
-    notes, mixed = [*found.same_rows], found.contamination
-    if srm.reason:
-        notes.append(f"The sample ratio is not checked: {srm.reason}.")
-    elif srm.alarm:
-        notes.append(why_distrusted(plan, srm, found.in_several))
-    if mixed is not None and mixed.units and not mixed.warning:
-        seen = in_several_variants(mixed.units, estimated=mixed.estimated)
-        dropped = " and dropped" if mixed.dropped else ""
-        notes.append(f"{seen[0].upper()}{seen[1:]}{dropped}.")
-    compared = [one.comparison for one in contrasts if one.comparison.epochs]
-    left_out = sorted({epoch for one in compared for epoch in one.left_out})
-    if left_out:
-        names = ", ".join(epoch or "events without an epoch" for epoch in left_out)
-        notes.append(
-            "Epochs left out of a comparison, because an arm has too little data or no finite "
-            f"estimate in them: {names}."
-        )
-    known = [one.comparison for one in contrasts if one.comparison.n and not one.is_of_units]
-    if any(one.groups is None for one in known) or (
-        not known and plan.cluster == "none" and not any(one.is_of_units for one in contrasts)
-    ):
-        notes.append("Rows are taken as independent, which is right only if no unit has several.")
-    notes += [
-        f"{name} is adjusted for the pre-exposure covariate {one.metric}, with the slope "
-        f"{one.theta:.6g} (CUPED)."
-        for name, one in plan.covariates.items()
-    ]
-    unfit = dict.fromkeys(
-        one.watched
-        for one in contrasts
-        if one.comparison.kind not in ("rate", "quantile")
-        and one.comparison.least_count  # without rows the kind is unknown
-        and plan.is_for_rates(one.watched)
-    )
-    if unfit:
-        notes.append(
-            "The horizon is that of an unweighted rate, which does not fit "
-            f"{_joined(unfit)}: the always-valid interval may be far wider than necessary. Before "
-            "the data, declare the least effect that matters: mdes in a config, horizons in a Plan."
-        )
-    return notes

@@ -7,6 +7,7 @@ after "at least" are rounded towards 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +31,15 @@ from streammetrics.experiments.numerals import (
     plain,
 )
 from streammetrics.experiments.plan import Plan
-from streammetrics.experiments.verdict import Verdict, cannot_start, warnings_of, why_not_started
+from streammetrics.experiments.verdict import (
+    Verdict,
+    cannot_start,
+    has_grown,
+    heavy_user,
+    implausible,
+    warnings_of,
+    why_not_started,
+)
 from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
 from streammetrics.kernels.inference.tails import normal_isf
 from streammetrics.present.texts import between, effect_decimals
@@ -99,11 +108,8 @@ _LARGE_E: Final = 1e6  # above it the exact e-value does not matter
 
 def why_distrusted(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
     """Why this experiment must not be trusted; "" if nothing is known against it."""
-    if srm.alarm:
-        e = f"above {plain(_LARGE_E)}" if srm.e_value > _LARGE_E else plain(srm.e_value)
-        counts = ", ".join(f"{arm} {n:,}" for arm, n in srm.counts)
-        found = f"sample-ratio e-value {e}: {counts}"
-        return f"{DISTRUSTED}units are not split between the variants as planned ({found})."
+    if srm.blocks:
+        return f"{DISTRUSTED}units are not split between the variants as planned ({evidence(srm)})."
     if plan.on_several_variants == "error" and several is not None and several.sampled:
         count = in_several_variants(several.units, estimated=several.share < 1)
         return f"{DISTRUSTED}{count}, and the plan allows none."
@@ -113,25 +119,53 @@ def why_distrusted(plan: Plan, srm: SampleRatioFound, several: UnitsResult | Non
     return ""
 
 
+def evidence(srm: SampleRatioFound) -> str:
+    """The e-value of a sample-ratio alarm, and the units of its epoch."""
+
+    def text(e: float) -> str:
+        return f"above {plain(_LARGE_E)}" if e > _LARGE_E else plain(e)
+
+    since = f" since {srm.epoch}" if srm.epoch and srm.counts != srm.epoch_counts else ""
+    counts = ", ".join(f"{arm} {n:,}" for arm, n in srm.epoch_counts or srm.counts)
+    found = f"sample-ratio e-value {text(srm.greatest_e_value)}"
+    if srm.log_e < srm.greatest:
+        found += f" at an earlier look, {text(srm.e_value)} now"
+    return f"{found}: {counts}{since}"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The parts as a list in a sentence: a, b and c."""
+    known = [one for one in parts if one]
+    return " and ".join(filter(None, (", ".join(known[:-1]), *known[-1:])))
+
+
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
     """The conclusion on one contrast of an experiment that can be trusted."""
+    if verdict == "disbelieved":
+        return (
+            f"{DISTRUSTED}the always-valid intervals of {_compared(contrast)} exclude one "
+            "another: the effect drifts, an assumption is false, or one misses the effect by "
+            "chance."
+        )
+    if verdict == "not_started":
+        return _not_started(contrast, reading)
+    user, odd = heavy_user(contrast), implausible(contrast, reading)
+    first = f"{user[0].upper()}{user[1:]}. " if user else ""
+    first += f"Check the logging first: {odd}. " if odd else ""
+    return f"{first}{_of_verdict(contrast, reading, verdict, faded)}{warnings_of(contrast)}"
+
+
+def _of_verdict(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
     match verdict:
-        case "disbelieved":
-            return (
-                f"{DISTRUSTED}the always-valid intervals of {_compared(contrast)} exclude one "
-                "another: the effect drifts, an assumption is false, or one misses the effect by "
-                "chance."
-            )
-        case "not_started":
-            return _not_started(contrast, reading)
         case "kept" | "broken" | "open":
-            return _guardrail(contrast, reading, verdict, faded) + warnings_of(contrast)
+            said = _guardrail(contrast, reading, verdict, faded)
+            return said if faded else f"{said}{since_decision(contrast, reading)}"
         case "no_difference_yet":
-            return _no_difference(contrast, reading) + warnings_of(contrast)
+            return _no_difference(contrast, reading)
         case "faded":
-            return _faded(contrast, reading) + warnings_of(contrast)
+            return _faded(contrast, reading)
     said = f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}"
-    more = f"{_target(contrast, verdict)}{_may_have_grown(reading)}{warnings_of(contrast)}"
+    more = f"{_target(contrast, verdict)}{since_decision(contrast, reading)}"
     return f"{said}, a difference of at least {_at_least(contrast, reading)}.{more}"
 
 
@@ -146,29 +180,30 @@ def on_rows(contrast: Contrast, verdict: Verdict) -> str:
 
 
 def _faded(contrast: Contrast, reading: Reading) -> str:
-    word, last = "higher" if reading.lower > 0 else "lower", _last_look(contrast, reading)
+    word = "higher" if reading.lower > 0 else "lower"
     return (
         f"We can no longer tell: all looks together show that {contrast.treatment_variant} is "
-        f"{word} ({_interval(contrast, reading)}), but {last}: the effect may have faded."
+        f"{word} ({_interval(contrast, reading)}), but {_changed(contrast, reading)}."
     )
 
 
-def _last_look(contrast: Contrast, reading: Reading) -> str:
-    last = reading.last
-    if not (last.lower > -math.inf or last.upper < math.inf):
-        why = f" ({last.reason})" if last.reason else ""
-        return f"the last look alone has no interval{why}"
-    estimate = f", with the estimate {plain(reading.estimate, signed=True)}"
-    known = estimate if math.isfinite(reading.estimate) else ""
-    return f"the last look alone gives {_bounds(contrast, last.lower, last.upper)}{known}"
+def _changed(contrast: Contrast, reading: Reading) -> str:
+    """That the effect since the decision contradicts that of all looks together."""
+    since = reading.since
+    known = since is not None and since.known
+    bounds = f": {_bounds(contrast, since.lower, since.upper)}" if since and known else ""
+    return f"the effect since the decision is another one{bounds}"
 
 
-def _may_have_grown(reading: Reading) -> str:
-    """For a difference that is shown: a sentence if the last estimate lies beyond the interval."""
-    found, up = reading.estimate, reading.lower > 0
-    if not (found > reading.upper if up else found < reading.lower):
+def since_decision(contrast: Contrast, reading: Reading) -> str:
+    """The effect since the decision, beside a verdict that it does not change; "" if unknown."""
+    since = reading.since
+    if since is None or not since.known:
         return ""
-    return f" The last look's estimate is {plain(found, signed=True)}: the effect may have grown."
+    bounds = _bounds(contrast, since.lower, since.upper)
+    grown = ": it has grown" if has_grown(contrast, reading) else ""
+    effect = plain(since.effect, signed=True)
+    return f" Since the decision, the effect is {effect} ({bounds}){grown}."
 
 
 def _no_difference(contrast: Contrast, reading: Reading) -> str:
@@ -219,18 +254,17 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     bound = reading.lower if rail.higher_is_better else -reading.upper  # the worst, as a gain
     best = reading.upper if rail.higher_is_better else -reading.lower
     who, what, margin = contrast.treatment_variant, _compared(contrast), declared(rail.margin)
-    last = _last_look(contrast, reading)
     if verdict == "kept":
         left = f"all looks together exclude harm above {most(max(0.0, -bound))}"
         return f"{who} keeps the guardrail {what}: {left}; margin: {margin}."
     if verdict == "broken":
         shown = f"harm of at least {least(-best)} is shown"
-        then = f" But {last}: the effect may have faded." if faded else ""
-        return f"{who} breaks the guardrail {what}: {shown}; margin: {margin}.{then}"
+        return f"{who} breaks the guardrail {what}: {shown}; margin: {margin}."
     if faded:
         return (
             f"We can no longer tell whether {what} keeps its guardrail: all looks together exclude "
-            f"harm above {most(max(0.0, -bound))}, but {last}; margin: {margin}."
+            f"harm above {most(max(0.0, -bound))}, but {_changed(contrast, reading)}; margin: "
+            f"{margin}."
         )
     lost = f"harm of up to {most(-bound)} is not excluded"
     if bound == -math.inf:

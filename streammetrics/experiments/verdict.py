@@ -15,7 +15,9 @@ from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Safeguard
 from streammetrics.results.has_intervals import UNEXPLAINED
 
-LARGE_GROUP = 0.25  # share of an arm's rows in one group, above which a warning follows
+LARGE_GROUP: Final = 0.25  # share of an arm's rows in one group, above which sentences name it
+TIMES: Final = 10.0  # the planned size: a larger effect is rarely one of the treatment
+FACTOR: Final = 5.0  # between the rates of both arms, likewise
 
 
 def why_not_started(contrast: Contrast, reading: Reading) -> str:
@@ -97,21 +99,42 @@ def has_no_error(contrast: Contrast) -> bool:
 
 
 def warnings_of(contrast: Contrast) -> str:
-    """Sentences on reasons to doubt the estimate of an arm, and on arms with over a quarter of
-    their rows in one group of users, else ""."""
+    """Sentences on reasons to doubt the estimate of an arm, else ""."""
     by_doubt: dict[str, list[str]] = {}
     for name, arm in _arms(contrast):
         for why in arm.doubts:
             by_doubt.setdefault(why, []).append(name)
-    doubts = [f"of {' and '.join(names)}, {why}" for why, names in by_doubt.items()]
-    groups = [
+    doubts = "; ".join(f"of {' and '.join(names)}, {why}" for why, names in by_doubt.items())
+    return f" Warning: {doubts}." if doubts else ""
+
+
+def heavy_user(contrast: Contrast) -> str:
+    """A clause on arms with over a quarter of their rows in one group of users, else ""."""
+    return " and ".join(
         f"one user or group of users has at least {least(100 * arm.largest_group)} % of the rows "
         f"of {name}"
         for name, arm in _arms(contrast)
         if arm.largest_group > LARGE_GROUP
-    ]
-    said = ["; ".join(doubts), " and ".join(groups)]
-    return "".join(f" Warning: {one}." for one in said if one)
+    )
+
+
+def implausible(contrast: Contrast, reading: Reading) -> str:
+    """A clause on an effect that is shown and larger than experiments usually have, which a fault
+    of the logging explains more often; else ""."""
+    if not reading.consistent or not (reading.lower > 0 or reading.upper < 0):
+        return ""
+    found, planned = contrast.comparison, contrast.horizon.mde
+    if planned and math.isfinite(found.effect_size) and abs(found.effect_size) > TIMES * planned:
+        times = least(abs(found.effect_size) / planned)
+        return f"the estimated effect on {contrast.watched} is {times} times the planned size"
+    low, high = sorted((found.control, found.treatment))
+    if found.kind == "rate" and high > 0 and FACTOR * low <= high:
+        by = f"by a factor of {least(high / low)}" if low > 0 else "from 0"
+        if found.treatment == 0:
+            by = "to 0"
+        way = "rises" if found.treatment > found.control else "falls"
+        return f"the rate of {contrast.watched} {way} {by}"
+    return ""
 
 
 def _infinite(contrast: Contrast) -> list[str]:
@@ -207,23 +230,35 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
 
 
 def has_faded(contrast: Contrast, reading: Reading) -> bool:
-    """Whether the last look alone shows less than the looks together: it does not show the same
-    difference, or its estimate lies nearer to no effect than their interval."""
-    if not (reading.known and reading.consistent) or reading.looks < 2:
+    """Whether the effect since the decision lies apart from that of all looks together, nearer to
+    no effect or beyond it; of a guardrail, on the side of harm. Also if the intervals of all looks
+    exclude one another after a decision."""
+    since = reading.since
+    if since is None or not reading.known:
         return False
-    rail, last = contrast.safeguard, reading.last
+    if not reading.consistent:
+        return True
+    rail = contrast.safeguard
     if rail is not None:
-        sign = 1.0 if rail.higher_is_better else -1.0
-        bound, alone = (_worst(one, sign) for one in (reading, last))
-        if bound > -rail.margin:
-            return alone <= -rail.margin or sign * reading.estimate < bound
-        best, alone = -_worst(reading, -sign), -_worst(last, -sign)
-        return best < -rail.margin and (alone >= -rail.margin or sign * reading.estimate > best)
-    if not (reading.lower > 0 or reading.upper < 0):
+        rises = rail.higher_is_better is not False
+        if _worst(reading, 1.0 if rises else -1.0) <= -rail.margin:
+            return False
+    elif reading.lower > 0 or reading.upper < 0:
+        rises = reading.lower > 0
+    else:
+        return False
+    return since.upper < reading.lower if rises else since.lower > reading.upper
+
+
+def has_grown(contrast: Contrast, reading: Reading) -> bool:
+    """Whether the effect since the decision lies apart from that of all looks together, farther
+    from no effect."""
+    since = reading.since
+    if since is None or not reading.consistent or contrast.safeguard is not None:
         return False
     if reading.lower > 0:
-        return reading.estimate < reading.lower or not last.lower > 0
-    return reading.estimate > reading.upper or not last.upper < 0
+        return since.lower > reading.upper
+    return reading.upper < 0 and since.upper < reading.lower
 
 
 def _of_guardrail(rail: Safeguard, reading: Reading, faded: bool) -> Verdict:

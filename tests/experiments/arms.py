@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from streammetrics import Accumulator, HistogramAUC, Ratio, Units, UserGroups
-from streammetrics.experiments import Contrast, Experiment, Finding, Horizon, Look, Monitor, Plan
+from streammetrics.experiments import (
+    Contrast,
+    Experiment,
+    Finding,
+    Horizon,
+    Look,
+    Monitor,
+    Plan,
+    Report,
+)
 from streammetrics.experiments.one_look import Anytime
 
 NAME = "ctr.ratio/bts"
@@ -77,6 +88,17 @@ def only(experiment: Experiment) -> Contrast:
     """Its one comparison."""
     (found,) = experiment.contrasts()
     return found
+
+
+def followed(experiments: Sequence[Experiment], *, days: float | None = None) -> Report:
+    """The report after a look at each of these, one after the other."""
+    monitor = Monitor()
+    for i, one in enumerate(experiments):
+        readings = one.readings(monitor.last("x", 1))
+        monitor += Monitor.of([Look.at("x", 1, {"a": i}, readings)])
+    outcome = experiments[-1].outcome()
+    watched = {name: monitor.watched("x", 1, name, alpha) for name, alpha in outcome.alphas.items()}
+    return outcome.report(watched, days=days)
 
 
 def finding(experiment: Experiment, *readings: Anytime) -> Finding:

@@ -26,7 +26,8 @@ def test_arms_are_matched_by_name_in_any_order() -> None:
 
 
 def test_the_alarm_is_at_a_thousand() -> None:
-    calm, loud = (EQUAL.at({"a": 50_000, "b": count}) for count in (51_344, 51_345))
+    strong = SampleRatio(EQUAL.weights, k=10_000)
+    calm, loud = (strong.at({"a": 50_000, "b": count}) for count in (51_344, 51_345))
     assert not calm.alarm and calm.e_value < 1000 and calm.pvalue < 0.01
     assert loud.alarm and loud.e_value >= 1000 and loud.anytime_p <= 0.001
 
@@ -75,15 +76,16 @@ def test_one_epoch_is_the_sample_ratio_of_its_units() -> None:
     assert found == SampleRatio({"random": 1, "bts": 1}).at({"random": 5120, "bts": 4880})
 
 
-def test_over_epochs_evidence_adds_up() -> None:
+def test_over_epochs_chi_square_adds_up_and_the_e_value_is_of_the_newest() -> None:
     ramp = {"a": (range(900), range(1000, 1100)), "b": (range(2000, 2400), range(3000, 3500))}
     shares = {"a": {"random": 9, "bts": 1}, "b": {"random": 1, "bts": 1}}
     found = experiment(ramp, epoch_shares=shares).srm()
     first = SampleRatio(shares["a"]).at({"random": 900, "bts": 100})
     second = SampleRatio(shares["b"]).at({"random": 400, "bts": 500})
-    assert found.log_e == first.log_e + second.log_e
+    assert found.log_e == second.log_e
     assert (found.statistic, found.df) == (first.statistic + second.statistic, 2)
-    assert found.counts == (("bts", 600), ("random", 1300))
+    assert found.counts == (("bts", 600), ("random", 1300)) and found.epoch == "b"
+    assert found.epoch_counts == (("bts", 500), ("random", 400))
     assert 0 < found.pvalue < 1
 
 

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage import (
+    daily_units,
+    fading,
     looks,
     one_look,
     pairs,
@@ -27,9 +29,11 @@ from benchmarks.coverage import (
 )
 from benchmarks.coverage.streams import linear, logarithmic
 from benchmarks.coverage.table import Row
-from streammetrics import ExactAUC, HistogramAUC, Ratio, UserGroups
+from streammetrics import ExactAUC, HistogramAUC, Ratio, Units, UserGroups
+from streammetrics.combine.units import UnitsResult
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
-from streammetrics.experiments import Experiment, Horizon, Plan
+from streammetrics.experiments import Experiment, Horizon, Plan, SampleRatio
+from streammetrics.experiments.assignment import log_e_by_day
 
 REPLICATES = 160
 pytestmark = pytest.mark.slow
@@ -220,6 +224,48 @@ def test_the_uplift_of_a_part_with_few_successes_is_held_and_by_the_jackknife_al
 def test_the_credit_of_complete_sessions_may_be_watched() -> None:
     ended, *_ = means(policies.sessions, 60)
     assert ended <= 0.05 + by_chance(0.05, 60)
+
+
+def test_the_sample_ratio_by_day_is_wrong_as_seldom_as_it_says() -> None:
+    fair = means(partial(daily_units.daily, 1_000, 0.5, 0.5), 600)
+    assert fair[0] <= 0.05 + by_chance(0.05, 600) and fair[1] <= 0.001 + by_chance(0.001, 600)
+    bad = means(partial(daily_units.daily, 10_000, 0.5, 0.45), 100)
+    assert bad[2] == 1.0 and 6 < bad[3] < 11
+
+
+def test_the_simulated_sample_ratio_is_that_of_the_library() -> None:
+    rng = np.random.default_rng(4)
+    counts = rng.integers(0, 400, (2, 5, 3)).astype(float)
+    found = daily_units.log_e(*counts)
+    check = SampleRatio({"a": 1, "b": 1})
+    for at in np.ndindex(found.shape):
+        a, b = (int(one[at]) for one in counts)
+        assert math.isclose(found[at], check.at({"a": a, "b": b}).log_e, rel_tol=1e-6, abs_tol=1e-6)
+    ends = counts.sum(axis=2).astype(int)
+    ids = iter(range(10**6))
+    days = {
+        day: {name: seen([next(ids) for _ in range(n)]) for name, n in zip("ab", pair, strict=True)}
+        for day, pair in enumerate(ends.T.tolist())
+    }
+    by_day = log_e_by_day({"a": 1, "b": 1}, days, np.empty(0, np.uint64))
+    total = check.at(dict(zip("ab", ends.sum(axis=1).tolist(), strict=True))).log_e
+    assert by_day is not None
+    last = float(daily_units.of_looks(*counts)[-1, -1])
+    assert math.isclose(last, np.logaddexp(total, by_day) - math.log(2), rel_tol=1e-6)
+
+
+def seen(ids: Sequence[int]) -> UnitsResult:
+    state = Units()
+    state.update(ids)
+    return state.compute()
+
+
+def test_constant_effects_are_not_taken_back_and_effects_that_end_are() -> None:
+    for errors in (2.8, 3.5, 4.2, 6):
+        shown, former, now = means(partial(fading.fading, errors, fading.constant), 400)
+        assert shown > 0.4 and former > 0.15 and now == 0.0
+    ended = partial(fading.then, 0.25, 0.0)
+    assert means(partial(fading.fading, 20, ended), 200)[2] == 1.0
 
 
 SETTINGS = {row.name: row for row in verdicts.VERDICTS.rows}

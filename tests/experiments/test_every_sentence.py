@@ -19,7 +19,7 @@ from streammetrics.experiments import (
     Safeguard,
 )
 from streammetrics.experiments.one_look import Anytime
-from tests.experiments.arms import of_states, two
+from tests.experiments.arms import followed, of_states, two
 
 BAD = re.compile(
     r"\d[eE][+-]?\d|\bnan\b|\binf\b|\(unnamed\)|p 0\.0+\b|  |: ?\.|\(\)|None|no look has been taken"
@@ -58,6 +58,11 @@ def reports() -> Iterator[Report]:
     for both, word in product((0, 1, 30), ("keep", "error")):
         seen = range(1000), range(1000 - both, 2000)
         yield two((460, 9000), (690, 9000), seen=seen, on_several_variants=word).report()
+    for rails in ({}, {"decision": (), "guardrails": (Safeguard("ctr", 0.01),)}):
+        more: dict[str, object] = {"horizon": Horizon(mde=0.02), "better": {"ctr": "higher"}}
+        for second in (((6000, 40_000), (6600, 40_000)), ((12_000, 80_000), (14_400, 80_000))):
+            first = two((3000, 20_000), (3600, 20_000), **more, **rails)
+            yield followed([first, two(*second, **more, **rails)])
     for scale, lift in product((1e-6, 1e9), (1.01, 3.0)):
         arms = revenue(1, scale), revenue(2, scale * lift)
         yield of_states(*arms, cluster="groups", horizon=Horizon(mde=0.1 * scale)).report()

@@ -9,13 +9,10 @@ from streammetrics.experiments import (
     ACTIONS,
     Experiment,
     Horizon,
-    Look,
-    Monitor,
     Plan,
     Recommendation,
     Safeguard,
 )
-from streammetrics.experiments.one_look import Anytime
 from tests.experiments.arms import area, clicks, units
 
 OWN = {"auc": Horizon(mde=0.02)}
@@ -67,14 +64,15 @@ def seen(both: int) -> tuple[range, range]:
     return range(1000), range(1000 - both, 2000 - both)
 
 
+ODD = "Check the logging first: the estimated effect on auc is 12.4 times the planned size."
 ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, ...]]] = {
     "better, and the guardrail is kept": ({}, {}, "ship", f"Ship: {KEPT}", BOTH),
     "a broken guardrail stops what is better": (
-        {}, {"shifts": BROKEN}, "do_not_ship", "Do not ship: guardrail auc is broken.", AUC,
+        {}, {"shifts": BROKEN}, "do_not_ship", f"Do not ship: guardrail auc is broken. {ODD}", AUC,
     ),
     "worse and broken": (
         {}, {"rates": DOWN, "shifts": BROKEN}, "do_not_ship",
-        "Do not ship: guardrail auc is broken and ctr is worse.", (AUC + CTR),
+        f"Do not ship: guardrail auc is broken and ctr is worse. {ODD}", (AUC + CTR),
     ),
     "worse": ({}, {"rates": DOWN}, "do_not_ship", "Do not ship: ctr is worse.", CTR),
     "worse by its declared direction": (
@@ -111,8 +109,8 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
     ),
     "contamination does not hide a broken guardrail": (
         {}, {"shifts": BROKEN, "counted": seen(100)}, "do_not_ship",
-        "Do not ship: guardrail auc is broken. 100 units (5.26 % of all) were seen in several "
-        "variants, which may bias the difference.", AUC,
+        f"Do not ship: guardrail auc is broken. {ODD} 100 units (5.26 % of all) were seen in "
+        "several variants, which may bias the difference.", AUC,
     ),
 }  # fmt: skip
 
@@ -138,15 +136,6 @@ def test_a_sample_ratio_that_is_off_comes_before_all() -> None:
     assert found.sentence.startswith(
         "Check the setup: units are not split between the variants as planned (sample-ratio "
     )
-
-
-def test_an_effect_that_may_have_faded_is_waited_for() -> None:
-    states = {"": {"old": {"ctr": clicks(460, 9000)}, "new": {"ctr": clicks(470, 9000)}}}
-    readings = Anytime(0.001, 0.02, 4.0), Anytime(-0.004, 0.006, 0.0)
-    rows = [Look.at("x", 1, {"a": i}, {CTR[0]: one}) for i, one in enumerate(readings)]
-    watched = {CTR[0]: Monitor.of(rows).watched("x", 1, CTR[0])}
-    found = Experiment(planned(**ALONE), states).report(watched).recommendation
-    assert (found.action, found.sentence) == ("wait", "Wait: the effect on ctr may have faded.")
 
 
 def test_what_nobody_can_judge_is_not_passed_over() -> None:

@@ -40,7 +40,7 @@ def test_without_looks_it_is_what_there_is_now() -> None:
     now = found.contrast.anytime
     assert (found.anytime_lower, found.anytime_upper) == (now.lower, now.upper)
     assert (found.anytime_pvalue, found.e_value) == (now.p_value, now.e_value)
-    assert experiment.readings() == {NAME: now}
+    assert experiment.readings() == {NAME: now}  # no units are counted
 
 
 def test_looks_decide_where_there_are_some() -> None:

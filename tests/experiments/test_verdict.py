@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -165,40 +166,6 @@ def test_what_is_not_to_be_believed_has_no_other_verdict() -> None:
     assert (apart.verdict, apart.distrusted) == ("disbelieved", True)
 
 
-def test_an_effect_that_the_last_look_does_not_bear_out_may_have_faded() -> None:
-    def mirrored(of: Anytime) -> Anytime:
-        return Anytime(-of.upper, -of.lower, of.log_e, of.gated, of.reason)
-
-    experiment = two((46, 10_000), (69, 10_000), **UP)
-    for first, last, faded in (
-        (Anytime(0.02, 0.06, 5.0), Anytime(0.01, 0.05, 5.0), False),
-        (Anytime(0.02, 0.06, 5.0), Anytime(-0.01, 0.05, 0.0), True),  # 0 is not excluded
-        (Anytime(0.04, 0.07, 5.0), Anytime(0.01, 0.06, 3.0), True),  # 0.035 lies below 0.04
-        (Anytime(0.02, 0.06, 5.0), Anytime(gated=True, reason="r"), True),
-        (Anytime(0.02, 0.06, 5.0), Anytime(0.05, 0.09, 9.0), False),  # 0.07 lies above 0.06
-    ):
-        up = finding(experiment, first, last)
-        down = finding(experiment, mirrored(first), mirrored(last))
-        assert (up.faded, down.faded) == (faded, faded), last
-        assert (up.verdict, down.verdict) == (("faded", "faded") if faded else ("better", "worse"))
-        for found in (up, down):
-            assert ("may have faded" in found.sentence) == faded, last
-            assert ("is better" in found.sentence or "is worse" in found.sentence) != faded
-        assert ("may have grown" in up.sentence) == (last.lower == 0.05), last
-
-
-def test_a_guardrail_that_was_kept_is_open_where_the_last_look_does_not_keep_it() -> None:
-    rail = two((520, 9000), (520, 9000), decision=(), guardrails=(Safeguard("ctr", 0.01),))
-    kept, open_ = Anytime(-0.005, 0.02), Anytime(-0.02, 0.02)
-    assert finding(rail, kept, kept).verdict == "kept"
-    found = finding(rail, kept, open_)
-    assert (found.verdict, found.faded) == ("open", True)
-    assert found.sentence.startswith("We can no longer tell whether ctr (bts - random) keeps")
-    broken = finding(rail, Anytime(-0.04, -0.02), Anytime(-0.04, 0.0))
-    assert (broken.verdict, broken.faded) == ("broken", True)
-    assert "But the last look alone gives -0.0400 to +0.0000" in broken.sentence
-
-
 def calibration(scale: float, seed: int, n: int = 20_000) -> Calibration:
     """Scores that are `scale` times too high."""
     rng, state = np.random.default_rng(seed), Calibration()
@@ -225,16 +192,17 @@ def test_predicted_over_observed_and_its_reciprocal_never_contradict_each_other(
             assert ("is not certain" in one.sentence) == (one.verdict in ("higher", "lower"))
 
 
-def test_one_user_with_most_of_the_rows_is_said() -> None:
+def test_one_user_with_most_of_the_rows_is_named_first() -> None:
     heavy = UserGroups(Ratio())
     who = np.r_[np.zeros(9000, int), np.arange(1, 900)]
     heavy.update(groups=who, numerators=np.resize([0.0, 1.0, 0.0], len(who)))
     of_users = {"cluster": "groups", "horizon": Horizon(mde=0.1)}
     light = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
-    assert finding(of_states(light[0], heavy, **of_users)).sentence.endswith(
-        " Warning: one user or group of users has at least 91 % of the rows of bts."
-    )
-    assert "Warning" not in finding(of_states(*light, **of_users)).sentence
+    report = of_states(light[0], heavy, **of_users).report()
+    said = "ne user or group of users has at least 91 % of the rows of bts"
+    assert report.findings[0].sentence.startswith(f"O{said}. bts is higher: ")
+    assert report.recommendation.sentence.startswith(f"Decide: o{said}; ctr is higher, but ")
+    assert "ne user" not in finding(of_states(*light, **of_users)).sentence
 
 
 def test_an_epoch_without_a_name_is_not_called_unnamed() -> None:
@@ -303,3 +271,59 @@ def grouped_scores(first: int) -> UserGroups:
     scores, users = rng.random(10_000), first + rng.integers(0, 1_000, 10_000)
     state.update(users, labels=rng.random(10_000) < scores, scores=scores)
     return state
+
+
+def test_a_table_never_has_crossed_ends_or_none_beside_a_sentence_with_numbers() -> None:
+    experiment = two((46, 9000), (69, 9000), **UP)
+    apart = finding(experiment, Anytime(0.2, 0.3, 1.0), Anytime(0.0, 0.1, 2.0))
+    assert (apart.anytime_lower, apart.anytime_upper) == (-math.inf, math.inf)
+    assert apart.reason == "the always-valid intervals of the looks exclude one another"
+    gated = finding(experiment, Anytime(0.01, 0.06, 5.0), Anytime(gated=True, reason="r"))
+    assert (gated.anytime_lower, gated.anytime_upper, gated.reason) == (0.01, 0.06, "")
+    assert "+0.0100 to +0.0600" in gated.sentence
+    for found in (apart, gated):
+        assert not found.anytime_lower > found.anytime_upper
+
+
+def test_a_rate_that_moves_by_a_factor_of_five_says_to_check_the_logging_first() -> None:
+    wide = {"horizon": Horizon(units=20_000, baseline=0.05), **UP}
+    for control, treatment, said in (
+        (100, 500, "the rate of ctr rises by a factor of 5"),
+        (500, 100, "the rate of ctr falls by a factor of 5"),
+        (101, 500, ""),
+        (1000, 1020, ""),
+    ):
+        report = two((control, 10_000), (treatment, 10_000), **wide).report()
+        (found,) = report.findings
+        assert found.check_logging == said
+        assert found.sentence.startswith(f"Check the logging first: {said}. bts is ") == bool(said)
+        assert ("heck the logging first" in report.recommendation.sentence) == bool(said)
+        if treatment == 100:
+            assert report.recommendation.action == "do_not_ship"
+
+
+def test_one_metric_decides_and_is_a_guardrail() -> None:
+    for name in ("ctr.ratio", "ctr"):
+        both = {"guardrails": (Safeguard(name, 0.01),), "horizon": Horizon(mde=0.02), **UP}
+        report = two((3000, 20_000), (3600, 20_000), **both).report()
+        assert [(one.contrast.name, one.verdict) for one in report.findings] == [
+            ("ctr.ratio/bts", "better"),
+            ("ctr.ratio/bts (guardrail)", "kept"),
+        ]
+        assert report.recommendation.action == "ship"
+    report = two((3600, 20_000), (3000, 20_000), **both).report()
+    assert [one.verdict for one in report.findings] == ["worse", "broken"]
+    assert "guardrail ctr is broken and ctr is worse" in report.recommendation.sentence
+
+
+def test_nothing_is_shipped_before_the_planned_days() -> None:
+    better = two((3000, 20_000), (3600, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
+    for days, action, said in (
+        (0.5, "wait", "Wait: ctr is better, but only 0.5 of the planned 14 days have passed."),
+        (None, "wait", "an unknown number of the planned 14 days have passed."),
+        (14.0, "ship", "Ship: ctr is better."),
+    ):
+        found = better.report(days=days).recommendation
+        assert found.action == action and found.sentence.endswith(said)
+    worse = two((3600, 20_000), (3000, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
+    assert worse.report(days=1.0).recommendation.action == "do_not_ship"

@@ -219,6 +219,8 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "experiment.name": (LABEL, "New ranker"),
     "experiment.hypothesis": (LABEL, "It raises clicks."),
     "experiment.days": (LABEL, 14),
+    "experiment.min_days": (LABEL, 7),
+    "experiment.sample_ratio_acknowledged": (LABEL, "bots"),
     "experiment.assignment_salt": (LABEL, "salt"),
     "experiment.look_every_s": (LABEL, 10.0),
     "experiment.watch_rates": (LABEL | {"metrics.ctr": MEAN}, False),

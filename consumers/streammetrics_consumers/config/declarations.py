@@ -259,7 +259,19 @@ QUARANTINE: Final = {
 EXPERIMENT: Final = {
     "name": Key(Text("", limit=200), "the title of the page, in place of the name of the store"),
     "hypothesis": Key(Text(""), "what is expected, in a sentence; shown below the title"),
-    "days": Key(Whole(1, 3660, unit=" of days"), "the planned duration; it affects no decision"),
+    "days": Key(
+        Whole(1, 3660, unit=" of days"),
+        "the planned duration; nothing is shipped before it has passed, see `min_days`",
+    ),
+    "min_days": Key(
+        Whole(1, 3660, unit=" of days"),
+        "nothing is shipped before this number of days of events; by default `days`",
+    ),
+    "sample_ratio_acknowledged": Key(
+        Text(""),
+        "why the experiment is believed although its sample ratio had an alarm; it stands in every "
+        "report, and ends the alarm",
+    ),
     "control": _state(
         Text(limit=200),
         "the variant of `event.variants` that all others are compared with",

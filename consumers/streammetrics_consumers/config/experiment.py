@@ -72,7 +72,9 @@ class ExperimentConfig:
     direction if the config declares it ("higher", "lower", "none" or a target). covariates: by name
     in the decision or the guardrails, the covariate that adjusts it (CUPED). watch_rates: whether
     the rate beside each mean over units is one of the guardrails by default. name,
-    hypothesis: texts for the page, "" if not declared; days: the planned duration, None if not.
+    hypothesis: texts for the page, "" if not declared; days: the planned duration, None if not;
+    min_days: the one before which nothing is shipped, None for `days`. sample_ratio_acknowledged:
+    why the experiment is believed in spite of an alarm of the sample ratio, "" if it is not.
     """
 
     control: str
@@ -98,6 +100,8 @@ class ExperimentConfig:
     name: str = ""
     hypothesis: str = ""
     days: int | None = None
+    min_days: int | None = None
+    sample_ratio_acknowledged: str = ""
 
     @property
     def epoch_names(self) -> tuple[str, ...]:
@@ -127,9 +131,10 @@ class ExperimentConfig:
     def plan(self) -> dict[str, object]:
         """The declarations before the data, in plain values.
 
-        It omits `look_every_s`, `name`, `hypothesis` and `days`, which affect no decision,
-        `better`, which changes no interval and may be declared while the experiment runs, and the
-        settings that are part of its states: `unit`, `unit_share`, `max_units`.
+        It omits `look_every_s`, `name`, `hypothesis`, `days`, `min_days`, `better` and
+        `sample_ratio_acknowledged`, which change no interval and may be declared while the
+        experiment runs, and the settings that are part of its states: `unit`, `unit_share`,
+        `max_units`.
         """
         # A plan without `mdes` or `covariates` has the same description as before these keys.
         mdes = {"mdes": dict(sorted(self.mdes.items()))} if self.mdes else {}
@@ -207,6 +212,8 @@ def experiment_metric_set(
         "name": experiment.name,
         "hypothesis": experiment.hypothesis,
         "days": experiment.days,
+        "min_days": experiment.min_days,
+        "sample_ratio_acknowledged": experiment.sample_ratio_acknowledged,
     }
     shown = {key: value for key, value in said.items() if value}
     return MetricSet(slices, metrics, event, windows, paths, columns, declared, shown)

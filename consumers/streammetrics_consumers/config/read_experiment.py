@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final, cast
 
 from streammetrics import InputError, Paired
-from streammetrics.experiments import keeps_units
+from streammetrics.experiments import keeps_units, needs_one_epoch
 from streammetrics.results import Direction, direction_of, views_of
 from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import EventConfig
@@ -93,6 +93,8 @@ def read_experiment(
         name=section.text("name"),
         hypothesis=section.text("hypothesis"),
         days=section.optional_whole("days"),
+        min_days=section.optional_whole("min_days"),
+        sample_ratio_acknowledged=section.text("sample_ratio_acknowledged"),
     )
     found = with_rates(found, metrics) if found.watch_rates else found
     found = replace(
@@ -101,6 +103,7 @@ def read_experiment(
         covariates=_read_covariates(section, found, metrics),
     )
     _require_consistent(section, found)
+    _require_comparable_over_epochs(section, found, event, watched)
     _refuse_epochs_of_units(section, event, found, metrics)
     if found.on_several_variants == "drop" and found.unit is not None:
         _require_droppable(section, found, metrics)
@@ -116,11 +119,8 @@ def _require_consistent(section: Section, found: ExperimentConfig) -> None:
         section.bad("baseline", "a rate from an earlier period, since there is a horizon", hint)
     if section.raw("horizon") is None and found.baseline is not None:
         section.bad("baseline", "nothing, since there is no horizon", "remove it, or add a horizon")
-    for i, one in enumerate(found.guardrails):
-        if one.metric in found.decision:
-            expected = "a metric that is not in decision"
-            hint = "use it in decision or as a guardrail, not both"
-            section.problem(f"[experiment] guardrails[{i}].metric", expected, one.metric, hint)
+    if found.min_days is not None and found.days is not None and found.min_days > found.days:
+        section.bad("min_days", f"at most days = {found.days}", "lower it, or plan more days")
     if found.assignment_salt == GROUPS_SALT:
         expected = f"a salt other than {GROUPS_SALT!r}, which hashes units into groups"
         hint = "with the same salt, groups depend on variants; assign with another"
@@ -132,6 +132,31 @@ def _require_consistent(section: Section, found: ExperimentConfig) -> None:
             "and one after the last",
             "add or remove some",
         )
+
+
+def _require_comparable_over_epochs(
+    section: Section,
+    found: ExperimentConfig,
+    event: EventConfig,
+    watched: Mapping[str, tuple[MetricConfig, str | None]],
+) -> None:
+    """Check that no quantile is compared over several epochs, which would wait for ever."""
+    if not (found.epochs or event.epoch):
+        return
+    for where, names in (
+        ("decision", found.decision),
+        ("guardrails", [one.metric for one in found.guardrails]),
+    ):
+        for name in names:
+            metric, view = watched[name]
+            if needs_one_epoch(without_groups(metric.empty), view):
+                section.problem(
+                    f"[experiment] {where}",
+                    "metrics that can be compared over epochs, since epochs are declared",
+                    name,
+                    "the always-valid interval of a quantile is of one epoch: watch the rate of "
+                    "rows above a limit instead, or remove the epochs",
+                )
 
 
 def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[str, ...]:

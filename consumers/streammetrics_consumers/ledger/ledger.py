@@ -29,7 +29,14 @@ from streammetrics import experiments
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_metadata, read_states
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.generations import begin, changes_of
-from streammetrics_consumers.ledger.looks import Point, count_looks, read_points, read_watched
+from streammetrics_consumers.ledger.looks import (
+    Point,
+    count_looks,
+    read_last,
+    read_points,
+    read_start,
+    read_watched,
+)
 from streammetrics_consumers.ledger.read import (
     generation_of,
     last_retry,
@@ -394,6 +401,14 @@ class View:
     def looks(self, experiment: str) -> int:
         """The number of looks at this experiment."""
         return count_looks(self._connection, self.version.generation.id, experiment)
+
+    def last_look(self, experiment: str) -> dict[str, experiments.Anytime]:
+        """See `looks.read_last`."""
+        return read_last(self._connection, self.version.generation.id, experiment)
+
+    def first_look_ms(self, experiment: str) -> int | None:
+        """See `looks.read_start`."""
+        return read_start(self._connection, self.version.generation.id, experiment)
 
     def watched(
         self, experiment: str, alphas: Mapping[str, float], until: int

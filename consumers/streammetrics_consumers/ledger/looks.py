@@ -4,6 +4,10 @@ A look is keyed by generation, experiment and the next offset of each log, so th
 taken twice is one row. Looks are added and never changed. No digest includes them, `verify`,
 compaction and retention ignore them, and they belong to their generation: a new one has none.
 
+A look has a row for each comparison, and rows whose names no comparison has, made by
+`Outcome.readings`: the decision on a comparison and the effect since then, and the sample ratio of
+the epoch and of its days. What must outlast later data is the greatest of its rows, or repeated.
+
 Readers of results never take a look. Of the workers one looks at a time: a look is claimed first,
 in a transaction of its own, and the states are read after it. If the worker dies in between, no
 look was taken, and the next one is due at its usual time.
@@ -168,6 +172,28 @@ def count_looks(connection: Connection, generation: int, fingerprint: str) -> in
     """The number of looks at an experiment."""
     mine = _of(generation, fingerprint)
     return int(connection.scalar(select(func.count()).select_from(look).where(*mine)) or 0)
+
+
+def read_last(
+    connection: Connection, generation: int, fingerprint: str
+) -> dict[str, experiments.Anytime]:
+    """The readings of the last look at an experiment, by name; none before the first."""
+    last = (
+        select(look.c.id)
+        .where(*_of(generation, fingerprint))
+        .order_by(look.c.place.desc(), look.c.heads_sha256.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    rows = connection.execute(select(look_reading).where(look_reading.c.look == last))
+    return {row.comparison: _reading(row) for row in rows.all()}
+
+
+def read_start(connection: Connection, generation: int, fingerprint: str) -> int | None:
+    """The least watermark of the looks at an experiment, in milliseconds; None before the first."""
+    mine = _of(generation, fingerprint)
+    found: int | None = connection.scalar(select(func.min(look.c.watermark_ms)).where(*mine))
+    return found
 
 
 def read_points(

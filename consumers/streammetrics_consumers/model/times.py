@@ -19,6 +19,8 @@ Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
+DAY_MS: Final = 86_400_000
+
 LEAST_MS: Final = -62_135_596_800_000  # 0001-01-01T00:00:00Z
 GREATEST_MS: Final = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 

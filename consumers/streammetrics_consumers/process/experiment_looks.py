@@ -9,20 +9,32 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from streammetrics import StreamMetricsError
-from streammetrics.experiments import Experiment, Look
+from streammetrics.experiments import Anytime, Experiment, Look
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge, View, view
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
-from streammetrics_consumers.query.experiment_plan import declared, experiment_of, within
+from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.times import DAY_MS
+from streammetrics_consumers.query.experiment_plan import (
+    EXPERIMENT,
+    UNITS,
+    UnitsByEpoch,
+    add_units,
+    declared,
+    experiment_of,
+    within,
+)
 
 log = logging.getLogger(__name__)
 
 MAX_STATE_BYTES: Final = 512 << 20  # of stored states per look
+MAX_DAYS_BYTES: Final = 64 << 20  # of the units by day, which every look sorts: 2 s
 
 
 def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> bool:
@@ -33,17 +45,27 @@ def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
     found = view(ledger, _seen, generation=generation)
-    row = None if found is None else _row(*found)
+    row = None if found is None else _row(found)
     return row is not None and bool(row.look.readings) and take(ledger.store, row, claimed_ms)
 
 
-def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
-    """Read the states within the transaction, and build a look without readings."""
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a look reads in one transaction: the look without its readings, the states, and the
+    readings of the look before."""
+
+    look: Look
+    watermark_ms: int | None
+    experiment: Experiment
+    last: Mapping[str, Anytime]
+
+
+def _seen(now: View) -> _Seen | None:
     of, seen = declared(now.version.generation), now.snapshot
     if of is None:
         return None
-    panes = within(of.panes(size.pane for size in seen.panes), None, None)
-    rows = now.delta_metadata(panes)
+    panes = of.panes(size.pane for size in seen.panes)
+    rows = now.delta_metadata(within(panes, None, None))
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
@@ -51,18 +73,52 @@ def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
             f"{MAX_STATE_BYTES}"
         )
     states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
-    heads = heads_of(now.version.heads, now.version.retry)
-    look = Look.at(of.fingerprint, now.version.generation.id, heads, {})
-    return look, seen.greatest_event_ms, experiment_of(of, states)
+    experiment = experiment_of(of, states)
+    look = Look.at(
+        of.fingerprint,
+        now.version.generation.id,
+        heads_of(now.version.heads, now.version.retry),
+        {},
+    )
+    days = _days(now, of.fingerprint, panes, MAX_DAYS_BYTES)
+    experiment = replace(experiment, days=days)
+    return _Seen(look, seen.greatest_event_ms, experiment, now.last_look(of.fingerprint))
 
 
-def _row(look: Look, watermark_ms: int | None, experiment: Experiment) -> LookRow:
+def _days(
+    now: View, fingerprint: str, panes: Sequence[Pane], limit: int
+) -> Mapping[int, UnitsByEpoch]:
+    """The units of each day, by days since 1970: those of the windows of each day. None if they
+    are not known: a window is longer than a day, an earlier one may have been dropped, so that
+    a unit that returns would seem to be new, or they are larger than `limit` bytes."""
+    units = [pane for pane in panes if pane.metric == f"{EXPERIMENT}/{UNITS}" and not pane.is_total]
+    floor_ms, first_ms = now.version.generation.floor_ms, now.first_look_ms(fingerprint)
+    starts = [one for one in (first_ms, *(pane.start_ms for pane in units)) if one is not None]
+    if not units or (floor_ms is not None and min(starts) <= floor_ms):
+        return {}
+    if any((pane.end_ms or 0) - (pane.start_ms or 0) > DAY_MS for pane in units):
+        return {}
+    rows = now.delta_metadata(units)
+    if sum(row.nbytes for row in rows) > limit:
+        return {}
+    found: dict[int, UnitsByEpoch] = {}
+    for row, stored in now.states(rows):
+        start_ms = row.pane.start_ms
+        assert start_ms is not None
+        add_units(found.setdefault(start_ms // DAY_MS, {}), state_of(row, stored))
+    return found
+
+
+def _row(seen: _Seen) -> LookRow:
+    outcome = seen.experiment.outcome()
     # A metric without a counted state has no view yet, and no final name.
-    contrasts = [one for one in experiment.contrasts() if one.view]
-    readings = {one.name: one.anytime for one in contrasts}
-    effects = {one.name: one.comparison.effect_size for one in contrasts}
+    outcome = replace(outcome, contrasts=tuple(one for one in outcome.contrasts if one.view))
+    readings, look = outcome.readings(seen.last), seen.look
+    effects = {one.name: one.comparison.effect_size for one in outcome.contrasts}
     return LookRow(
-        Look.at(look.experiment, look.generation, dict(look.heads), readings), watermark_ms, effects
+        Look.at(look.experiment, look.generation, dict(look.heads), readings),
+        seen.watermark_ms,
+        effects,
     )
 
 

@@ -17,7 +17,6 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, to_builtins
 from streammetrics import experiments
 from streammetrics_consumers.query.query import Slice, WindowState
 
-ALARM: Final = 1000.0  # an e-value against the declared shares is an alarm from here on
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
 Tone = Literal["good", "bad", "warn", "neutral"]
@@ -229,8 +228,10 @@ class RowsPerUnit(Answer, frozen=True):
 class Comparison(ContrastNames, frozen=True):
     """A treatment compared with the control over one window, after the looks so far.
 
-    holm_pvalue: adjusted for all decisions, of all rows since the start; null elsewhere. margin:
-    the effect at which a guardrail is broken, with its sign; null for a decision.
+    since_effect, since_lower, since_upper: the effect of the rows since the decision; null before.
+    faded: it lies apart from that of all rows, nearer to no effect or beyond it. holm_pvalue:
+    adjusted for all decisions, of all rows since the start; null elsewhere. margin: the effect at
+    which a guardrail is broken, with its sign; null for a decision.
     """
 
     window: Window
@@ -263,6 +264,9 @@ class Comparison(ContrastNames, frozen=True):
     verdict: experiments.Verdict
     direction: Direction
     faded: bool
+    since_effect: Number
+    since_lower: Number
+    since_upper: Number
     rows_per_unit: RowsPerUnit | None
     margin: Number
     required: Annotated[bool, Meta(description="false for a guardrail that is only watched")]
@@ -302,11 +306,9 @@ class SampleRatio(Answer, frozen=True):
     e_value: Number
     counts: Counts
     reason: Annotated[str, Meta(description="why it is undefined, or empty")]
-
-    @property
-    def alarm(self) -> bool:
-        """Whether effects must not be trusted."""
-        return self.e_value >= ALARM
+    greatest_e_value: Number
+    alarm: Annotated[bool, Meta(description="whether an e-value of its epoch has reached 1,000")]
+    acknowledged: Annotated[str, Meta(description="why the alarm is ignored, or empty")]
 
 
 class JoinOutcome(Answer, frozen=True):

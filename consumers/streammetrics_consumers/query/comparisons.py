@@ -23,7 +23,8 @@ from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_o
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
 from streammetrics_consumers.ledger.looks import heads_of
 from streammetrics_consumers.model.commit import Counters, Snapshot
-from streammetrics_consumers.model.generation import ROWS
+from streammetrics_consumers.model.generation import ROWS, Pane
+from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Comparison, Result, Results, Window
 from streammetrics_consumers.query.experiment_plan import (
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
-DAY_MS: Final = 86_400_000
 TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
 _COMPARED: Final = (  # fields of the library's Comparison, with the same names
     *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
@@ -148,9 +148,8 @@ class ComparisonReader:
     def _read(self, now: View, of: Declared, position: int) -> _Found:
         panes = of.panes(size.pane for size in now.snapshot.panes)
         total = self._of(now, of, None, now.delta_metadata(within(panes, None, None)))
-        names = {one.name: of.alphas[one.watched] for one in total.outcome.contrasts}
-        watched = now.watched(of.fingerprint, names, position)
-        report = total.outcome.report(watched)
+        watched = now.watched(of.fingerprint, total.outcome.alphas, position)
+        report = total.outcome.report(watched, days=days_so_far(now, of, panes))
         windows = _layout(of).windows
         spans = list(spans_of(now.snapshot, self._query, windows))
         delta_metadata = self._delta_metadata(now, of, [span for span in spans if span is not None])
@@ -229,6 +228,15 @@ def _experiment(now: View, of: Declared, rows: Sequence[DeltaMetadata]) -> Exper
             "ask for fewer windows with --window"
         )
     return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in now.states(rows)))
+
+
+def days_so_far(now: View, of: Declared, panes: Sequence[Pane]) -> float | None:
+    """The days of events from the first window of the experiment that is kept, or the first look if
+    that was earlier, to the newest event; None before the first event."""
+    newest_ms = now.snapshot.greatest_event_ms
+    starts = [now.first_look_ms(of.fingerprint), *(pane.start_ms for pane in panes)]
+    known = [ms for ms in starts if ms is not None]
+    return (newest_ms - min(known)) / DAY_MS if known and newest_ms is not None else None
 
 
 def _late_note(seen: Snapshot) -> tuple[str, ...]:
@@ -415,6 +423,9 @@ def comparison_answer(window: Window, finding: Finding, looks: int) -> Compariso
         verdict=finding.verdict,
         direction=answers.Direction(finding.direction.better, finding.direction.target),
         faded=finding.faded,
+        since_effect=finding.since_effect,
+        since_lower=finding.since_lower,
+        since_upper=finding.since_upper,
         rows_per_unit=rows_answer(finding),
         margin=math.nan if rail is None else -rail.margin if rail.higher_is_better else rail.margin,
         required=rail is None or rail.required,
@@ -445,7 +456,15 @@ def with_report(results: Results, report: Report) -> Results:
             advice.action, advice.sentence, advice.rests_on, advice.treatments
         ),
         contamination=contamination,
-        srm=answers.SampleRatio(ratio.pvalue, ratio.e_value, dict(ratio.counts), ratio.reason),
+        srm=answers.SampleRatio(
+            ratio.pvalue,
+            ratio.e_value,
+            dict(ratio.counts),
+            ratio.reason,
+            ratio.greatest_e_value,
+            ratio.alarm,
+            ratio.acknowledged,
+        ),
     )
 
 

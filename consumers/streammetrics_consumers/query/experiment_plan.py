@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import streammetrics as sm
 from streammetrics import experiments
@@ -67,12 +67,6 @@ class Declared:
         found = (one for one in names if named == one or named.startswith(f"{one}."))
         return max(found, key=len, default=named)
 
-    @property
-    def alphas(self) -> dict[str, float]:
-        """The significance level of each decision and guardrail, by its name in the plan."""
-        alone = {one.metric: self.plan.alpha_of(one) for one in self.plan.guardrails}
-        return {**dict.fromkeys(self.plan.decision, self.plan.alpha), **alone}
-
 
 def variants_of(generation: Generation) -> tuple[tuple[str, ...], str]:
     """The variants, the control first and then as declared, and the control; "" without one."""
@@ -95,15 +89,20 @@ def declared(generation: Generation) -> Declared | None:
     found = cast("Mapping[str, object]", first.description[EXPERIMENT])
     stays = plan_that_stays(found)
     text = json.dumps(stays, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    plan = plan_of(found, _variants(first), _better(first))
     shown = cast("Mapping[str, object]", first.description.get(SHOWN, {}))
+    days = cast("int | None", shown.get("days"))
+    plan = replace(
+        plan_of(found, _variants(first), _better(first)),
+        sample_ratio_acknowledged=str(shown.get("sample_ratio_acknowledged", "")),
+        min_days=cast("int | None", shown.get("min_days", days)),
+    )
     return Declared(
         hashlib.sha256(text.encode()).hexdigest(),
         plan,
         metrics,
         str(shown.get("name", "")),
         str(shown.get("hypothesis", "")),
-        cast("int | None", shown.get("days")),
+        days,
     )
 
 
@@ -174,6 +173,18 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, sm.PerKey]]) -> Exp
                 found.setdefault(epoch, {}).setdefault(variant, {})[metric] = one
     counted = {name.removeprefix(f"{EXPERIMENT}/") for name in of.metrics}
     return experiments.Experiment(of.plan, found, units, counted)
+
+
+UnitsByEpoch: TypeAlias = dict[str, dict[str, sm.Units]]
+
+
+def add_units(known: UnitsByEpoch, state: sm.PerKey) -> None:
+    """Add the units of a state by epoch and variant."""
+    for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
+        epoch, variant = _place(key)
+        one, arms = state.state(key), known.setdefault(epoch, {})
+        if isinstance(one, sm.Units):
+            arms[variant] = arms[variant] + one if variant in arms else one
 
 
 def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:

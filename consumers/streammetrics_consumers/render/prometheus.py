@@ -93,6 +93,9 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
             yield _gauge("sample_ratio_e_value",
                          "E-value against the declared shares of the variants",
                          total.srm.e_value)  # fmt: skip
+            yield _gauge("sample_ratio_alarm",
+                         "Whether the sample ratio has an alarm that is not acknowledged",
+                         total.srm.alarm and not total.srm.acknowledged)  # fmt: skip
     yield from join_gauges(total.join)
     left_out += len(total.comparisons[EFFECTS:])
     yield _gauge("results_left_out", "Rows and effects left out because there are too many",
@@ -129,18 +132,24 @@ def _effect_gauges(rows: Sequence[Comparison]) -> Iterator[Metric]:
         "streammetrics_effect_verdict", "1 for the verdict on the effect, 0 for others",
         labels=[*_EFFECT, "verdict"],
     )  # fmt: skip
+    verdicts_by: dict[tuple[str, ...], set[str]] = {}  # a metric may be decision and guardrail
     for row in rows:
         variants = _encodable(row.control_variant), _encodable(row.treatment_variant)
         labels = (row.metric, row.view, *variants)
+        again = labels in verdicts_by
+        verdicts_by.setdefault(labels, set()).add(row.verdict)
         always = (
             row.anytime_lower, row.anytime_upper, row.anytime_pvalue, row.holm_pvalue, row.e_value,
         )  # fmt: skip
         shown = [math.nan] * len(always) if row.anytime_reason else always
-        for family, figure in zip(families, (row.effect_size, *shown, row.margin), strict=True):
-            if family is families[0] or not math.isnan(figure):
-                family.add_metric(labels, figure)
+        if again:
+            shown = [math.nan] * len(always)
+        for i, figure in enumerate((row.effect_size, *shown, row.margin)):
+            if not again if i == 0 else not math.isnan(figure):
+                families[i].add_metric(labels, figure)
+    for named, given in verdicts_by.items():
         for verdict in VERDICTS:
-            verdicts.add_metric([*labels, verdict], float(verdict == row.verdict))
+            verdicts.add_metric([*named, verdict], float(verdict in given))
     yield from (*families, verdicts)
 
 

@@ -446,6 +446,9 @@ def _numbers(row: Comparison, effect: ComparisonText, truth: Truth | None) -> di
     is_decided = not row.guardrail and not row.anytime_reason  # by an always-valid p-value
     is_adjusted = is_decided and not math.isnan(row.holm_pvalue)
     true = None if truth is None else truth.effect_of(row)
+    bounds, since = (row.since_lower, row.since_upper), ""
+    if not any(map(math.isnan, bounds)):
+        since = formatting.between(*bounds, decimals, signed=True)
     return {
         "control": formatting.number(row.control, decimals),
         "treatment": formatting.number(row.treatment, decimals),
@@ -456,6 +459,7 @@ def _numbers(row: Comparison, effect: ComparisonText, truth: Truth | None) -> di
         "  always valid": effect.always,
         "  p, always valid": chance(row.anytime_pvalue) if is_decided else "",
         "  p, always valid, Holm": chance(row.holm_pvalue) if is_adjusted else "",
+        "  since the decision": since,
         "  margin": effect.margin,
         "rows per unit": effect.rows,
         "design effect": formatting.number(row.deff, 2),

@@ -23,6 +23,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.tails import (
@@ -168,6 +169,35 @@ def log_e(counts: Sequence[int], weights: Sequence[Number], k: float = 10_000.0)
     # An arm of share 0 has a prior of 0: see `log_e_of_counts`.
     prior = [Fraction(k) * p for p in shares]
     return log_e_of_counts(counts, shares, prior)
+
+
+CONCENTRATIONS: Final = (10.0, 100.0, 1_000.0, 10_000.0)
+
+
+def log_mean_e(counts: Sequence[int], weights: Sequence[Number]) -> float:
+    """The logarithm of the mean of the e-values with each of `CONCENTRATIONS` as k.
+
+    A mean of e-values is an e-value, at most 4 times less than the best of the four: the small
+    concentrations see small experiments early, the large ones see small shifts of large ones.
+
+    >>> round(log_mean_e([600, 300], [1, 1]), 12)
+    46.806562835067
+    """
+    each = [log_e(counts, weights, k) for k in CONCENTRATIONS]
+    return log_sum((one, 1.0 / len(each)) for one in each)
+
+
+def log_sum(terms: Iterable[tuple[float, float]]) -> float:
+    """Ln Σ w exp(x) of pairs (x, w) with weights above 0, however large each x is.
+
+    >>> log_sum([(1000.0, 0.5), (1000.0, 0.5)])
+    1000.0
+    """
+    known = list(terms)
+    most = max((x for x, _ in known), default=-math.inf)
+    if math.isinf(most):
+        return most
+    return most + math.log(math.fsum(w * math.exp(x - most) for x, w in known))
 
 
 # The arm of each success: an exact sequential test of two rates, for any changes of the base rate.

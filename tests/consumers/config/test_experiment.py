@@ -198,7 +198,6 @@ def test_a_bad_guardrail_is_named_by_its_place() -> None:
             "guardrails[1].metric",
             "repetition",
         ),
-        ('{ metric = "ctr", margin = 0 }', "guardrails[0].metric", "not in decision"),
     ):
         refused(where, said, f"{PLAIN}\nguardrails = [{guardrail}]")
 
@@ -366,3 +365,15 @@ def test_a_covariate_that_is_none_is_refused() -> None:
         refused(where, said, f"{GROUPED}\ncovariates = {covariates}", metrics=BEFORE)
     alone = f'{GROUPED}\ncluster = "none"\ncovariates = {one}'
     refused("covariates", 'write cluster = "groups"', alone, metrics=BEFORE)
+
+
+def test_a_quantile_is_not_watched_over_several_epochs() -> None:
+    metrics = f'{METRICS}\nwaits = {{ type = "ExactQuantiles", inputs = {{ values = "wait" }} }}'
+    rails = f'{PLAIN}\nguardrails = [{{ metric = "waits.median", margin = 1 }}]'
+    decides = 'control = "a"\ndecision = ["waits"]'
+    epochs = 'epochs = ["2026-01-31T00:00:00Z"]'
+    for key, text in (("guardrails", rails), ("decision", decides)):
+        assert declared(text, metrics=metrics).watched
+        refused(key, "compared over epochs", f"{text}\n{epochs}", metrics=metrics)
+        refused(key, "of a quantile is of one epoch", f"{text}\n{epochs}", metrics=metrics)
+    assert declared(f"{PLAIN}\n{epochs}", metrics=metrics).epochs

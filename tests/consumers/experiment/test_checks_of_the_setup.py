@@ -1,0 +1,164 @@
+"""What stands before a recommendation: the sample ratio, the planned days, the logging; and the
+effect since the decision, from looks that a store keeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+from streammetrics_consumers.ledger.ledger import Ledger, view
+from streammetrics_consumers.ledger.schema import look_reading
+from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.render.text import Style, results_text
+
+from tests.consumers.experiment_run import CONFIG, run
+
+HOURS = 24
+
+
+def day_of(day: int, control: int, treatment: int, *, up: float = 0.0) -> Iterator[str]:
+    """The events of new users on a day: 1 in 4 clicks, of the treatment `up` more."""
+    arms = [("old", i) for i in range(control)] + [("new", i) for i in range(treatment)]
+    for n, (variant, i) in enumerate(sorted(arms, key=lambda one: one[1])):
+        minute = n * HOURS * 60 // len(arms)
+        ts = f"1970-01-{day + 1:02d}T{minute // 60:02d}:{minute % 60:02d}:00Z"
+        label = (i * 37 % 100) / 100 < 0.25 + (up if variant == "new" else 0.0)
+        user = f"{day}-{i}-{variant}"
+        yield json.dumps({"ts": ts, "variant": variant, "user": user, "label": int(label)})
+
+
+def results(
+    folder: Path, days: Sequence[Iterator[str]], experiment: str = "mde = 0.05", size_s: int = 86400
+) -> Results:
+    """The results after a run over each of these, which looks at its end."""
+    text = CONFIG.format(experiment=experiment).replace("3600", str(size_s))
+    config = folder / "clicks.toml"
+    config.write_text(text, encoding="utf-8")
+    for lines in days:
+        with (folder / "clicks.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write("".join(f"{line}\n" for line in lines))
+        store = run(config)
+    with closing(Ledger.open(str(store))) as ledger:
+        return read_results(ledger, Query())
+
+
+def turned() -> list[Iterator[str]]:
+    """800 : 200 on two days, and then 200 : 800."""
+    return [day_of(d, *((800, 200) if d < 2 else (200, 800))) for d in range(4)]
+
+
+def advice(found: Results) -> tuple[str, str]:
+    assert found.recommendation is not None
+    return found.recommendation.action, found.recommendation.sentence
+
+
+def test_units_that_balance_later_do_not_end_the_alarm(tmp_path: Path) -> None:
+    found = results(tmp_path, turned())
+    assert found.srm is not None and found.srm.counts == {"new": 2000, "old": 2000}
+    assert found.srm.alarm and found.srm.greatest_e_value > 1e6
+    action, sentence = advice(found)
+    assert action == "check_setup"
+    assert sentence.startswith("Check the setup: units are not split between the variants as ")
+    text = results_text(found, Query(), Style(width=200), store="s")
+    assert "Check the setup" in " ".join(text.split())
+
+
+def test_an_acknowledgement_ends_the_alarm_and_stands_in_the_report(tmp_path: Path) -> None:
+    said = 'sample_ratio_acknowledged = "two days of bots"'
+    found = results(tmp_path, turned(), f"mde = 0.05\n{said}")
+    assert found.srm is not None and found.srm.alarm
+    assert found.srm.acknowledged == "two days of bots"
+    assert advice(found)[0] != "check_setup"
+    assert any("This was acknowledged: two days of bots." in note for note in found.notes)
+
+
+def stored(folder: Path, name: str) -> list[float]:
+    with closing(Ledger.open(str(folder / "store.db"))) as ledger:
+        query = select(look_reading.c.log_e).where(look_reading.c.comparison == name)
+        return ledger.store.read(lambda connection: list(connection.scalars(query)))
+
+
+@pytest.mark.parametrize("size_s", [3600, 86_400])
+def test_a_bad_day_is_an_alarm_of_its_day(tmp_path: Path, size_s: int) -> None:
+    days = [day_of(0, 3000, 3000), day_of(1, 330, 170)]
+    found = results(tmp_path, days, size_s=size_s)
+    (first, second) = stored(tmp_path, "(sample ratio by day) start")
+    assert second > first + 3
+    assert found.srm is not None and not found.srm.reason
+    both = stored(tmp_path, "(sample ratio) start")
+    assert both[-1] > 3 and found.srm.e_value == pytest.approx(found.srm.greatest_e_value)
+
+
+def test_windows_of_a_week_say_nothing_about_days(tmp_path: Path) -> None:
+    found = results(tmp_path, [day_of(0, 300, 300)], size_s=7 * 86_400)
+    assert stored(tmp_path, "(sample ratio by day) start") == []
+    assert found.srm is not None and not found.srm.reason
+
+
+@pytest.mark.parametrize(
+    ("keys", "days", "action"),
+    [
+        ("days = 3", 1, "wait"),
+        ("days = 3", 4, "ship"),
+        ("days = 3\nmin_days = 1", 2, "ship"),
+        ("", 1, "ship"),
+    ],
+)
+def test_nothing_is_shipped_before_the_planned_days(
+    tmp_path: Path, keys: str, days: int, action: str
+) -> None:
+    steps = [day_of(d, 1500, 1500, up=0.2) for d in range(days)]
+    found = results(tmp_path, steps, f"mde = 0.05\n{keys}")
+    assert advice(found)[0] == action
+    if action == "wait":
+        assert advice(found)[1] == (
+            "Wait: ctr is better, but only 0.999 of the planned 3 days have passed."
+        )
+
+
+def test_an_effect_beyond_ten_times_the_planned_size_is_looked_into(tmp_path: Path) -> None:
+    found = results(tmp_path, [day_of(0, 1500, 1500, up=0.4)], "mde = 0.02")
+    action, sentence = advice(found)
+    assert action == "check_setup"
+    assert sentence.startswith(
+        "Check the setup: check the logging first, because the estimated effect on ctr is 2"
+    )
+    assert sentence.endswith(" times the planned size. Otherwise: ship, because ctr is better.")
+    (row,) = found.comparisons
+    assert row.sentence.startswith("Check the logging first: the estimated effect on ctr is ")
+
+
+def test_a_metric_may_decide_and_be_a_guardrail(tmp_path: Path) -> None:
+    both = 'mde = 0.05\nguardrails = [{ metric = "ctr", margin = 0.01 }]'
+    found = results(tmp_path, [day_of(d, 1500, 1500, up=0.2) for d in range(2)], both)
+    decision, rail = found.comparisons
+    assert (decision.guardrail, decision.verdict) == (False, "better")
+    assert (rail.guardrail, rail.verdict) == (True, "kept")
+    assert (decision.looks, rail.looks) == (2, 2)
+    assert advice(found) == ("ship", "Ship: ctr is better and guardrail ctr is kept.")
+
+
+def test_the_effect_since_the_decision_comes_from_the_looks(tmp_path: Path) -> None:
+    ups = (0.2, 0.05)
+    found = results(tmp_path, [day_of(d, 1500, 1500, up=up) for d, up in enumerate(ups)])
+    (row,) = found.comparisons
+    assert row.faded and row.verdict == "faded"
+    assert row.since_lower < row.since_effect < row.since_upper < row.anytime_lower
+    assert advice(found) == (
+        "wait", "Wait: the effect on ctr is another one since the decision."
+    )  # fmt: skip
+    with closing(Ledger.open(str(tmp_path / "store.db"))) as ledger:
+        of = declared(ledger.generation())
+        assert of is not None
+        name = "ctr.ratio/new (since the decision)"
+        last = view(ledger, lambda now: now.last_look(of.fingerprint))
+        assert {"ctr.ratio/new", "ctr.ratio/new (decided)", name} <= set(last)
+        watched = view(ledger, lambda now: now.watched(of.fingerprint, {name: 0.05}, 10**9))
+    assert isinstance(watched[name].lower, float) and watched[name].looks == 1

@@ -1,0 +1,104 @@
+"""The effect since the decision: constant effects stay, effects that end are found."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from streammetrics.experiments import Experiment, Horizon, Report, Safeguard
+from tests.experiments.arms import NAME, followed, two
+
+PLAN = {"horizon": Horizon(mde=0.02), "better": {"ctr": "higher"}}
+
+
+def looks(*counts: tuple[tuple[int, int], tuple[int, int]], **plan: object) -> list[Experiment]:
+    """An experiment for each look; counts: the events and rows of both arms in each step."""
+    steps = np.cumsum(np.array(counts), axis=0).tolist()
+    return [two(tuple(a), tuple(b), **{**PLAN, **plan}) for a, b in steps]
+
+
+UP = (3000, 20_000), (3600, 20_000)
+SAME = (3000, 20_000), (3000, 20_000)
+DOWN = (3000, 20_000), (2400, 20_000)
+
+
+def test_the_increments_are_the_rows_since_the_decision() -> None:
+    report = followed(looks(UP, SAME))
+    (found,) = report.findings
+    assert found.since_effect == pytest.approx(0.0, abs=2e-3)
+    assert found.since_lower < 0 < found.since_upper
+    alone = found.contrast.comparison
+    assert alone.effect_size == pytest.approx(0.015)
+    error = (found.since_upper - found.since_lower) / 2
+    whole = (found.contrast.anytime.upper - found.contrast.anytime.lower) / 2
+    assert whole < error < 2 * whole
+
+
+def test_an_effect_that_stays_is_shown_beside_the_verdict_and_changes_nothing() -> None:
+    report = followed(looks(UP, UP, UP))
+    (found,) = report.findings
+    assert (found.verdict, found.faded) == ("better", False)
+    assert " Since the decision, the effect is +0.03 (" in found.sentence
+    assert found.since_lower < 0.03 < found.since_upper
+    assert report.recommendation.action == "ship"
+
+
+def test_a_look_that_alone_no_longer_excludes_zero_takes_nothing_back() -> None:
+    start = (300, 2000), (400, 2000)
+    report = followed(looks(start, ((3000, 20_000), (3040, 20_000))))
+    (found,) = report.findings
+    assert not found.contrast.anytime.lower > 0
+    assert found.since_lower < found.anytime_upper and found.since_upper > found.anytime_lower
+    assert (found.verdict, found.faded) == ("better", False)
+
+
+def ended() -> Report:
+    return followed(looks(UP, *[SAME] * 2, *[DOWN] * 2))
+
+
+def test_an_effect_that_ends_is_found() -> None:
+    report = ended()
+    (found,) = report.findings
+    assert found.since_upper < found.anytime_lower or found.verdict == "disbelieved"
+    assert found.faded
+    report = followed(looks(UP, SAME))
+    (found,) = report.findings
+    assert (found.verdict, found.faded) == ("faded", True)
+    assert "the effect since the decision is another one: -0.01" in found.sentence
+    assert report.recommendation.sentence == (
+        "Wait: the effect on ctr is another one since the decision."
+    )
+
+
+def test_an_effect_that_grows_stays_and_is_said_to_have_grown() -> None:
+    more = (6000, 40_000), (9600, 40_000)
+    (found,) = followed(looks(UP, more)).findings
+    if found.verdict != "disbelieved":
+        assert (found.verdict, found.faded) == ("better", False)
+        assert found.sentence.endswith(": it has grown.")
+
+
+def test_a_guardrail_fades_on_the_side_of_harm_only() -> None:
+    rail: dict[str, object] = {"decision": (), "guardrails": (Safeguard("ctr", 0.01),)}
+    steps = ((12_000, 80_000), (12_000, 80_000)), ((6000, 40_000), (5200, 40_000))
+    (harm,) = followed(looks(*steps, **rail)).findings
+    good = [(b, a) for a, b in steps]
+    (gain,) = followed(looks(*good, **rail)).findings
+    assert (harm.verdict, harm.faded) == ("open", True)
+    assert harm.sentence.startswith("We can no longer tell whether ctr (bts - random) keeps")
+    assert (gain.verdict, gain.faded) == ("kept", False)
+    assert " Since the decision, the effect is +0.0" in gain.sentence
+    turned = {**rail, "better": {}, "guardrails": (Safeguard("ctr", 0.01, False),)}
+    (lower,) = followed(looks(*good, **turned)).findings
+    assert (lower.verdict, lower.faded) == ("open", True)
+
+
+def test_before_a_decision_and_without_looks_there_is_no_effect_since() -> None:
+    (early,) = followed(looks(SAME, SAME)).findings
+    (alone,) = two(*UP, **PLAN).report().findings
+    for found in (early, alone):
+        assert math.isnan(found.since_effect) and not found.faded
+        assert "Since the decision" not in found.sentence
+    assert set(two(*UP, **PLAN).readings()) == {NAME, f"{NAME} (decided)"}
