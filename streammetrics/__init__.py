@@ -212,8 +212,8 @@ else:  # so that type checkers still reject unknown names
                 "team_draft"
             ),
             "streammetrics.ranking": (
-                "AP CG DCG ERR ERRIA F1 HR MRR NDCG RBP AlphaNDCG Bpref CatalogMetrics "
-                "GroupedAUC GroupedScores IntraListSimilarity ItemExposure Measure P PooledHR R "
+                "AP CG DCG ERR ERRIA F1 HR MRR NDCG RBP AlphaNDCG Bpref CatalogMetrics GroupedAUC "
+                "GroupedScores IntraListSimilarity ItemExposure Measure P PooledHR R "
                 "RankingMetrics RPrec StRecall parse_measure register_similarity"
             ),
             "streammetrics.registry": "load",
