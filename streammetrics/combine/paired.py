@@ -315,7 +315,7 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         what = "impossible differences"
         require_finite(self.row_sums.inner, what)
         for slot in range(self._width):
-            sums = self.row_sums.fractions(slot)
+            sums = self.row_sums.finite_fractions(slot)
             counts = self.row_counts.dense(slot).reshape(-1, 3).tolist()
             for view in range(self._n_means):
                 used = counts[view][_USED]
@@ -361,7 +361,7 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
     def _paired_sums(self) -> list[tuple[PairedSums, int]]:
         """For each mean its sums, and the number of rows whose weights differ."""
         counts = self.row_counts.dense().reshape(-1, 3).tolist()
-        sums = self.row_sums.fractions()
+        sums = self.row_sums.finite_fractions()
         return [
             (PairedSums(used, sums[i * SUMS : (i + 1) * SUMS], unbounded), unlike)
             for i, (used, unlike, unbounded) in enumerate(counts)

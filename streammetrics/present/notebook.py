@@ -92,8 +92,8 @@ class Shown(ByValue):
 
     headlines: the views to show first, () for the first one alone. directions, ranges: of its
     views, see `views.directed` and `views.ranged`. reasons: by view, why it can be undefined for
-    some rows. A dataclass needs `repr=False` for the table, which `print` shows in any case, and
-    `eq=False` for equality with undefined values and arrays.
+    some rows. A dataclass needs `repr=False` for the table, which `print` shows in any case.
+    Results are equal where their values are, undefined ones too.
     """
 
     __slots__ = ()

@@ -36,11 +36,12 @@ def exact_dot(a: Ints, b: Ints) -> int:
     return int((a.astype(object) * b.astype(object)).sum())
 
 
-def ratio(numerator: int | Fraction, denominator: int | Fraction) -> float:
-    """The nearest float, infinite past the largest; nan where the denominator is 0.
+def ratio(numerator: int | Fraction | float, denominator: int | Fraction | float) -> float:
+    """The nearest float, infinite past the largest; nan where the denominator is 0. Floats are sums
+    with infinities, and are divided as floats.
 
-    >>> ratio(1, 3), ratio(0, 0)
-    (0.3333333333333333, nan)
+    >>> ratio(1, 3), ratio(0, 0), ratio(math.inf, 2)
+    (0.3333333333333333, nan, inf)
     """
     if not denominator:
         return math.nan
