@@ -222,6 +222,9 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
             found.update(dict.fromkeys(names, width))
         return found
 
+    def _roles(self) -> Mapping[str, str]:
+        return self.metric._roles()
+
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
         """Count rows of both models: labels=, scores_a=, scores_b= and so on; all or none."""
         self._update(self._checked(columns))

@@ -261,6 +261,15 @@ class Panel(Accumulator, schema="panel/1"):
                     found.setdefault(column, tables[argument])
         return found
 
+    def _roles(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for reader in self._readers:
+            roles = reader.metric._roles()
+            for argument, column, _ in reader.inputs:
+                if argument != column or argument in roles:
+                    found[column] = roles.get(argument, argument)
+        return found
+
     @cached_property
     def _takes(self) -> Mapping[str, bool]:
         takes: dict[str, bool] = {}

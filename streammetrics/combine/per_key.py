@@ -106,6 +106,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()
 
+    def _roles(self) -> Mapping[str, str]:
+        return self.metric._roles()
+
     @explained
     def update(
         self,

@@ -257,6 +257,9 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()
 
+    def _roles(self) -> Mapping[str, str]:
+        return self.metric._roles()
+
     @explained
     def update(
         self,
