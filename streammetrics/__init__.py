@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         SettingsError,
         StateError,
         StreamMetricsError,
+        UnknownKeyError,
     )
     from streammetrics.core.ids.id_hashes import HashedIds, hash_ids, hash_texts
     from streammetrics.core.interval import Interval
@@ -160,6 +161,7 @@ __all__ = [
     "StoredPerKey",
     "StreamMetricsError",
     "Units",
+    "UnknownKeyError",
     "Uplift",
     "UserGroups",
     "Windows",
@@ -195,7 +197,8 @@ else:  # so that type checkers still reject unknown names
             ),
             "streammetrics.core.accumulator": "Accumulator",
             "streammetrics.core.errors": (
-                "InputError OverlapError SettingsError StateError StreamMetricsError"
+                "InputError OverlapError SettingsError StateError StreamMetricsError "
+                "UnknownKeyError"
             ),
             "streammetrics.core.ids.id_hashes": "HashedIds hash_ids hash_texts",
             "streammetrics.core.interval": "Interval",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from math import gcd
-from typing import TYPE_CHECKING, Final, Generic, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,6 +151,8 @@ _INT64: Final = np.iinfo(np.int64)
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WindowsResult(Results[Span, R]):
     """The result of each window [start_ms, end_ms) that holds rows, and `total` of all rows."""
+
+    _kind: ClassVar[str] = "windows"
 
     total: R
 
