@@ -18,9 +18,12 @@ from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area import Pairs
+from streammetrics.kernels.curves.key_placements import placements_of_keys
 from streammetrics.kernels.curves.pairs_between import LabelPairs
 from streammetrics.kernels.curves.segments import joined_pairs, sorted_pairs
-from streammetrics.results.score_curve import ExactCurve, ScoreCurve
+from streammetrics.kernels.inference.area_interval import Placements
+from streammetrics.results.exact_curve import ExactCurve
+from streammetrics.results.score_curve import ScoreCurve
 
 
 class ExactAUC(Accumulator, schema="exact-auc/3"):
@@ -106,4 +109,10 @@ def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -
         planes = [
             Pairs(won - ties, ties, p, n) for won, ties, p, n in (s[:, 0].tolist() for s in sums)
         ]
-    return ExactCurve(joined_pairs(planes), bag.total, bag.points(), weight_unit, rows_rounded)
+    found, pieces = joined_pairs(planes), bag.pieces()
+
+    def placed() -> Placements:
+        return placements_of_keys(pieces(), found.positives)
+
+    rows = bag.total
+    return ExactCurve(found, rows, bag.points(), weight_unit, rows_rounded, placed)
