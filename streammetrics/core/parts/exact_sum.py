@@ -178,7 +178,7 @@ class ExactSumColumn(Column):
         return not self.infinities[slot].any()
 
     def fraction(self, slot: int = 0) -> Fraction | float:
-        """The exact sum; inf, -inf or nan as of `value` if an infinity was added."""
+        """The exact sum; if an infinity was added, what `value` returns: inf, -inf or nan."""
         return self.finite_fraction(slot) if self.finite(slot) else self.value(slot)
 
     def finite_fraction(self, slot: int = 0) -> Fraction:

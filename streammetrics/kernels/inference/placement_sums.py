@@ -89,7 +89,7 @@ class PlacementSums:
         k = len(at)
         ranks = np.arange(k + 1)
         below = at - ranks[:-1]  # negatives of the block, tied ones too
-        steps = np.empty(k + 1, np.int64)  # of the negatives with so many positives before them
+        steps = np.empty(k + 1, np.int64)  # by the number of positives before them, the negatives
         steps[:1] = below[:1] if k else size
         np.subtract(below[1:], below[:-1], out=steps[1:-1])
         if k:
