@@ -161,7 +161,7 @@ class Shown(ByValue):
         return text_table(self)
 
     def plot(self, kind: str | None = None, *, title: str = "", theme: str = "light") -> Chart:
-        """A figure as an Altair chart; needs `pip install 'streammetrics[plot]'`.
+        """A figure as an Altair chart; needs `pip install '.[plot]'` in a clone of streammetrics.
 
         kind: one of `streammetrics.results.kinds_of(result)`, None for the first. theme: "light"
         or "dark". The figure is that of the page and the report, from `figure_of`.
