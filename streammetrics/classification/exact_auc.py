@@ -110,10 +110,10 @@ def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -
         planes = [
             Pairs(won - ties, ties, p, n) for won, ties, p, n in (s[:, 0].tolist() for s in sums)
         ]
-    found, pieces = joined_pairs(planes), bag.pieces()
+    pairs, pieces = joined_pairs(planes), bag.pieces()
 
     def placed() -> Placements:
-        return placements_of_keys(pieces(), found.positives)
+        return placements_of_keys(pieces(), pairs.positives)
 
     rows = bag.total
-    return ExactCurve(found, rows, bag.points(), weight_unit, rows_rounded, placed)
+    return ExactCurve(pairs, rows, bag.points(), weight_unit, rows_rounded, placed)

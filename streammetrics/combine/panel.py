@@ -296,13 +296,13 @@ class Panel(Accumulator, schema="panel/1"):
         return found
 
     def _roles(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        roles: dict[str, str] = {}
         for reader in self._readers:
-            roles = reader.metric._roles()
+            inner = reader.metric._roles()
             for argument, column, _ in reader.inputs:
-                if argument != column or argument in roles:
-                    found[column] = roles.get(argument, argument)
-        return found
+                if argument != column or argument in inner:
+                    roles[column] = inner.get(argument, argument)
+        return roles
 
     @cached_property
     def _takes(self) -> Mapping[str, bool]:
