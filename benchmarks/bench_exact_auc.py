@@ -86,6 +86,20 @@ def reads(truth: np.ndarray, scores: np.ndarray) -> Iterator[Timing]:
     yield measure(f"read after a poll of {BATCH:,} rows, a new row", BATCH, read, setup=poll)
 
 
+def interval(name: str, truth: np.ndarray, scores: np.ndarray) -> Timing:
+    """The interval of the area that was read, which reads all rows again, in little memory."""
+    state, result = feed(ExactAUC(), [(truth, scores)]), None
+
+    def read() -> None:
+        nonlocal result
+        result = state.compute()
+
+    def ask_interval() -> None:
+        assert result is not None and result.interval("auc").defined
+
+    return measure(f"{name}, interval alone", len(scores), ask_interval, setup=read, peak=True)
+
+
 def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else 10_000_000
     uniform, wide = uniform_scores(rows), unit_floats(rows)
@@ -101,6 +115,8 @@ def ask(quick: bool) -> Answer:
     }
     for name, scores in kinds.items():
         found.add(*timings(name, scores))
+    found.add(interval("float32 in [0, 1]", truth, uniform))
+    found.add(interval("float64 in [0, 1]", truth, wide))
     found.add(measure("np.sort float64", rows, lambda: np.sort(wide), peer="np.sort"))
     state = feed(ExactAUC(score_type="float32"), [(truth, uniform)])
     state.compute()

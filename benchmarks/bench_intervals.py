@@ -1,19 +1,25 @@
-"""The cost of reading an interval, which does not depend on the number of rows.
+"""The cost of reading an interval, which depends on the number of rows for an exact area alone.
 
-`python -m benchmarks.bench_intervals`. The target is 15 ms for an area of 16,384 buckets.
+`python -m benchmarks.bench_intervals`. The target is 15 ms for an area of 16,384 buckets. That of
+an exact area is twice the update and the area together, and 2 MB beyond the state: the last lines
+have the multiple and the megabytes. `--rows 100_000_000` measures these of so many rows.
 """
 
 from __future__ import annotations
 
+import argparse
+import time
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import measure, versions
+from benchmarks.harness import measure, peak_of, versions
 from streammetrics import Accumulator, BinaryConfusion, ExactAUC, HistogramAUC, UserGroups
 
 ROWS = 2_000_000
+BATCH = 1 << 20
 USERS = 100_000
 METRICS: Mapping[str, Accumulator] = {
     "area of 16,384 buckets": HistogramAUC(grid="equal", resolution=14),
@@ -45,5 +51,35 @@ def main() -> None:
               f"{found.greatest / 1e6:.2f})")  # fmt: skip
 
 
+def exact(rows: int) -> None:
+    """Print what the interval of an exact area takes, as a multiple of its update and area."""
+    random = np.random.default_rng(1)
+    for kind in (np.float32, np.float64):
+        state, spent = ExactAUC(), 0
+        for start in range(0, rows, BATCH):
+            labels = random.random(min(BATCH, rows - start)) < 0.1
+            scores = random.normal(labels, 1.0).astype(kind)
+            started = time.process_time_ns()
+            state.update(labels, scores)
+            spent += time.process_time_ns() - started
+        started = time.process_time_ns()
+        result = state.compute()
+        assert result.auc > 0.5
+        spent += time.process_time_ns() - started
+        started = time.process_time_ns()
+        assert result.interval("auc").defined
+        taken = time.process_time_ns() - started
+        held = peak_of(partial(state.compute().interval, "auc"))
+        print(
+            f"exact area, {kind.__name__}, {rows:,} rows: interval {taken / rows:.1f} ns a row, "
+            f"{taken / spent:.2f} × update and area; {held / 1e6:.2f} MB"
+        )
+
+
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_intervals")
+    parser.add_argument("--rows", type=int, help="only an exact area, of so many rows")
+    asked = parser.parse_args()
+    if asked.rows is None:
+        main()
+    exact(asked.rows or ROWS)

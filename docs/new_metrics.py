@@ -1,9 +1,10 @@
 """Write what a new metric adds to the lists of names; `make docs` runs it.
 
-A metric of ours is a class in a file of `classification` or `ranking` whose docstring has the
-heading *Rows*. Where it is missing, this adds it to the exports of its package and of
-`streammetrics`, to the tables of docs/interface.md, and, view by view, to the usual names of
-docs/metrics.md. What is there is left as it is: a name that changed is changed by hand.
+A metric of ours is a class in a file of one of `PACKAGES` that declares inputs or whose docstring
+has the heading *Rows*. Where it is missing, this adds it to the exports of its package and of
+`streammetrics`, which import it when it is first used, to the tables of docs/interface.md, and,
+view by view, to the usual names of docs/metrics.md. What is there is left as it is: a name that
+changed is changed by hand.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
@@ -21,7 +23,7 @@ from typing import get_args, get_type_hints
 
 ROOT = Path(__file__).resolve().parents[1]
 INTERFACE, METRICS = ROOT / "docs" / "interface.md", ROOT / "docs" / "metrics.md"
-PACKAGES = ("classification", "ranking")
+PACKAGES = ("classification", "distributions", "policies", "ranking")
 
 
 def declared(source: str) -> Iterator[str]:
@@ -37,16 +39,57 @@ def declared(source: str) -> Iterator[str]:
 
 
 def exported(text: str, module: str, name: str) -> str:
-    """The text of an `__init__` that exports a name of a module as well."""
-    if f'    "{name}",\n' in text:
+    """The text of an `__init__` that exports a name of a module as well.
+
+    The import stands under `TYPE_CHECKING`, for editors: a plain one would load the metric, and
+    numpy with it, whenever the package is imported. A running program reads the `lazy_table`.
+    """
+    if re.search(rf'^__all__ = \[[^]]*"{name}"', text, re.MULTILINE):
         return text
-    text = text.replace("\n__all__ = [\n", f'\n__all__ = [\n    "{name}",\n')
-    return text.replace("\nfrom ", f"\nfrom {module} import {name}\nfrom ", 1)
+    text = text.replace("\n__all__ = [", f'\n__all__ = [\n    "{name}",', 1)
+    checked = "\nif TYPE_CHECKING:\n"
+    if text.count(checked + "    from ") != 1:
+        raise SystemExit(f"{name} of {module}: expected imports below `if TYPE_CHECKING:`")
+    return text.replace(checked, f"{checked}    from {module} import {name}\n", 1)
+
+
+def lazy_table(text: str) -> str:
+    """The text of an `__init__` whose `lazy_names` has the names imported under `TYPE_CHECKING`."""
+    tree = ast.parse(text)
+    homes: dict[str, list[str]] = {}
+    for block in tree.body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for node in block.body:
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    homes.setdefault(node.module, []).extend(alias.name for alias in node.names)
+    (table,) = (
+        node.args[1]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_names"
+    )
+    lines = text.splitlines(keepends=True)
+    assert table.end_lineno is not None
+    start, end = table.lineno - 1, table.end_lineno - 1
+    margin = " " * (table.col_offset + 4)
+    rows = "".join(
+        f"{margin}{row}\n" for module, names in homes.items() for row in table_row(module, names)
+    )
+    return "".join([*lines[:start], f"{margin[4:]}{{\n{rows}{margin[4:]}}},\n", *lines[end + 1 :]])
+
+
+def table_row(module: str, names: Sequence[str], width: int = 88) -> list[str]:
+    """The lines of one module in the table of `lazy_names`."""
+    row = f'"{module}": "{" ".join(names)}",'
+    if len(row) <= width:
+        return [row]
+    pieces = textwrap.wrap(" ".join(names), width - 7, break_long_words=False)
+    quoted = [f'    "{piece} "' for piece in pieces[:-1]] + [f'    "{pieces[-1]}"']
+    return [f'"{module}": (', *quoted, "),"]
 
 
 def write_exports() -> None:
     """Export each metric from its package and from `streammetrics`, as ruff orders them."""
-    written = []
+    written: set[Path] = set()
     for package in PACKAGES:
         folder = ROOT / "streammetrics" / package
         for path in sorted(folder.glob("*.py")):
@@ -59,11 +102,13 @@ def write_exports() -> None:
                     before = place.read_text(encoding="utf-8")
                     if (after := exported(before, module, name)) != before:
                         place.write_text(after, encoding="utf-8")
-                        written.append(str(place))
+                        written.add(place)
     if written:
-        ruff = [sys.executable, "-m", "ruff"]
-        subprocess.run([*ruff, "check", "-q", "--fix", "--select=I,RUF022", *written], check=True)
-        subprocess.run([*ruff, "format", "-q", *written], check=True)
+        ruff, files = [sys.executable, "-m", "ruff"], sorted(map(str, written))
+        subprocess.run([*ruff, "check", "-q", "--fix", "--select=I,RUF022", *files], check=True)
+        for place in written:
+            place.write_text(lazy_table(place.read_text(encoding="utf-8")), encoding="utf-8")
+        subprocess.run([*ruff, "format", "-q", *files], check=True)
 
 
 def arguments(of: object, *, method: bool = False) -> str:
@@ -132,13 +177,14 @@ def usual_names(text: str, metrics: Mapping[str, type]) -> str:
 def main() -> None:
     """Write the exports, then the tables."""
     write_exports()
-    from streammetrics import classification, ranking
     from streammetrics.registry import metric_types
 
-    ours = {*classification.__all__, *ranking.__all__}
-    metrics = {name: kind for name, kind in metric_types().items() if name in ours}
+    packages = tuple(f"streammetrics.{package}." for package in PACKAGES)
+    ours = {
+        name: kind for name, kind in metric_types().items() if kind.__module__.startswith(packages)
+    }
     for path, write in ((INTERFACE, interface), (METRICS, usual_names)):
-        path.write_text(write(path.read_text(encoding="utf-8"), metrics), encoding="utf-8")
+        path.write_text(write(path.read_text(encoding="utf-8"), ours), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         SettingsError,
         StateError,
         StreamMetricsError,
+        UnknownKeyError,
     )
     from streammetrics.core.ids.id_hashes import HashedIds, hash_ids, hash_texts
     from streammetrics.core.interval import Interval
@@ -168,6 +169,7 @@ __all__ = [
     "UnitMean",
     "UnitRate",
     "Units",
+    "UnknownKeyError",
     "Uplift",
     "UserGroups",
     "Windows",
@@ -203,7 +205,8 @@ else:  # so that type checkers still reject unknown names
             ),
             "streammetrics.core.accumulator": "Accumulator",
             "streammetrics.core.errors": (
-                "InputError OverlapError SettingsError StateError StreamMetricsError"
+                "InputError OverlapError SettingsError StateError StreamMetricsError "
+                "UnknownKeyError"
             ),
             "streammetrics.core.ids.id_hashes": "HashedIds hash_ids hash_texts",
             "streammetrics.core.interval": "Interval",
@@ -220,8 +223,8 @@ else:  # so that type checkers still reject unknown names
                 "team_draft"
             ),
             "streammetrics.ranking": (
-                "AP CG DCG ERR ERRIA F1 HR MRR NDCG RBP AlphaNDCG Bpref CatalogMetrics "
-                "GroupedAUC GroupedScores IntraListSimilarity ItemExposure Measure P PooledHR R "
+                "AP CG DCG ERR ERRIA F1 HR MRR NDCG RBP AlphaNDCG Bpref CatalogMetrics GroupedAUC "
+                "GroupedScores IntraListSimilarity ItemExposure Measure P PooledHR R "
                 "RankingMetrics RPrec StRecall parse_measure register_similarity"
             ),
             "streammetrics.registry": "load",

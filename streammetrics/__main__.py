@@ -90,7 +90,7 @@ def installed() -> str:
             text, 98, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
         )
         if missing:
-            lines.append(f"{indent}pip install 'streammetrics[{extra}]'")
+            lines.append(f"{indent}pip install '.[{extra}]' in a clone of streammetrics")
         shown.update(names)
     pages = [f"  {line.replace(', ', ': ', 1)}" for line in known.get_all("Project-URL") or []]
     return "\n".join([*lines, "", NEXT.rstrip("\n"), *pages, ""])

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 from streammetrics import Ratio
 from streammetrics.registry import metric_types
 from tests.requirements import ROOT
+
+LAZY = sorted(
+    path
+    for path in (ROOT / "streammetrics").rglob("__init__.py")
+    if "lazy_names(" in path.read_text(encoding="utf-8")
+)
+
+
+def formatted(text: str) -> str:
+    """The text as ruff formats it."""
+    command = [sys.executable, "-m", "ruff", "format", "-q", "--stdin-filename", "new.py", "-"]
+    run = subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT)
+    return run.stdout
 
 
 def script() -> ModuleType:
@@ -31,22 +52,85 @@ def test_every_public_metric_of_the_two_packages_is_found_in_its_file() -> None:
     assert found == {n for n, kind in metric_types().items() if kind.__module__.startswith(of)}
 
 
-def test_a_metric_is_exported_once() -> None:
-    text = '"""Doc."""\n\nfrom streammetrics.a import A\n\n__all__ = [\n    "A",\n]\n'
-    once = script().exported(text, "streammetrics.b", "B")
-    assert "\nfrom streammetrics.b import B\nfrom streammetrics.a" in once
-    assert '__all__ = [\n    "B",\n    "A",\n]' in once
-    assert script().exported(once, "streammetrics.b", "B") == once
+@pytest.mark.parametrize("path", LAZY, ids=[path.parent.name for path in LAZY])
+def test_the_lazy_table_of_each_package_is_what_make_docs_writes(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert formatted(script().lazy_table(text)) == text
+
+
+NEW_METRIC = '''"""FirstShare: a metric that a newcomer adds."""
+
+from streammetrics.authoring import Accumulator, ExactSum, Inputs, Real
+
+
+class FirstShare(Accumulator, schema="first-share/1"):
+    """The sum of numbers."""
+
+    inputs = Inputs(values=Real())
+    total = ExactSum()
+
+    def _accumulate(self, batch, slots):
+        self.total.add(batch.values.astype(float), slots)
+
+    def compute(self):
+        self._flush()
+        return self.total.value()
+'''
+
+
+@pytest.mark.parametrize("package", ["classification", "distributions", "policies", "ranking"])
+def test_a_new_metric_is_imported_when_it_is_first_used(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a copy of the library, since the script writes; an eager import would load numpy too."""
+    made = script()
+    copy = tmp_path / "streammetrics"
+    shutil.copytree(ROOT / "streammetrics", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (copy / package / "first_share.py").write_text(NEW_METRIC, encoding="utf-8")
+    monkeypatch.setattr(made, "ROOT", tmp_path)
+    made.write_exports()
+
+    changed = {
+        path.relative_to(copy).as_posix()
+        for path in copy.rglob("*.py")
+        if path.name != "first_share.py"
+        and path.read_bytes() != (ROOT / path.relative_to(tmp_path)).read_bytes()
+    }
+    assert changed == {"__init__.py", f"{package}/__init__.py"}
+    printed = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, streammetrics\n"
+            f"import streammetrics.{package} as package\n"
+            "print('numpy' in sys.modules, 'FirstShare' in streammetrics.__all__)\n"
+            "print(streammetrics.FirstShare is package.FirstShare, 'numpy' in sys.modules)",
+        ],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed.split() == ["False", "True", "True", "True"]
+
+    before = {path: path.read_bytes() for path in copy.rglob("__init__.py")}
+    made.write_exports()
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_page_without_a_metric_gets_the_rows_that_a_hand_wrote() -> None:
     made, metrics = script(), {"Ratio": Ratio}
     page = made.INTERFACE.read_text(encoding="utf-8")
     (row,) = (line for line in page.splitlines() if line.startswith("| `Ratio("))
-    without = page.replace(f"{row}\n", "").replace("`Ratio` `GroupedAUC`", "`GroupedAUC`")
+    without = page.replace(f"{row}\n", "")
+    [listed] = re.findall(r"^\| (`BinaryConfusion` .*`) \| metrics \|$", page, re.MULTILINE)
+    others = listed.replace("`Ratio` ", "")
+    without = without.replace(listed, others)
     again = made.interface(without, metrics)
     assert f"\n{row}\n| `Panel(" in again
-    assert "`ItemExposure` `Ratio` | metrics |\n" in again
+    assert f"{others} `Ratio` | metrics |\n" in again
     assert made.interface(page, metrics) == page
 
     page = made.METRICS.read_text(encoding="utf-8")

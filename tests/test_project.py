@@ -163,7 +163,7 @@ def test_the_module_without_a_command_says_what_is_installed_and_what_each_extra
     assert ["postgres", "no"] in extras
     assert ["serve", "yes"] in extras
     at = lines.index(f"{'':<18}missing psycopg")
-    assert lines[at + 1].strip() == "pip install 'streammetrics[postgres]'"
+    assert lines[at + 1].strip() == "pip install '.[postgres]' in a clone of streammetrics"
     assert max(map(len, lines)) <= 100
 
 

@@ -31,6 +31,23 @@ pytestmark = [
 PROGRAMS = re.findall(
     r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
 )
+DAY = """
+[source]
+kind = "file"
+path = "day.jsonl"
+[event]
+time = "ts"
+time_unit = "s"
+variant = "variant"
+variants = ["a", "b"]
+label = "clicked"
+[slices]
+by = [["variant"]]
+[store]
+url = "day.sqlite"
+[metrics]
+ctr = { type = "Ratio", inputs = { numerators = "clicked" } }
+"""
 REPOSITORY, COMMIT = "https://github.com/example/streammetrics", "0" * 40
 DOCKERFILE = ROOT / "consumers" / "Dockerfile"
 
@@ -128,6 +145,34 @@ def test_the_programs_of_the_readme_print_the_same_on_each_python(
         shutil.rmtree(home)
     first, *others = printed.values()
     assert all(other == first for other in others), printed
+
+
+def test_the_commands_start_after_the_line_that_the_readme_installs_with(
+    dist: Path, tmp_path: Path
+) -> None:
+    """Evaluation of a file, the demo and a report: what a newcomer tries first."""
+    (wheel,) = dist.glob("*.whl")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    line = re.search(r"^pip install '\.(\[[\w,]+\])'(?=  )", readme, re.MULTILINE)
+    assert line is not None
+    home = tmp_path / "newcomer"
+    run(sys.executable, "-m", "venv", home, cwd=tmp_path)
+    run(home / "bin" / "python", "-m", "pip", "install", "-q", f"{wheel}{line[1]}", cwd=home)
+    (home / "day.csv").write_text("label,score\n1,0.9\n0,0.2\n1,0.4\n0,0.5\n", encoding="utf-8")
+    (home / "day.jsonl").write_text(
+        '{"ts": 1700000000, "variant": "a", "clicked": 1}\n'
+        '{"ts": 1700000001, "variant": "b", "clicked": 0}\n',
+        encoding="utf-8",
+    )
+    (home / "day.toml").write_text(DAY, encoding="utf-8")
+    mine = home / "bin" / "streammetrics"
+    columns = "--labels", "label", "--scores", "score", "--metrics", "auc"
+    assert "0.75" in run(mine, "eval", "day.csv", *columns, cwd=home)
+    assert "--once" in run(mine, "demo", "--help", cwd=home)
+    run(mine, "run", "day.toml", "--until-end", "--no-serve", cwd=home)
+    run(mine, "report", "day.sqlite", "-o", "report.html", cwd=home)
+    assert "<html" in (home / "report.html").read_text(encoding="utf-8")
+    run(mine, "eval", "day.jsonl", "--values", "clicked", "--metrics", "mean", cwd=home)
 
 
 def test_each_python_that_the_project_names_is_one_that_ci_tests() -> None:

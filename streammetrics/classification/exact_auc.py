@@ -18,9 +18,12 @@ from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area import Pairs
+from streammetrics.kernels.curves.key_placements import placements_of_keys
 from streammetrics.kernels.curves.pairs_between import LabelPairs
 from streammetrics.kernels.curves.segments import joined_pairs, sorted_pairs
-from streammetrics.results.score_curve import ExactCurve, ScoreCurve
+from streammetrics.kernels.inference.area_interval import Placements
+from streammetrics.results.exact_curve import ExactCurve
+from streammetrics.results.score_curve import ScoreCurve
 
 
 class ExactAUC(Accumulator, schema="exact-auc/3"):
@@ -50,7 +53,8 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     Cost
         An update costs about two sorts of its own scores, however many rows the state has; about 20
         ns more a row with weights. A read costs the rows that are new since the last one, if they
-        are few, no row has a weight and most scores differ.
+        are few, no row has a weight and most scores differ. An interval of the area reads all rows
+        once more, in about the time of an update, and in less than 2 MB.
     Source
         Mann & Whitney 1947, Ann. Math. Stat. 18; Hanley & McNeil 1982, Radiology 143.
 
@@ -106,4 +110,10 @@ def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -
         planes = [
             Pairs(won - ties, ties, p, n) for won, ties, p, n in (s[:, 0].tolist() for s in sums)
         ]
-    return ExactCurve(joined_pairs(planes), bag.total, bag.points(), weight_unit, rows_rounded)
+    pairs, pieces = joined_pairs(planes), bag.pieces()
+
+    def placed() -> Placements:
+        return placements_of_keys(pieces(), pairs.positives)
+
+    rows = bag.total
+    return ExactCurve(pairs, rows, bag.points(), weight_unit, rows_rounded, placed)

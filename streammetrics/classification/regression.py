@@ -147,13 +147,13 @@ class Regression(Accumulator, schema="regression/2"):
         for slot in doubtful.tolist():
             units = int(self.rows.dense(slot)[0])
             if far:
-                _require_sums(units, self._sums.fractions(slot), 1)
+                _require_sums(units, self._sums.finite_fractions(slot), 1)
             else:
                 _require_sums(units, [c.quanta(slot) for c in self._sums.near], QUANTA)
             infinite = int(self.absolute.infinities[slot, 1])
             require(infinite <= units, "more infinite errors than rows")
             if self.round_weights:
-                sums = [*self.rounded_sums.fractions(slot)]
+                sums = [*self.rounded_sums.finite_fractions(slot)]
                 of_rounded = [of_scales(sums[i::_SUMS]) for i in range(_SUMS)]
                 _require_sums(int(self.rounded.dense(slot)[0]), of_rounded, 1)
 

@@ -136,6 +136,9 @@ class SlidingAUC:
         """The widths of arguments that are tables: none."""
         return {}
 
+    def _roles(self) -> Mapping[str, str]:
+        return {}
+
     def reset(self) -> None:
         """Forget all rows; the settings stay."""
         self._newest = _NEVER

@@ -222,6 +222,9 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
             found.update(dict.fromkeys(names, width))
         return found
 
+    def _roles(self) -> Mapping[str, str]:
+        return self.metric._roles()
+
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
         """Count rows of both models: labels=, scores_a=, scores_b= and so on; all or none."""
         self._update(self._checked(columns))
@@ -315,7 +318,7 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         what = "impossible differences"
         require_finite(self.row_sums.inner, what)
         for slot in range(self._width):
-            sums = self.row_sums.fractions(slot)
+            sums = self.row_sums.finite_fractions(slot)
             counts = self.row_counts.dense(slot).reshape(-1, 3).tolist()
             for view in range(self._n_means):
                 used = counts[view][_USED]
@@ -361,7 +364,7 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
     def _paired_sums(self) -> list[tuple[PairedSums, int]]:
         """For each mean its sums, and the number of rows whose weights differ."""
         counts = self.row_counts.dense().reshape(-1, 3).tolist()
-        sums = self.row_sums.fractions()
+        sums = self.row_sums.finite_fractions()
         return [
             (PairedSums(used, sums[i * SUMS : (i + 1) * SUMS], unbounded), unlike)
             for i, (used, unlike, unbounded) in enumerate(counts)

@@ -6,7 +6,17 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    cast,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.children import Product
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.errors import InputError, SettingsError, nearest, shown, unknown_key
 from streammetrics.core.inputs import Validator, strongest, validated
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -38,6 +48,7 @@ else:
     R = TypeVar("R")
 A = TypeVar("A", bound=Accumulator)
 K = TypeVar("K")
+D = TypeVar("D")
 R_co = TypeVar("R_co", covariant=True)
 _SPLIT: Final = "rows of each metric"  # no column has this name
 
@@ -55,8 +66,29 @@ class Results(Shown, Mapping[K, R]):
 
     results: Mapping[K, R]
 
+    _kind: ClassVar[str] = "keys"  # what it is a mapping from
+
     def __getitem__(self, key: K) -> R:
-        return self.results[key]
+        try:
+            return self.results[key]
+        except KeyError:
+            where = type(self).__name__
+            raise unknown_key(key, self.results, where, self._kind, self._other_keys()) from None
+
+    def _other_keys(self) -> str:
+        """Where the keys without a result of their own are, for the hint of an error."""
+        return ""
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.results
+
+    @overload
+    def get(self, key: K, /) -> R | None: ...
+    @overload
+    def get(self, key: K, /, default: R | D) -> R | D: ...
+    def get(self, key: K, /, default: R | D | None = None) -> R | D | None:
+        """The result of a key, or the default."""
+        return self.results.get(key, default)
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.results)
@@ -72,6 +104,8 @@ class Results(Shown, Mapping[K, R]):
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PanelResult(Results[str, Any]):
     """The result of each metric by its name; to a type checker it is Any."""
+
+    _kind: ClassVar[str] = "metrics"
 
 
 # The columns that the metrics read, and those that are validated once for all metrics.
@@ -261,6 +295,15 @@ class Panel(Accumulator, schema="panel/1"):
                     found.setdefault(column, tables[argument])
         return found
 
+    def _roles(self) -> Mapping[str, str]:
+        roles: dict[str, str] = {}
+        for reader in self._readers:
+            inner = reader.metric._roles()
+            for argument, column, _ in reader.inputs:
+                if argument != column or argument in inner:
+                    roles[column] = inner.get(argument, argument)
+        return roles
+
     @cached_property
     def _takes(self) -> Mapping[str, bool]:
         takes: dict[str, bool] = {}
@@ -358,7 +401,9 @@ class Panel(Accumulator, schema="panel/1"):
         return [PanelResult(dict(zip(names, row, strict=True))) for row in zip(*each, strict=True)]
 
     def state(self, name: str) -> Accumulator:
-        """The state of one metric, as a separate accumulator."""
+        """The state of one metric, as a separate accumulator; UnknownKeyError for other names."""
+        if name not in self.metrics:
+            raise unknown_key(name, self.metrics, "Panel.state", "metrics")
         self._flush()
         return part_of(self, self.states.by_name[name].copy())
 

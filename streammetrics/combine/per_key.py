@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,8 @@ from streammetrics.combine.panel import Computes, Panel, R, Results, part_of, re
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import SMALL
-from streammetrics.core.checks import check_number
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.checks import check_choice, check_number
+from streammetrics.core.errors import InputError, SettingsError, shown, unknown_key
 from streammetrics.core.ids.keys import (
     dictionary_column,
     encode_key,
@@ -32,6 +32,8 @@ from streammetrics.present.views import Part
 
 OneColumn: TypeAlias = ArrayLike | DictionaryColumn | Sequence[Key]
 Keys: TypeAlias = OneColumn | Mapping[str, OneColumn]
+Missing: TypeAlias = Literal["error", "empty"]
+MISSING: Final = ("error", "empty")  # what a key without a state gives
 OTHER: Final = "(other)"  # the key of the overflow in tables, as in a ledger
 
 
@@ -45,6 +47,9 @@ class KeyedResult(Results[Key, R]):
         yield from ((Part(f"[{key!r}]", keys=(key,)), one) for key, one in self.items())
         if self.overflow is not None:
             yield Part("overflow", keys=(OTHER,)), self.overflow
+
+    def _other_keys(self) -> str:
+        return "" if self.overflow is None else "keys past max_keys are summed in `overflow`"
 
 
 class PerKey(Accumulator, Generic[R], schema="per-key/1"):
@@ -106,6 +111,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()
 
+    def _roles(self) -> Mapping[str, str]:
+        return self.metric._roles()
+
     @explained
     def update(
         self,
@@ -159,11 +167,17 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         """The keys that have their own state, in canonical order."""
         return tuple(self._settled().ordered(0))
 
-    def state(self, key: Key) -> Accumulator:
-        """The state of one key, as a separate accumulator; empty for an unseen key."""
+    def state(self, key: Key, *, missing: Missing = "error") -> Accumulator:
+        """The state of one key, as a separate accumulator.
+
+        missing: what a key without a state gives: "error", an UnknownKeyError, which is a KeyError
+        too and names the nearest key; or "empty", an empty state.
+        """
         states = self._settled()
         at = states.index[0].get(key)
-        return self.metric.empty() if at is None else self._child(at)
+        if at is None:
+            return without_state(self.metric, key, self.keys(), missing, bool(states.other))
+        return self._child(at)
 
     def digests(self) -> dict[Key, str]:
         """The digest of the state of each key, in canonical order: of all in one pass.
@@ -217,6 +231,8 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
                 where="PerKey.project",
                 hint="use the PerKey as it is",
             )
+        if name not in self.metric.metrics:
+            raise unknown_key(name, self.metric.metrics, "PerKey.project", "metrics")
         states = self._settled()
         of_one = states.of_child(cast("Panel", states.child).states.by_name[name])
         made = PerKey(self.metric.metrics[name], self.max_keys)
@@ -261,6 +277,17 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         self._flush()
         self.states.settle()
         return self.states
+
+
+def without_state(
+    metric: Accumulator, key: Key, known: Collection[Key], missing: Missing, more: bool
+) -> Accumulator:
+    """What `PerKey.state` gives for a key that is not known; more: others are past `max_keys`."""
+    check_choice(missing, MISSING, "PerKey.state, missing")
+    if missing == "empty":
+        return metric.empty()
+    instead = "keys past max_keys are summed in overflow_state()" if more else ""
+    raise unknown_key(key, known, "PerKey.state", more=instead)
 
 
 def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:

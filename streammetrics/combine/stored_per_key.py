@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.combine.children import MapColumn
 from streammetrics.combine.panel import R
-from streammetrics.combine.per_key import PerKey
+from streammetrics.combine.per_key import Missing, PerKey, without_state
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import STATE_MAGIC, Reader, opened
 from streammetrics.core.errors import StateError
@@ -92,6 +92,7 @@ class StoredPerKey(Generic[R]):
         if len(every) > spec.max_keys:
             ranked = ((key_hash(name), name) for name in every)
             kept = sorted(numbers[name] for _, name in nsmallest(spec.max_keys, ranked))
+        self._has_others = len(kept) < len(every) or any(has_other for *_, has_other in read)
         self._numbers = {decode_key(every[number]): number for number in kept}
 
     @property
@@ -128,8 +129,10 @@ class StoredPerKey(Generic[R]):
         made.__dict__["states"] = states
         return made
 
-    def state(self, key: Key) -> Accumulator:
+    def state(self, key: Key, *, missing: Missing = "error") -> Accumulator:
         """The state of one key, as `PerKey.state`."""
+        if key not in self._numbers:
+            return without_state(self.metric, key, self._numbers, missing, self._has_others)
         return self.chosen([key]).state(key)
 
     def overflow_state(self) -> Accumulator | None:

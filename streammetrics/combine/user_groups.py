@@ -226,6 +226,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()
 
+    def _roles(self) -> Mapping[str, str]:
+        return self.metric._roles()
+
     def update(
         self, *groups: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
     ) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from math import gcd
-from typing import TYPE_CHECKING, Final, Generic, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -152,6 +152,8 @@ _INT64: Final = np.iinfo(np.int64)
 class WindowsResult(Results[Span, R]):
     """The result of each window [start_ms, end_ms) that holds rows, and `total` of all rows."""
 
+    _kind: ClassVar[str] = "windows"
+
     total: R
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
@@ -256,6 +258,9 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()
+
+    def _roles(self) -> Mapping[str, str]:
+        return self.metric._roles()
 
     @explained
     def update(

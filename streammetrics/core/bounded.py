@@ -15,11 +15,17 @@ class ByValue:
     """A dataclass that is equal to another one where every compared field is equal: undefined
     equals undefined (nan), and arrays are compared by their values.
 
-    The equality that Python gives a dataclass depends on its version for nan, and fails for arrays;
-    a dataclass has this one with `eq=False`.
+    The equality that `dataclass` generates depends on Python's version for nan, and fails for
+    arrays, so a subclass keeps this one, with and without `eq=False`.
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__eq__" not in vars(cls):  # `dataclass` replaces no method of the class body
+            for name in ("__eq__", "__hash__"):
+                setattr(cls, name, getattr(cls, name))
 
     def _compared(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in _compared(self))

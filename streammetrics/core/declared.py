@@ -119,6 +119,10 @@ class Declared:
         one plain value for each row is accepted too. Arguments without tables are left out."""
         return self._inputs.widths(self)
 
+    def _roles(self) -> Mapping[str, str]:
+        """Arguments that a `Panel` renamed, each with the name of the metric that reads it."""
+        return {}
+
     def _set(self, name: str, value: Setting) -> None:
         self.__dict__[name] = value
 
@@ -184,7 +188,8 @@ def _install(metric: type[Declared], inputs: Inputs) -> None:
             setattr(metric, name, method)
     doc = cleandoc(metric.__doc__ or "")  # as Python 3.13 has it from the start
     if "\nRows\n" not in doc:
-        metric.__doc__ = doc.replace("\nState\n", f"\n{_rows_of(inputs)}State\n", 1)
+        rows = "".join(f"    {name}: {column.meaning}.\n" for name, column in inputs)
+        metric.__doc__ = doc.replace("\nState\n", f"\nRows\n{rows}State\n", 1)
 
 
 def _taking_former_names(
@@ -196,12 +201,6 @@ def _taking_former_names(
         return method(self, *given, **named)
 
     return taking
-
-
-def _rows_of(inputs: Inputs) -> str:
-    """The section of a docstring on the arguments."""
-    lines = [f"    {name}: {column.meaning}.\n" for name, column in inputs]
-    return "".join(["Rows\n", *lines])
 
 
 def _signature(inputs: Inputs) -> Signature:

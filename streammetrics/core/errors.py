@@ -3,6 +3,7 @@
 ValueError
 └── StreamMetricsError
     ├── InputError      rows that an update refuses
+    │   └── UnknownKeyError   a key or name that is not there; a KeyError too
     ├── SettingsError   a setting out of range, or states with unequal settings
     ├── StateError      bytes that are not a state, or a count that would overflow
     └── OverlapError    two states that counted the same rows
@@ -11,7 +12,8 @@ ValueError
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final, Self
 
 import numpy as np
@@ -49,10 +51,14 @@ def nearest(name: object, known: Iterable[str], otherwise: str = "correct the na
     >>> nearest("crt", ("ctr", "auc")), nearest("x", ("ctr", "auc"))
     ("did you mean 'ctr'?", 'correct the name')
     """
+    close = _similar(str(name), known)
+    return otherwise if close is None else f"did you mean {close!r}?"
+
+
+def _similar(text: str, known: Iterable[str]) -> str | None:
     import difflib
 
-    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else otherwise
+    return next(iter(difflib.get_close_matches(text, list(known), n=1, cutoff=0.6)), None)
 
 
 _NO_ROWS = np.empty(0, np.intp)
@@ -124,6 +130,13 @@ class InputError(StreamMetricsError):
         return new
 
 
+class UnknownKeyError(InputError, KeyError):
+    """A key, name or window that a state or a result does not have."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would show its repr
+
+
 class SettingsError(StreamMetricsError):
     """A setting out of range, or two states whose settings differ."""
 
@@ -154,6 +167,40 @@ def bad_rows(
     where = f"{name}[{rows[0]}]"
     got = got or shown(column[rows[0]])
     return InputError(expected=expected, got=got, where=where, hint=hint, rows=rows)
+
+
+_NAMED: Final = 5  # keys that an error names
+_SIMILAR: Final = 1_000  # keys that a wrong one is compared with,
+_COMPARED: Final = 60  # characters of each
+
+
+def unknown_key(
+    key: object, known: Collection[object], where: str, what: str = "keys", more: str = ""
+) -> UnknownKeyError:
+    """The error for a key that is not among the known ones, with the nearest of these.
+
+    what: what the keys are. more: a further hint.
+
+    >>> print(unknown_key("treatmnt", ("control", "treatment"), "PerKey.state"))
+    PerKey.state: expected one of 2 keys ('control', 'treatment'), got 'treatmnt'; did you mean \
+'treatment'?
+    """
+    texts = {_text(one): one for one in islice(known, _SIMILAR)}
+    close = _similar(_text(key), texts)
+    hint = "" if close is None else f"did you mean {shown(texts[close])}?"
+    names = ", ".join(map(shown, islice(known, _NAMED)))
+    others = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+    return UnknownKeyError(
+        expected=f"one of {len(known):,} {what} ({names}{others})" if known else f"no {what}",
+        got=shown(key),
+        where=where,
+        hint="; ".join(filter(None, (hint, more))) or "correct it",
+    )
+
+
+def _text(key: object) -> str:
+    """A key as it is compared with others."""
+    return key[:_COMPARED] if isinstance(key, str) else shown(key)
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -129,7 +129,7 @@ class Moments(Accumulator, schema="moments/1"):
         require(np.array_equal(np.isfinite(ends), np.stack([n > 0, n > 0])), what)
         for slot in slots.tolist():
             low, high = (Fraction(end) if n[slot] else Fraction(0) for end in ends[:, slot])
-            sums = self.total.fraction(slot), *self._powers.fractions(slot)
+            sums = self.total.finite_fraction(slot), *self._powers.finite_fractions(slot)
             require_three_moments(int(n[slot]), sums, (low, high), what)
 
     @property

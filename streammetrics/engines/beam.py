@@ -15,7 +15,8 @@ try:
     import apache_beam as beam
 except ImportError as error:
     raise ImportError(
-        "streammetrics.engines.beam needs apache_beam: pip install 'streammetrics[beam]'"
+        "streammetrics.engines.beam needs apache_beam: "
+        "pip install '.[beam]' in a clone of streammetrics"
     ) from error
 
 from apache_beam.coders import Coder, registry

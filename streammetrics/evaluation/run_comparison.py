@@ -11,7 +11,7 @@ import numpy as np
 
 from streammetrics.combine import PairedResult
 from streammetrics.core.conversion import as_float, refused
-from streammetrics.core.errors import nearest, shown
+from streammetrics.core.errors import nearest, shown, unknown_key
 from streammetrics.core.interval import Interval
 from streammetrics.evaluation.evaluate import (
     Evaluation,
@@ -105,15 +105,17 @@ class RunComparison(Shown):
     level: float
 
     def difference(self, run: str, measure: Measure | str) -> RunDifference:
-        """The difference of one run and measure; KeyError if there is none."""
+        """The difference of one run and measure; UnknownKeyError, a KeyError, if there is none."""
         others = [name for name in self.runs if name != self.baseline]
         text = entry_text(str(measure), self.runs[self.baseline].means)
         for one in self.differences:
             if one.run == run and one.measure == text:
                 return one
         if run not in others:
-            raise KeyError(f"{run!r} is not one of {', '.join(others)}; {nearest(run, others)}")
-        raise KeyError(f"{text} is not one of {', '.join(self.runs[self.baseline].means)}")
+            raise unknown_key(run, others, "RunComparison.difference", "runs")
+        raise unknown_key(
+            text, self.runs[self.baseline].means, "RunComparison.difference", "measures"
+        )
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The mean of each run, with its interval, and each difference; the key is the run."""

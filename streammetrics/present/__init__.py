@@ -62,16 +62,16 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "streammetrics.present.named_values": "NamedValue values",
             "streammetrics.present.notebook": "chart",
+            "streammetrics.present.spec": "Place charts_javascript placed svg",
+            "streammetrics.present.texts": (
+                "EXACT_WITHIN UNDEFINED between ci_title decimals_for effect_decimals exact_within "
+                "name_text number"
+            ),
+            "streammetrics.present.themes": "THEMES Spec theme themed",
             "streammetrics.present.windows_over_time": (
                 "EffectValue WindowValue effect_over_time over_time"
             ),
-            "streammetrics.present.spec": "Place charts_javascript placed svg",
-            "streammetrics.present.texts": (
-                "EXACT_WITHIN UNDEFINED between ci_title decimals_for effect_decimals "
-                "exact_within name_text number"
-            ),
-            "streammetrics.present.themes": "THEMES Spec theme themed",
-            "streammetrics.present.named_values": "NamedValue values",
         },
     )

@@ -92,8 +92,8 @@ class Shown(ByValue):
 
     headlines: the views to show first, () for the first one alone. directions, ranges: of its
     views, see `views.directed` and `views.ranged`. reasons: by view, why it can be undefined for
-    some rows. A dataclass needs `repr=False` for the table, which `print` shows in any case, and
-    `eq=False` for equality with undefined values and arrays.
+    some rows. A dataclass needs `repr=False` for the table, which `print` shows in any case.
+    Results are equal where their values are, undefined ones too.
     """
 
     __slots__ = ()
@@ -161,7 +161,7 @@ class Shown(ByValue):
         return text_table(self)
 
     def plot(self, kind: str | None = None, *, title: str = "", theme: str = "light") -> Chart:
-        """A figure as an Altair chart; needs `pip install 'streammetrics[plot]'`.
+        """A figure as an Altair chart; needs `pip install '.[plot]'` in a clone of streammetrics.
 
         kind: one of `streammetrics.results.kinds_of(result)`, None for the first. theme: "light"
         or "dark". The figure is that of the page and the report, from `figure_of`.

@@ -356,5 +356,5 @@ def not_installed(package: str, where: str, error: ImportError) -> SettingsError
         expected=f"{package}, which draws figures",
         got=str(error),
         where=where,
-        hint="install it with: pip install 'streammetrics[plot]'",
+        hint="install it with: pip install '.[plot]' in a clone of streammetrics",
     )

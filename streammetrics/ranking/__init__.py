@@ -74,6 +74,6 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
                 "AP CG DCG ERR F1 HR MRR NDCG RBP Bpref P PooledHR R RPrec parse_measure"
             ),
             "streammetrics.ranking.ranking_metrics": "RankingMetrics",
-            "streammetrics.ranking.subtopic_measures": "AlphaNDCG ERRIA StRecall",
+            "streammetrics.ranking.subtopic_measures": "ERRIA AlphaNDCG StRecall",
         },
     )

@@ -366,7 +366,7 @@ class AreaTotals(WithoutRows, schema="grouped-auc-totals/1"):
 
     def compute(self) -> GroupedArea:
         """The result of the metric."""
-        found = [int(value) for value in self.sums.fractions()]
+        found = [int(value) for value in self.sums.finite_fractions()]
         areas = AreaSums(*found[_COUNTS : _COUNTS + _AREAS])
         area = areas.mean(bounded=self._auc.grid is not None)
         counts, spread = AreaCounts(*found[:_COUNTS]), AreaSpread(*found[_SPREAD:])

@@ -433,14 +433,14 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
     def _require_possible(self) -> None:
         require_whole(self.sums)
         for slot in range(self._width):
-            kept, empty, *_ = map(int, self.sums.fractions(slot))
+            kept, empty, *_ = map(int, self.sums.finite_fractions(slot))
             rule = self.metric.settings()["empty"]
             self.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
 
     def compute(self) -> Averages:
         """The result of the metric."""
         metric, longest = cast("GroupedScores", self.metric), self.longest.value() or 0
-        kept, empty, rows, conflicting = map(int, self.sums.fractions())
+        kept, empty, rows, conflicting = map(int, self.sums.finite_fractions())
         if longest > LONGEST:
             return metric._undefined(rows, metric._too_long(longest))
         return metric._result(ListCounts(self.moments, kept, empty, rows, conflicting))

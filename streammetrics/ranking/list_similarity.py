@@ -442,8 +442,8 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         kept, short = self.lists.dense().tolist()
         moments = ListMoments(
             kept,
-            self.sums.fraction(),
-            self.squares.fraction(),
+            self.sums.finite_fraction(),
+            self.squares.finite_fraction(),
             limits=_LIMITS.get(self.similarity, (-math.inf, math.inf)),
         )
         return ListSimilarity(ratio(moments.sum_, kept), kept, short, moments)

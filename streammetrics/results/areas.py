@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import refused
@@ -17,7 +17,7 @@ from streammetrics.kernels.curves.area import improvement
 from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
-from streammetrics.kernels.inference.area_interval import area_bounds, placements
+from streammetrics.kernels.inference.area_interval import Placements, area_bounds
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
 from streammetrics.results.has_intervals import Asked, HasIntervals, RoundedWeights, widened
 
@@ -177,16 +177,18 @@ def relative(measured: ExactArea, base: ExactArea) -> float | Bounded:
     return Bounded(value, low, high) if measured.bounded or base.bounded else value
 
 
-def curve_interval(asked: Asked, counts: NDArray[np.int64], *, exact: bool) -> Interval | None:
-    """DeLong's interval of the area, or of Gini's coefficient; counts: negatives, positives [2, k].
+def curve_interval(
+    asked: Asked, placed: Callable[[], Placements], *, exact: bool
+) -> Interval | None:
+    """DeLong's interval of the area, or of Gini's coefficient, from the placements of its rows.
 
-    exact: each column is one score; otherwise the uncertainty within buckets widens the interval,
+    exact: each bucket is one score; otherwise the uncertainty within buckets widens the interval,
     if it is more than a quarter of the standard error.
     """
     if asked.view.name not in ("auc", "gini"):
         return None
     method = asked.choose("delong")
-    found = placements(counts[0], counts[1])
+    found = placed()
     n, p = found.negatives, found.positives
     if not (n and p):
         what = "rows" if not n + p else "negatives" if p else "positives"

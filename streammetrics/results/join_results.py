@@ -10,6 +10,7 @@ from typing import ClassVar, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.errors import unknown_key
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.notebook import Shown
 from streammetrics.present.row_table import RowTable, table_of_columns
@@ -99,7 +100,10 @@ class LabelDelaysResult(Shown, Mapping[str, OutcomeDelays]):
         yield from ((Part(name, name=name), one) for name, one in self.results.items())
 
     def __getitem__(self, name: str) -> OutcomeDelays:
-        return self.results[name]
+        try:
+            return self.results[name]
+        except KeyError:
+            raise unknown_key(name, self.results, type(self).__name__, "outcomes") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.results)

@@ -9,6 +9,7 @@ from functools import cached_property
 from math import inf
 from typing import ClassVar
 
+from streammetrics.core.errors import UnknownKeyError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import rounded_ratio_variance
 from streammetrics.present.measure_names import entry_text, similar_entry
@@ -110,7 +111,9 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
         if text not in self.means:
             names = ", ".join(self.means)
             hint = similar_entry(text, self.means, "name one of these")
-            raise KeyError(f"{text} is not one of {names}; {hint}")
+            raise UnknownKeyError(
+                expected=f"one of {names}", got=shown(text), where=type(self).__name__, hint=hint
+            )
         return self.means[text]
 
     def __contains__(self, measure: object) -> bool:

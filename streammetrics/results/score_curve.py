@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import ClassVar, Final, Generic, Literal, TypeAlias, cast
 
 import numpy as np
@@ -46,6 +46,7 @@ from streammetrics.kernels.curves.precision_recall import average_precision, par
 from streammetrics.kernels.curves.reduced import reduced, thinned
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
+from streammetrics.kernels.inference.area_interval import Placements, placements
 from streammetrics.present.views import Reasons, directed, ranged
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.curve_points import (
@@ -63,7 +64,7 @@ Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
 
 
-_MADE: Final = ("_points", "_cells", "_held")
+_MADE: Final = ("_points", "_cells", "_held", "_placed")
 
 
 class _LateBuckets:
@@ -75,6 +76,7 @@ class _LateBuckets:
     _points: Callable[..., Points | BucketPoints]
     _cells: NDArray[np.int64] | None = None
     _counted: tuple[int, int, int, int] | None = None
+    _placed: Callable[[], Placements] | None = None  # the placements, without the points
 
     @cached_property
     def _held(self) -> Points | BucketPoints:
@@ -456,39 +458,15 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
 
     def _interval(self, asked: Asked) -> Interval | None:
-        return curve_interval(asked, self.counts, exact=self.exact)
+        return curve_interval(asked, lambda: self._placements, exact=self.exact)
+
+    @cached_property
+    def _placements(self) -> Placements:
+        """Of the area and of Gini's coefficient, whose intervals are the same."""
+        if self._placed is not None and "_held" not in self.__dict__:
+            return self._placed()
+        return placements(self.counts[0], self.counts[1])
 
 
 def _required(value: float | Fraction | None, where: str) -> Fraction | None:
     return None if value is None else decimal_share(value, where)
-
-
-class ExactCurve(ScoreCurve[float]):
-    """A ScoreCurve of every different score, ten times the size of its state.
-
-    The area alone does not need the points. `points` returns ascending scores [k] and
-    counts [2, k]; every call must return the same.
-
-    >>> curve = ExactCurve(Pairs(1, 0, 1, 1), 2, lambda: (np.arange(2.0), np.eye(2, dtype=int)))
-    >>> curve.auc
-    1.0
-    >>> curve.scores.tolist()
-    [0.0, 1.0]
-    """
-
-    def __init__(
-        self,
-        found: Pairs,
-        rows: int,
-        points: Callable[[], Points],
-        weight_unit: Fraction = Fraction(1),
-        rows_rounded: int | None = None,
-    ) -> None:
-        # The parent is a frozen dataclass: its fields are set in `__dict__`.
-        self.__dict__.update(_pairs=found, exact=True, rows=rows, reason="", _points=points)
-        self.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded, _ends=None)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # `points` reads a state; a copy and a pickle hold what it returned.
-        more = self.weight_unit, self.rows_rounded
-        return (type(self), (self._pairs, self.rows, partial(tuple, self._held), *more))

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
-from streammetrics import InputError, Panel, PerKey, Ratio, SettingsError
+from streammetrics import (
+    InputError,
+    Panel,
+    PerKey,
+    Ratio,
+    SettingsError,
+    StoredPerKey,
+    UnknownKeyError,
+    Windows,
+)
 from streammetrics.combine import children
 from streammetrics.combine.children import Map, MapColumn
 from streammetrics.core.accumulator import Accumulator
@@ -30,13 +39,80 @@ def tally(keys: Sequence[Key], limit: int = 3) -> PerKey:
     return state
 
 
-def test_a_key_that_never_came_has_an_empty_state() -> None:
+def test_a_key_that_never_came_is_refused_with_the_nearest_one() -> None:
+    state = tally(["control", "treatment"])
+    stored = StoredPerKey([state.to_bytes()])
+    asked: list[tuple[str, Callable[[Any], object]]] = [
+        ("PerKey.state", state.state),
+        ("PerKey.state", stored.state),
+        ("KeyedResult", state.compute().__getitem__),
+    ]
+    for where, ask in asked:
+        with pytest.raises(InputError) as error:
+            ask("treatmnt")
+        assert isinstance(error.value, KeyError)
+        assert str(error.value) == (
+            f"{where}: expected one of 2 keys ('control', 'treatment'), got 'treatmnt'; "
+            "did you mean 'treatment'?"
+        )
+        with pytest.raises(KeyError, match="got 7; correct it"):
+            ask(7)
+    with pytest.raises(KeyError, match="expected no keys, got 'a'"):
+        tally([]).state("a")
+    mixed = tally([1, ("de", 2)])
+    with pytest.raises(KeyError, match=r"did you mean 1\?"):
+        mixed.state("1")
+    with pytest.raises(KeyError, match=r"did you mean \('de', 2\)\?"):
+        mixed.state(("de", "2"))
+
+
+def test_a_key_that_never_came_has_an_empty_state_for_who_asks_for_one() -> None:
     state = tally(["a"])
-    assert state.state("b") == Tally(64)
-    state.state("b").update([1])
-    assert state.keys() == ("a",)
-    with pytest.raises(KeyError):
-        state.compute()["b"]
+    for states in (state, StoredPerKey([state.to_bytes()])):
+        states.state("b", missing="empty").update([1])
+        assert states.state("b", missing="empty") == Tally(64)
+        assert states.keys() == ("a",)
+        with pytest.raises(SettingsError, match="missing: expected one of error, empty"):
+            states.state("b", missing="none")  # type: ignore[arg-type]
+    result = state.compute()
+    assert "b" not in result and result.get("b") is None and result.get("b", 7) == 7
+    assert result.get("a") == result["a"] and "a" in result
+
+
+def test_a_key_past_max_keys_is_said_to_be_among_the_others() -> None:
+    state = tally([f"k{i}" for i in range(9)])
+    with pytest.raises(KeyError, match=r"keys past max_keys are summed in overflow_state\(\)"):
+        state.state("x")
+    with pytest.raises(KeyError, match="keys past max_keys are summed in `overflow`"):
+        state.compute()["x"]
+
+
+def test_an_error_of_very_many_keys_names_few_and_comes_soon() -> None:
+    state = PerKey(Ratio(), 100_000)
+    state.update([*range(100_000)], numerators=[1] * 100_000)
+    result = state.compute()
+    with pytest.raises(KeyError) as error:
+        result["x" * 100_000]
+    assert str(error.value).startswith("KeyedResult: expected one of 100,000 keys (")
+    assert "and 99,995 more), got" in str(error.value) and len(str(error.value)) < 300
+
+
+def test_metrics_of_panels_and_windows_are_refused_alike() -> None:
+    panel = Panel({"ctr": Tally(), "auc": Tally()})
+    windows = Windows(Tally(), size_s=60)
+    windows.update([60_000], cells=[0])
+    by_key = PerKey(panel)
+    asked: list[tuple[Callable[[], object], str]] = [
+        (lambda: panel.compute()["crt"], "PanelResult: expected one of 2 metrics ('auc', 'ctr')"),
+        (lambda: panel.state("crt"), "Panel.state: expected one of 2 metrics"),
+        (lambda: by_key.project("crt"), "PerKey.project: expected one of 2 metrics"),
+        (lambda: windows.compute()[0, 60_000], "expected one of 1 windows ((60000, 120000))"),
+    ]
+    for ask, text in asked:
+        with pytest.raises(UnknownKeyError) as error:
+            ask()
+        assert text in str(error.value)
+        assert ("did you mean 'ctr'?" in str(error.value)) == ("metrics" in text)
 
 
 def test_one_and_true_and_the_text_1_are_not_one_key() -> None:

@@ -16,6 +16,7 @@ from streammetrics import (
     SettingsError,
     StateError,
     StoredPerKey,
+    UnknownKeyError,
     UserGroups,
 )
 from tests.fast_paths.drawn import METRICS, Draw
@@ -54,7 +55,11 @@ def test_some_keys_of_stored_states_equal_those_of_their_sum(name: str, max_keys
         found.merge(expected)  # it can be counted with
         assert found == expected + expected
     assert stored.state(every[0]) == whole.state(every[0])
-    assert stored.state(("item", -1)) == metric
+    for states_by_key in (stored, whole):
+        assert states_by_key.state(("item", -1), missing="empty") == metric
+        with pytest.raises(UnknownKeyError) as error:
+            states_by_key.state(("item", -1))
+        assert ("max_keys" in error.value.hint) == (max_keys == 6)
     assert stored.overflow_state() == whole.overflow_state()
     assert (whole.overflow_state() is None) == (max_keys == 100)
 

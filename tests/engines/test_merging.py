@@ -34,7 +34,7 @@ from streammetrics.engines import (
 )
 from tests.engines.log_rows import SPEC, alone, log_table, states
 
-pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'streammetrics[parquet]'")
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
 
 
 def test_without_provenance_nothing_is_noticed_and_bare_bytes_merge() -> None:

@@ -41,7 +41,7 @@ from tests.depth import most_are_slow
 from tests.engines.every_case import rows_of
 from tests.engines.log_rows import COLUMNS, SPEC, alone, log_table, states, with_groups
 
-pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'streammetrics[parquet]'")
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
 
 N = 4_000
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import load, registry
+from streammetrics import Moments, Panel, Ratio, load
 from streammetrics.core.accumulator import Accumulator
 from tests.golden import write
 
@@ -57,9 +57,19 @@ def test_golden_states_go_on_counting() -> None:
 
 
 def test_every_public_accumulator_has_a_golden_file() -> None:
-    kinds = {type(empty) for empty, _ in write.GOLDEN.values()}
-    missing = set(registry.metric_types().values()) - kinds
-    assert not missing, f"add {sorted(m.__name__ for m in missing)} to tests/golden/write.py"
+    assert not write.without_golden_file(), "give their cases small=[...], or add them to write.py"
+
+
+def test_a_metric_whose_case_has_no_small_rows_is_not_passed_over_in_silence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(write, "FOLDER", tmp_path)
+    monkeypatch.setattr(write, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(write, "GOLDEN", {"ratio": write.GOLDEN["ratio"]})
+    monkeypatch.setattr(write, "metric_types", lambda: {"Ratio": Ratio, "Moments": Moments})
+    assert write.main() == 1
+    assert "no golden file of Moments: its Case needs small=[...]" in capsys.readouterr().err
+    assert (tmp_path / "ratio.state").exists()
 
 
 def test_every_file_is_known_and_small() -> None:
@@ -75,6 +85,7 @@ def test_the_script_writes_nothing_anew_and_changes_nothing(
     monkeypatch.setattr(write, "FOLDER", tmp_path)
     monkeypatch.setattr(write, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(write, "GOLDEN", {name: write.GOLDEN[name] for name in ("ratio", "panel")})
+    monkeypatch.setattr(write, "metric_types", lambda: {"Ratio": Ratio, "Panel": Panel})
     assert write.main() == 0
     assert json.loads((tmp_path / "results.json").read_text()).keys() == {"ratio", "panel"}
     kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

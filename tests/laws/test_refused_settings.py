@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 from streammetrics import (
     MRR,
@@ -47,8 +48,9 @@ from streammetrics import (
     Uplift,
     UserGroups,
     Windows,
-    registry,
 )
+from streammetrics.testing import Case
+from tests.cases import CASES
 
 NAN, INF = math.nan, math.inf
 NO_COUNT = (0, -1, 1.5, True, "3")
@@ -247,6 +249,12 @@ def test_a_setting_out_of_range_is_refused_by_its_name() -> None:
                     raise AssertionError(f"{said} is made")
 
 
-def test_every_metric_has_settings_that_it_refuses_or_none_at_all() -> None:
-    for kind in registry.metric_types().values():
-        assert REFUSED[kind] or not kind._settings, kind.__name__
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_setting_of_every_metric_refuses_what_bytes_cannot_hold(case: Case[Any]) -> None:
+    kind, settings = type(case.empty), dict(case.empty.settings())
+    for name in settings:
+        for value in (object(), 1j):
+            with pytest.raises(SettingsError) as error:
+                kind(**{**settings, name: value})
+            parts = (error.value.expected, error.value.got, error.value.where, error.value.hint)
+            assert all(parts) and name in str(error.value), (name, value)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -44,6 +45,7 @@ from streammetrics import (
     drift,
     evaluate,
 )
+from streammetrics.authoring import Result
 from streammetrics.core.bounded import equal
 from streammetrics.experiments import Anytime, Contamination, Guarded, Look, Monitor, SampleRatio
 from streammetrics.present.notebook import Shown
@@ -325,3 +327,43 @@ def test_results_are_equal_where_their_fields_are_and_undefined_equals_undefined
     keyed = PerKey(Paired(UserGroups(Ratio())))
     assert keyed.compute() == keyed.compute()
     assert not equal((nan,), [nan]) and not equal({"a": nan}, {"b": nan})
+
+
+@pytest.mark.parametrize("options", [{}, {"slots": True}, {"eq": False}, {"repr": False}])
+def test_a_result_class_of_an_author_has_that_equality_without_asking_for_it(
+    options: dict[str, bool],
+) -> None:
+    """Python's own dataclasses are unequal to themselves when undefined, from 3.13 on."""
+
+    @dataclasses.dataclass(frozen=True, **options)
+    class Depth(Result):
+        mean: float
+        counts: np.ndarray
+
+    @dataclasses.dataclass(frozen=True, **options)
+    class Deeper(Depth):
+        rows: int = 0
+
+    for kind in (Depth, Deeper):
+        undefined = kind(math.nan, np.array([1.0, math.nan]))
+        again = kind(float("nan"), np.array([1.0, float("nan")]))
+        assert undefined == undefined and undefined == again
+        assert undefined != kind(0.5, np.array([1.0, math.nan]))
+        assert undefined != kind(math.nan, np.array([1.0, 2.0]))
+    assert Depth(0.5, np.ones(1)) != Deeper(0.5, np.ones(1))
+
+    @dataclasses.dataclass(frozen=True, **options)
+    class Share(Result):
+        share: float
+
+    assert len({Share(math.nan), Share(float("nan")), Share(0.5), Share(0.5)}) == 2
+
+    @dataclasses.dataclass(frozen=True, **options)
+    class Own(Share):
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Own)
+
+        def __hash__(self) -> int:
+            return 0
+
+    assert Own(1.0) == Own(2.0)

@@ -72,7 +72,7 @@ def test_without_altair_and_vl_convert_the_error_says_what_to_install(
     result = fed(ExactAUC(), 50)
     for package, draw in (("altair", result.plot), ("vl_convert", lambda: svg({}))):
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(SettingsError, match=r"streammetrics\[plot\]"):
+        with pytest.raises(SettingsError, match=r"\.\[plot\]"):
             draw()
 
 

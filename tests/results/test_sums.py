@@ -62,7 +62,7 @@ def test_averages_are_a_mapping_of_measures_and_their_texts_to_means() -> None:
     assert found[NDCG @ 10] == found["NDCG@10"] == found[" NDCG @ 10"] == 0.25
     assert list(found) == ["NDCG@10", "MRR"] and len(found) == 2
     assert NDCG @ 10 in found and MRR in found and NDCG not in found
-    with pytest.raises(KeyError, match=r"MRR@5 is not one of NDCG@10, MRR; did you mean 'MRR'\?"):
+    with pytest.raises(KeyError, match=r"one of NDCG@10, MRR, got 'MRR@5'; did you mean 'MRR'\?"):
         found[MRR @ 5]
 
 

@@ -74,8 +74,9 @@ def test_what_a_type_checker_sees_of_update_is_what_the_inputs_say() -> None:
     }
     seen = 0
     for name, kind in ours.items():
-        text = Path(inspect.getfile(kind)).read_text(encoding="utf-8")
-        for argument, one in zip(arguments_in(text)[name], kind._inputs, strict=True):
+        seen_by_checkers = arguments_in(Path(inspect.getfile(kind)).read_text(encoding="utf-8"))
+        assert name in seen_by_checkers, f"give {name} its `update` under `if TYPE_CHECKING:`"
+        for argument, one in zip(seen_by_checkers[name], kind._inputs, strict=True):
             says = one[1].type_text + " | None" * one[1].optional
             assert argument == (one[0], says, one[1].optional, one[1].keyword), name
             seen += 1

@@ -85,7 +85,7 @@ def _main(given: Sequence[str]) -> int:
             raise
         return _failed(
             f"expected the package {error.name}, got an installation without it; install it with "
-            f"pip install 'streammetrics[{extra}]'",
+            f"pip install '.[{extra}]' in a clone of streammetrics",
             FATAL,
         )
 

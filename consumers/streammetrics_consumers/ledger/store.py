@@ -324,7 +324,7 @@ def _postgres(url: URL, name: str, busy_s: float) -> Engine:
     except ImportError as error:
         raise NotAStore(
             f"store {name}: expected the package psycopg, got an installation without it "
-            f"({error}); install it with: pip install 'streammetrics[postgres]'"
+            f"({error}); install it with: pip install '.[postgres]' in a clone of streammetrics"
         ) from None
 
     # Set for each transaction: poolers refuse them as parameters of the connection, and behind a

@@ -38,7 +38,7 @@ def arrow(events: Sequence[bytes]) -> bytes:
     except ModuleNotFoundError:
         raise SourceError(
             "writing Arrow needs the package pyarrow; "
-            "install it with: pip install 'streammetrics[parquet]'"
+            "install it with: pip install '.[parquet]' in a clone of streammetrics"
         ) from None
     rows = [json.loads(event) for event in events]
     texts = ["variant", "user", "segment", "event_id", *[LIST] * any(LIST in row for row in rows)]

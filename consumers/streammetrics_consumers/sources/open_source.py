@@ -71,10 +71,10 @@ def require_package(config: Config) -> None:
     except ImportError as error:
         raise SourceError(
             f"reading from Kafka needs the package {error.name}; "
-            f"install it with: pip install 'streammetrics[{extra}]'"
+            f"install it with: pip install '.[{extra}]' in a clone of streammetrics"
         ) from error
     if config.source.format == "arrow" and find_spec("pyarrow") is None:
         raise SourceError(
             "reading Arrow messages needs the package pyarrow; "
-            f"install it with: pip install 'streammetrics[{extra},parquet]'"
+            f"install it with: pip install '.[{extra},parquet]' in a clone of streammetrics"
         )

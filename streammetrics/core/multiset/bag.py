@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Self, cast
 
@@ -15,7 +15,7 @@ from streammetrics.core.ids.group_ids import Ids, Indices
 from streammetrics.core.multiset.bag_keys import Groups, Keys
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of, layout_for
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
-from streammetrics.core.multiset.sorted_run import Run, Words
+from streammetrics.core.multiset.sorted_run import Run, Words, in_pieces
 from streammetrics.core.multiset.tiers import Ints, PairSum
 from streammetrics.core.parts.many_slots import distinct
 from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots
@@ -131,6 +131,19 @@ class BagColumn(Column):
             return cast("Scores", scores), np.array(table.counts, np.int64)
 
         return count
+
+    def pieces(self) -> Callable[[], Iterator[Iterator[tuple[Words, Words | None]]]]:
+        """A function that returns what `planes` returns of the one slot at this time, each plane in
+        several pieces: it merges no runs and copies none, so it takes little memory."""
+        self._index_waiting()
+        self._purge()
+        if self.keys.layout.form != "planes":
+            planes = self.planes()
+            return lambda: (iter([piece]) for piece in planes)
+        stores, bits = self.keys.twin().stores, self.rule.label_bits
+        return lambda: (
+            ((run.low, run.counts) for run in in_pieces(store.runs, bits)) for store in stores
+        )
 
     def points_of_each(self) -> list[tuple[Scores, NDArray[np.int64]]]:
         """As `points`, of each slot, in one pass over all; views of common arrays."""

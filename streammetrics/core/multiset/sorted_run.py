@@ -5,7 +5,7 @@ A key has one or two unsigned words: `low`, and above it `high` if 64 bits do no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 # Where to cut several sorted arrays, so that they can be merged by ranges of values.
 
 
-def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> list[list[int]]:
+def equal_cuts(
+    columns: Sequence[NDArray[np.unsignedinteger]], size: int, ignored_bits: int = 0
+) -> list[list[int]]:
     """Where ranges of values begin in each of these ascending arrays, and where the last ends.
 
     A range has about `size` entries of all arrays together, or more if values repeat: equal values
-    are in one range, and then the ranges after it may be empty.
+    are in one range, and then the ranges after it may be empty; values are equal if they differ in
+    their lowest `ignored_bits` alone.
 
     >>> import numpy as np
     >>> evens, odds = np.arange(0, 100, 2, np.uint32), np.arange(1, 100, 2, np.uint32)
@@ -36,6 +39,7 @@ def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> lis
     samples = np.concatenate([column[step - 1 :: step] for column in columns])
     samples.sort()
     starts = samples[size // step - 1 :: size // step]
+    starts = starts >> starts.dtype.type(ignored_bits) << starts.dtype.type(ignored_bits)
     positions = np.stack([np.searchsorted(column, starts) for column in columns], axis=1)
     return [cuts[0], *positions.tolist(), ends]
 
@@ -44,6 +48,7 @@ Words: TypeAlias = NDArray[np.unsignedinteger]
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
 _RANGE: Final = 1 << 16  # keys that are merged at once
+_PIECE: Final = 1 << 14  # the same where little memory is wanted
 _FEW_HIGHS: Final = 4
 _HALF: Final = 32  # bits
 _MANY: Final = 1 << 12  # keys; fewer take less time than the look at their upper halves
@@ -189,6 +194,19 @@ def merged(runs: Sequence[Run]) -> Run:
     if 2 * end > n and all(run.counts is None for run in runs):
         return run.repeated()
     return combined([run], ours=True)
+
+
+def in_pieces(runs: Sequence[Run], ignored_bits: int = 0) -> Iterator[Run]:
+    """The keys of sorted runs in ascending order, piece by piece; keys that differ in their lowest
+    `ignored_bits` alone are in one piece. The runs, of single words, do not change, and one run is
+    not copied."""
+    if len(runs) == 1:
+        yield runs[0]
+        return
+    for ends in pairwise(equal_cuts([run.low for run in runs], _PIECE, ignored_bits)):
+        some = [run.slice(a, b) for run, a, b in zip(runs, *ends, strict=True) if a < b]
+        if some:
+            yield _counted(_sorted(Run.join(some), in_runs=True))
 
 
 def _ones(n: int) -> NDArray[np.uint8]:

@@ -177,8 +177,12 @@ class ExactSumColumn(Column):
         """Whether no infinity was added."""
         return not self.infinities[slot].any()
 
-    def fraction(self, slot: int = 0) -> Fraction:
-        """The exact sum of the finite values."""
+    def fraction(self, slot: int = 0) -> Fraction | float:
+        """The exact sum; if an infinity was added, what `value` returns: inf, -inf or nan."""
+        return self.finite_fraction(slot) if self.finite(slot) else self.value(slot)
+
+    def finite_fraction(self, slot: int = 0) -> Fraction:
+        """The exact sum of the finite values alone: for sums that `finite` is known of."""
         return dyadic(self.quanta(slot), UNIT)
 
     def add_limbs_up(self, values: NDArray[np.float64], slots: AnySlots | None, limbs: int) -> None:

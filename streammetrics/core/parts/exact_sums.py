@@ -45,8 +45,12 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
         """The exact sums of the finite values of these states, `n` of each, one after another."""
         return self.inner.units(self._inner_slots(slots))
 
-    def fractions(self, slot: int = 0) -> tuple[Fraction, ...]:
-        """The exact sums of one state's finite values; [n]."""
+    def fractions(self, slot: int = 0) -> tuple[Fraction | float, ...]:
+        """The exact sums of one state; inf, -inf or nan where an infinity was added; [n]."""
+        return tuple(self.inner.fraction(slot * self.n + cell) for cell in range(self.n))
+
+    def finite_fractions(self, slot: int = 0) -> tuple[Fraction, ...]:
+        """The exact sums of one state's finite values alone; [n]."""
         return tuple(self.units(np.array([slot], np.intp)).fractions())
 
     def finite(self, cell: int, slot: int = 0) -> bool:
@@ -134,8 +138,9 @@ class NamedSumsColumn(Column):
         each = (zip(units, repeat(n)) for units, n in (one.units(slots) for one in self.columns))
         return zip(*each, strict=True)
 
-    def fractions(self, slot: int = 0) -> tuple[Fraction, ...]:
-        """The exact sums of one state's finite values, in the order of their names."""
+    def fractions(self, slot: int = 0) -> tuple[Fraction | float, ...]:
+        """The exact sums of one state, in the order of their names; inf, -inf or nan where an
+        infinity was added."""
         return tuple(one.fraction(slot) for one in self.columns)
 
     def widen(self, width: int) -> None:
@@ -208,7 +213,7 @@ def require_whole(sums: ExactSumsColumn) -> None:
     """StateError unless all sums are finite integers of at least 0, as `add_whole` adds them."""
     for slot in range(sums.width):
         finite = all(sums.finite(cell, slot) for cell in range(sums.n))
-        whole = all(v >= 0 and v.denominator == 1 for v in sums.fractions(slot))
+        whole = all(v >= 0 and v.denominator == 1 for v in sums.finite_fractions(slot))
         require(finite and whole, "totals that are not whole numbers")
 
 
@@ -242,9 +247,12 @@ class ProductSums(NamedTuple):
         each += [zip(units[cell :: self.far.n], repeat(n)) for cell in range(self.far.n)]
         return [zip(*each[i :: len(self.near)], strict=True) for i in range(len(self.near))]
 
-    def fractions(self, slot: int = 0) -> list[Fraction]:
-        """The sums of one state."""
-        sums = [*(one.fraction(slot) for one in self.near), *self.far.fractions(slot)]
+    def finite_fractions(self, slot: int = 0) -> list[Fraction]:
+        """The sums of one state's finite products."""
+        sums = [
+            *(one.finite_fraction(slot) for one in self.near),
+            *self.far.finite_fractions(slot),
+        ]
         return [of_scales(sums[i :: len(self.near)]) for i in range(len(self.near))]
 
 

@@ -53,6 +53,7 @@ class TakesColumns(Protocol):
     def arguments(self) -> Mapping[str, bool]: ...
     def former_arguments(self) -> Mapping[str, str]: ...
     def widths(self) -> Mapping[str, tuple[int | None, ...]]: ...
+    def _roles(self) -> Mapping[str, str]: ...
 
 
 Table: TypeAlias = "Frame | ArrowStream | ArrowArray | Mapping[str, object]"
@@ -82,7 +83,7 @@ def arguments_of(
     its own name, which may be missing if the argument is optional. InputError for an unknown
     argument or column. where: for errors.
     """
-    known, takes = columns_of(table, where), spec.arguments()
+    known, takes, roles = columns_of(table, where), spec.arguments(), spec._roles()
     named = {_long(name, takes): column for name, column in columns.items()}
     named = renamed_columns(spec, named, known.names, where)
     for argument, column in named.items():
@@ -93,9 +94,10 @@ def arguments_of(
                 where=where,
                 hint=nearest(argument, takes, _instead(spec, named, known.names, column)),
             )
-        _require_names(argument, column, where)
+        _require_names(argument, column, where, roles)
     found: dict[str, object] = {}
     widths = spec.widths()
+    offsets = [argument for argument in takes if roles.get(argument, argument) == OFFSETS]
     for argument, column in columns_read(spec, known.names, named).items():
         if isinstance(column, Mapping):
             found[argument] = {
@@ -106,8 +108,9 @@ def arguments_of(
         if isinstance(column, str):
             values = _values(known, column, argument, where, named)
             if isinstance(values, Lists):
-                lists = OFFSETS in takes and argument not in widths
-                _put_lists(found, argument, column, values, lists=lists)
+                ends = [] if argument in widths else offsets
+                of_ids = roles.get(argument, argument) in _OF_IDS
+                _put_lists(found, argument, column, values, ends, of_ids=of_ids)
             else:
                 found[argument] = values
             continue
@@ -241,12 +244,12 @@ def _long(name: str, takes: Collection[str]) -> str:
     return longer[0] if longer and name not in takes else name
 
 
-def _require_names(argument: str, column: object, where: str) -> None:
+def _require_names(argument: str, column: object, where: str, roles: Mapping[str, str]) -> None:
     if isinstance(column, str):
         return
-    if argument == _KEYS and isinstance(column, Mapping):
+    if roles.get(argument, argument) == _KEYS and isinstance(column, Mapping):
         for name, one in column.items():
-            _require_names(f"{argument}[{shown(name)}]", one, where)
+            _require_names(f"{argument}[{shown(name)}]", one, where, roles)
         return
     named = isinstance(column, Sequence) and len(column) > 0
     spelled = f'{argument}="name"' if argument.isidentifier() else 'keys={"variant": "name"}'
@@ -304,25 +307,34 @@ def _few(names: Sequence[object]) -> str:
 
 
 def _put_lists(
-    found: dict[str, object], argument: str, column: str, given: Lists, *, lists: bool
+    found: dict[str, object],
+    argument: str,
+    column: str,
+    given: Lists,
+    ends: Sequence[str],
+    *,
+    of_ids: bool,
 ) -> None:
-    """Lists as flat values with offsets, as they are, or as a table if all have one length."""
+    """Lists as flat values with offsets, as they are, or as a table if all have one length.
+
+    ends: the arguments that take these offsets. of_ids: it takes a list of ids for each item.
+    """
     values, offsets = given
-    if argument in _OF_IDS and not lists:
+    if of_ids and not ends:
         found[argument] = given
         return
-    if isinstance(values, Lists) and argument not in _OF_IDS:
+    if isinstance(values, Lists) and not of_ids:
         raise refused(column, "lists of values", "lists of lists", "pass one list for each row")
-    if lists:
+    if ends:
         found[argument] = values
-        known = found.setdefault(OFFSETS, offsets)
-        if not np.array_equal(np.asarray(known), offsets):
-            raise refused(
-                column,
-                "lists as long as those of other columns",
-                "other lengths",
-                "pass an item in each",
-            )
+        for end in ends:
+            if not np.array_equal(np.asarray(found.setdefault(end, offsets)), offsets):
+                raise refused(
+                    column,
+                    "lists as long as those of other columns",
+                    "other lengths",
+                    "pass an item in each",
+                )
         return
     sizes = np.diff(offsets)
     if not isinstance(values, np.ndarray):

@@ -9,7 +9,8 @@ try:
     import pyspark as _pyspark  # noqa: F401 - only to say what to install
 except ImportError as error:
     raise ImportError(
-        "streammetrics.engines.spark needs pyspark: pip install 'streammetrics[spark]'"
+        "streammetrics.engines.spark needs pyspark: "
+        "pip install '.[spark]' in a clone of streammetrics"
     ) from error
 
 from streammetrics.engines.spark.frames import aggregate, merge, results, states

@@ -27,20 +27,41 @@ def exact_sum(values: Ints) -> int:
     return int(values.sum())
 
 
-def exact_dot(a: Ints, b: Ints) -> int:
-    """Σ a·b of non-negative integers, however large."""
-    if not len(a):
+def exact_dot(*factors: Ints) -> int:
+    """The sum of the products of non-negative integers, however large; each factor is [n].
+
+    >>> exact_dot(np.array([1 << 62, 1]), np.array([1 << 62, 2]), np.array([4, 5])) == 2**126 + 10
+    True
+    """
+    if not len(factors[0]):
         return 0
-    if int(a.max()) * int(b.max()) * len(a) < 1 << 63:
-        return int((a * b).sum())
-    return int((a.astype(object) * b.astype(object)).sum())
+    return _dot(list(factors), [int(factor.max()) for factor in factors])
 
 
-def ratio(numerator: int | Fraction, denominator: int | Fraction) -> float:
-    """The nearest float, infinite past the largest; nan where the denominator is 0.
+def _dot(factors: list[Ints], tops: list[int]) -> int:
+    """The same, where no integer is above its factor's top: the largest are cut into halves until
+    all products and their sum fit int64."""
+    if math.prod(tops) * len(factors[0]) < 1 << 63:
+        first, *others = factors
+        for other in others:
+            first = first * other
+        return int(first.sum())
+    i = tops.index(max(tops))
+    bits = tops[i].bit_length() // 2
+    high, low = factors[i] >> bits, factors[i] & ((1 << bits) - 1)
 
-    >>> ratio(1, 3), ratio(0, 0)
-    (0.3333333333333333, nan)
+    def cut(half: Ints, top: int) -> int:
+        return _dot([*factors[:i], half, *factors[i + 1 :]], [*tops[:i], top, *tops[i + 1 :]])
+
+    return (cut(high, tops[i] >> bits) << bits) + cut(low, (1 << bits) - 1)
+
+
+def ratio(numerator: int | Fraction | float, denominator: int | Fraction | float) -> float:
+    """The nearest float, infinite past the largest; nan where the denominator is 0. Floats are sums
+    with infinities, and are divided as floats.
+
+    >>> ratio(1, 3), ratio(0, 0), ratio(math.inf, 2)
+    (0.3333333333333333, nan, inf)
     """
     if not denominator:
         return math.nan

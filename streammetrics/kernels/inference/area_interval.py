@@ -8,17 +8,16 @@ widened to include Hanley and McNeil's, whose variance is a function of the cand
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from operator import mul
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.exact.rounding import exact_dot, exact_sum, ratio
+from streammetrics.kernels.inference.placement_sums import PlacementSums
 from streammetrics.kernels.inference.t_interval import EVERYTHING, Bounds, critical, logit_bounds
 from streammetrics.kernels.inference.tails import last_inside
 
@@ -27,7 +26,6 @@ from streammetrics.kernels.inference.tails import last_inside
 Ints = NDArray[np.int64]
 
 _HALF_INT64: Final = 1 << 61  # twice this plus a bucket fits int64
-_ROOT: Final = 1 << 31  # the squares of smaller numbers fit int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +89,15 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
     >>> found.area, found.variance, found.resolution
     (0.9166666666666666, 0.013888888888888888, 0.08333333333333333)
     """
-    n, p = negatives.tolist(), positives.tolist()
-    w, v = (positions.tolist() for positions in _beaten(negatives, positives))
-    won, lost = list(map(mul, p, w)), map(mul, n, v)
-    squares = _sum_of_products(won, w), _sum_of_products(lost, v)
-    return Placements(sum(p), sum(n), sum(won), squares, _sum_of_products(p, n))
+    sums = PlacementSums(exact_sum(positives))
+    sums.add_buckets(negatives, positives)
+    return placements_of(sums)
+
+
+def placements_of(sums: PlacementSums) -> Placements:
+    """From the sums over all blocks."""
+    squares = sums.of_positives, sums.of_negatives
+    return Placements(sums.positives, sums.negatives, sums.half_wins, squares, sums.ties)
 
 
 def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placements:
@@ -117,15 +119,9 @@ def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placement
     p, n = counts[positive], counts[negative]
     won, lost = (w_a - w_b)[positive], (v_a - v_b)[negative]
     half_wins = exact_dot(p, np.maximum(won, 0)) - exact_dot(p, np.maximum(-won, 0))
-    squares = exact_dot(p, _squared(won)), exact_dot(n, _squared(lost))
+    won, lost = np.abs(won), np.abs(lost)
+    squares = exact_dot(p, won, won), exact_dot(n, lost, lost)
     return Placements(exact_sum(p), exact_sum(n), half_wins, squares, 0)
-
-
-def _squared(values: Ints) -> Ints:
-    """Without overflow."""
-    large = len(values) > 0 and int(np.abs(values).max()) >= _ROOT
-    exact: Ints = values.astype(object) if large else values
-    return exact * exact
 
 
 def _placed(labels: Ints, scores: Ints, counts: Ints) -> tuple[Ints, Ints]:
@@ -143,10 +139,6 @@ def _beaten(n: Ints, p: Ints) -> tuple[Ints, Ints]:
         n, p = n.astype(object), p.astype(object)
     above = p.sum() - np.cumsum(p)
     return 2 * (np.cumsum(n) - n) + n, 2 * above + p
-
-
-def _sum_of_products(a: Iterable[int], b: Iterable[int]) -> int:
-    return sum(map(mul, a, b))
 
 
 GUARD: Final = 10.0  # min(P, N) min(A, 1 - A) below which the interval is guarded

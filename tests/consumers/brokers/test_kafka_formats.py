@@ -100,7 +100,7 @@ def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
     send(kafka, topic, [event()] * 10, "snappy")
     monkeypatch.setattr("kafka.codec.snappy", None)
     found = made(kafka, topic, tmp_path, "json", "kafka-python", EVENT)
-    with pytest.raises(SourceError, match=r"snappy.*pip install 'streammetrics\[kafka\]'") as said:
+    with pytest.raises(SourceError, match=r"snappy.*pip install '\.\[kafka\]'") as said:
         service.run(found, Options(until_end=True), stop=Stop())
     assert not isinstance(said.value, Disconnected)
 
@@ -110,5 +110,5 @@ def test_arrow_needs_a_package_and_says_which(
 ) -> None:
     monkeypatch.setattr("streammetrics_consumers.sources.open_source.find_spec", lambda name: None)
     found = made("h:1", "t", tmp_path, "arrow", "kafka-python", EVENT)
-    with pytest.raises(SourceError, match=r"pyarrow.*'streammetrics\[kafka,parquet\]'"):
+    with pytest.raises(SourceError, match=r"pyarrow.*'\.\[kafka,parquet\]'"):
         require_package(found)

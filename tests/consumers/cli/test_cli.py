@@ -168,7 +168,7 @@ def test_a_missing_package_is_named_with_its_extra(
 
     monkeypatch.setattr("streammetrics_consumers.cli.read_commands.Ledger.open", missing)
     assert main(["results", str(store)]) == 1
-    assert "pip install 'streammetrics[serve]'" in capsys.readouterr().err
+    assert "pip install '.[serve]' in a clone" in capsys.readouterr().err
 
 
 @pytest.mark.slow

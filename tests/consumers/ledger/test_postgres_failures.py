@@ -156,7 +156,7 @@ def test_the_driver_that_is_missing_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, "psycopg", None)
     assert main(["status", "postgresql://me:secret@host/x"]) == 1
     err = capsys.readouterr().err
-    assert "pip install 'streammetrics[postgres]'" in err
+    assert "pip install '.[postgres]' in a clone" in err
     assert "secret" not in err
 
 

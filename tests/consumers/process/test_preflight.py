@@ -107,7 +107,7 @@ def test_a_missing_client_is_named_with_its_extra_before_a_store_is_made(
     monkeypatch.setitem(sys.modules, "kafka", None)
     run = place(tmp_path)
     kafka = replace(run.config, source=replace(run.config.source, kind="kafka"))
-    with pytest.raises(SourceError, match=r"package kafka.*pip install 'streammetrics\[kafka\]'"):
+    with pytest.raises(SourceError, match=r"package kafka.*pip install '\.\[kafka\]'"):
         require_options(kafka, Options())
 
 

@@ -18,7 +18,7 @@ from tests.consumers.render.corpus import corpus
 from tests.consumers.render.snapshots import report
 from tests.consumers.stores import HOSTILE, event, make_store
 
-pytest.importorskip("vl_convert", reason="no vl-convert-python: pip install 'streammetrics[plot]'")
+pytest.importorskip("vl_convert", reason="no vl-convert-python: pip install '.[plot]' in a clone")
 
 VOID = {"meta", "img"}
 

@@ -168,7 +168,7 @@ class ExactSumKind(Kind):
         column.add(np.array(values, np.float64), slots)
 
     def state(self, column: Any, slot: int) -> Any:
-        return column.fraction(slot), column.infinities[slot].tolist()
+        return column.finite_fraction(slot), column.infinities[slot].tolist()
 
     def model(self, rows: Rows) -> Any:
         values = [value for _, value in rows]
@@ -187,7 +187,7 @@ class ExactSumsKind(ExactSumKind):
         column.add(np.array(values, np.float64), np.array(cells, np.intp), slots)
 
     def state(self, column: Any, slot: int) -> Any:
-        return column.fractions(slot), [column.finite(cell, slot) for cell in range(3)]
+        return column.finite_fractions(slot), [column.finite(cell, slot) for cell in range(3)]
 
     def model(self, rows: Rows) -> Any:
         cells = [

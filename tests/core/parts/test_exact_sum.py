@@ -18,7 +18,13 @@ from streammetrics import Ratio
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.parts.exact_sum import _FEW_SLOTS, ExactSum, ExactSumColumn
-from streammetrics.core.parts.exact_sums import ExactSums, ExactSumsColumn, add_whole, require_whole
+from streammetrics.core.parts.exact_sums import (
+    ExactSums,
+    ExactSumsColumn,
+    NamedSumsColumn,
+    add_whole,
+    require_whole,
+)
 from streammetrics.core.parts.float_bits import (
     BITS,
     UNIT,
@@ -32,6 +38,7 @@ from streammetrics.core.parts.float_bits import (
     sum_by_levels_in_slots,
     sums_by_slot,
 )
+from streammetrics.kernels.exact.rounding import ratio
 
 Floats = NDArray[np.float64]
 LARGEST = 1.7976931348623157e308
@@ -107,9 +114,22 @@ def test_infinities_and_few_small_values_go_to_their_slots() -> None:
     column.add(values, slots)
     for slot in range(3):
         own = values[slots == slot]
-        assert column.fraction(slot) == fraction_of(own[np.isfinite(own)])
+        assert column.finite_fraction(slot) == fraction_of(own[np.isfinite(own)])
     assert math.isnan(column.value(1))  # one of each sign
     assert [column.finite(slot) for slot in range(3)] == [True, False, True]
+
+
+def test_the_exact_sum_drops_no_infinity() -> None:
+    """A mean of [1, inf] that an author writes as fraction() / 2 must not be 0.5."""
+    for values in ([1.0, math.inf], [1.0, -math.inf], [1.0, math.inf, -math.inf], [1.0, 2.0]):
+        column = summed(np.array(values))
+        exact = sum(values)  # small whole numbers and infinities, which floats add as they are
+        assert repr(float(column.fraction())) == repr(exact)
+        assert repr(ratio(column.fraction(), 2)) == repr(exact / 2)
+        table = ExactSumsColumn(summed(np.array(values)), 1, 1)
+        named = NamedSumsColumn({"a": column}, 1)
+        assert repr([*table.fractions()]) == repr([*named.fractions()]) == repr([column.fraction()])
+    assert summed(np.array([1.0, math.inf])).finite_fraction() == 1
 
 
 @given(st.lists(st.lists(ANY, max_size=4), min_size=1, max_size=5))
@@ -123,7 +143,7 @@ def test_a_column_comes_back_from_its_bytes_and_a_sum_is_the_same_alone(
     again = decoded(data, len(sums))
     assert encoded(again) == data
     for slot in range(len(sums)):
-        assert again.fraction(slot) == column.fraction(slot)
+        assert again.finite_fraction(slot) == column.finite_fraction(slot)
         assert again.value(slot) == column.value(slot) or math.isnan(column.value(slot))
         alone = encoded(column.take(np.array([slot])))
         twice = encoded(column.take(np.array([slot, slot])))
@@ -176,7 +196,7 @@ def test_chunks_of_every_kind_in_one_column_are_added_up() -> None:
     for values in ([near, wild[:9]], [-near, infinite, near, wild]):
         column = summed(np.concatenate(values))
         finite_ones = [v for v in np.concatenate(values).tolist() if not math.isinf(v)]
-        assert column.fraction() == fraction_of(finite_ones)
+        assert column.finite_fraction() == fraction_of(finite_ones)
         assert column.finite() == (infinite is not values[1])
 
 

@@ -22,7 +22,7 @@ from streammetrics import (
 )
 from streammetrics.engines import merged, partial, update_from
 
-pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'streammetrics[parquet]'")
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
 
 
 def test_texts_lists_and_times_reach_the_metrics() -> None:

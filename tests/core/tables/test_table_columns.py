@@ -30,7 +30,7 @@ from streammetrics import (
 )
 from streammetrics.core.tables import Table
 
-pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'streammetrics[parquet]'")
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
 pd = pytest.importorskip("pandas", reason="needs pandas")
 pl = pytest.importorskip("polars", reason="needs polars")
 

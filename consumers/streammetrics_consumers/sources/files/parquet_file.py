@@ -27,7 +27,7 @@ class ParquetFile:
         except ModuleNotFoundError:
             raise SourceError(
                 "reading parquet needs the package pyarrow; "
-                "install it with: pip install 'streammetrics[parquet]'"
+                "install it with: pip install '.[parquet]' in a clone of streammetrics"
             ) from None
         self.path = path
         self._errors = (pyarrow.ArrowException, OSError, MemoryError, ValueError, OverflowError)

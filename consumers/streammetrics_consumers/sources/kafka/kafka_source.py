@@ -297,7 +297,7 @@ class KafkaSource(TopicSource):
         if isinstance(error, errors.UnsupportedCodecError):
             return SourceError(
                 f"kafka: a batch is compressed with a codec that is not installed ({error}); "
-                "install it with: pip install 'streammetrics[kafka]'"
+                "install it with: pip install '.[kafka]' in a clone of streammetrics"
             )
         if isinstance(error, REFUSALS):
             return NotLetIn(f"kafka: {error!r}")

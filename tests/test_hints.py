@@ -1,0 +1,107 @@
+"""Each command that a message or a docstring names can be run: from a clone, today."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+from streammetrics_consumers.cli.arguments import COMMANDS
+
+from tests.python_source import sources_of
+from tests.requirements import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+NAMES = {
+    re.split(r"[\[<>=!~ ]", line, maxsplit=1)[0]
+    for lines in (PROJECT["dependencies"], *EXTRAS.values())
+    for line in lines
+}
+WHERE = " in a clone of streammetrics"
+UNKNOWN = "{}"  # a part of a text that is put in when the program runs
+CODE = [*sources_of("streammetrics"), *sources_of("consumers/streammetrics_consumers")]
+PAGES = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.ipynb")]
+    if path.name != "CHANGELOG.md"
+)
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Every text of the code with its place; parts that are not known are `UNKNOWN`."""
+    for source in CODE:
+        inside = {
+            id(part)
+            for node in source.nodes
+            if isinstance(node, ast.JoinedStr)
+            for part in ast.walk(node)
+            if part is not node
+        }
+        for node in source.nodes:
+            if id(node) in inside:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                parts = (p.value if isinstance(p, ast.Constant) else UNKNOWN for p in node.values)
+                yield f"{source.path}:{node.lineno}", "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield f"{source.path}:{node.lineno}", node.value
+
+
+def installs(text: str) -> Iterator[tuple[str, str]]:
+    """What each `pip install` of a text installs, and what follows."""
+    for found in re.finditer(r"pip install (?:-\S+ )*('[^']*'|\"[^\"]*\"|[^\s;,`]+)`?(.*)", text):
+        yield found[1].strip("'\""), found[2]
+
+
+def test_what_messages_install_is_installed_from_a_clone() -> None:
+    count = 0
+    for place, text in texts():
+        for what, then in installs(text):
+            count += 1
+            extras = re.fullmatch(r"\.\[(.*)\]", what)
+            if extras is None:  # a package of an index, by its name
+                assert what in {*NAMES, UNKNOWN} - {"streammetrics"}, (place, what)
+                continue
+            assert set(extras[1].split(",")) <= {*EXTRAS, UNKNOWN}, (place, what)
+            assert then.startswith(WHERE), (place, then)
+    assert count > 12
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_what_pages_install_is_installed_from_a_clone(path: object) -> None:
+    text = path.read_text(encoding="utf-8")  # type: ignore[attr-defined]
+    for what, _ in installs(text):
+        assert not what.startswith("streammetrics"), what
+        if extras := re.fullmatch(r"\.\[(.*)\]", what):
+            assert set(extras[1].split(",")) <= {*EXTRAS}, what
+
+
+def test_the_commands_and_modules_that_messages_name_are_there() -> None:
+    names = {command.name for command in COMMANDS}
+    seen = set()
+    for place, text in texts():
+        for name in re.findall(r"(?:^|[`:(] ?|\n {2,})streammetrics ([a-z]+)\b(?!/| import)", text):
+            if name in ("as", "import", "sets", "that") or text == f"streammetrics {name}":
+                continue  # no command, or the salt of a hash
+            assert name in names, (place, name)
+            seen.add(name)
+        for module in re.findall(r"python -m ([a-z_.]+[a-z])", text):
+            assert find_spec(module) is not None, (place, module)
+    assert len(seen) > 3
+
+
+def test_the_flags_that_messages_name_are_those_of_a_command() -> None:
+    flags = {f"--{flag.name}" for command in COMMANDS for flag in command.flags}
+    flags |= {"--help", "--version"}
+    seen = set()
+    for place, text in texts():
+        if not place.startswith("consumers/"):
+            continue
+        for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]\b", text):
+            assert flag in flags, (place, flag)
+            seen.add(flag)
+    assert len(seen) > 10
