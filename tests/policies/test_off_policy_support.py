@@ -190,3 +190,12 @@ def test_the_error_of_sndr_is_the_greatest_for_any_correlation_with_the_weights(
     rows["predicted_logged"] = rows["rewards"].astype(float)
     found = state_of(rows | {"predicted_target": rng.integers(0, 9, n) / 8}).compute()
     assert found.interval("sndr").se == found.interval("dr").se > 0
+
+
+def test_rewards_that_are_all_equal_have_no_spread_however_they_are_rounded() -> None:
+    rng = np.random.default_rng(7)
+    metric = OffPolicy()
+    metric.update(rng.uniform(0.1, 1, 500), rng.uniform(0.1, 1, 500), np.full(500, 0.3))
+    found = metric.compute()
+    assert found.snips == 0.3
+    assert found.interval().reason.startswith("the variance is 0")
