@@ -22,6 +22,7 @@ from streammetrics import (
     HistogramAUC,
     Paired,
     RankingMetrics,
+    Ratio,
     UserGroups,
     compare,
 )
@@ -30,6 +31,7 @@ SHIFTS: Final = (1.0, 0.8)  # of the positives of both models, in standard devia
 SHARED: Final = 0.8  # the correlation of the noise of both models
 LENGTH: Final = 10  # items of a list
 MOVED: Final = 0.2  # the difference of a quantile
+OWN_PART: Final = 0.3  # of the variance of a difference that is the user's own
 GUESSES: Final = np.array([0.03, 0.07, 0.14, 0.22])  # for CHANCES
 
 Floats = NDArray[np.float64]
@@ -141,5 +143,50 @@ PAIRS: Final = Table(
         Row("MRR, 100 lists", partial(lists, 100), 200, 4),
         Row("median, 300 users with six rows each", partial(quantiles, "median", 300), 500, 105),
         Row("p = 0.9, 300 users with six rows each", partial(quantiles, "p90", 300), 500, 105),
+    ),
+)
+
+
+def heavy_users(users: int, exponent: float, rng: np.random.Generator) -> list[float]:
+    """Two equal models, whose difference has a part that is each user's own; a user's number of
+    rows falls with their rank by Zipf's law, 10 on average. Whether p is at most .05, and whether
+    it is by Student's t of groups - 1; the effective number of groups."""
+    by_rank = 1 / np.arange(1, users + 1) ** exponent
+    rows = np.maximum(np.round(by_rank / by_rank.sum() * 10 * users), 1).astype(np.int64)
+    who = np.repeat(rng.permutation(10 * users)[:users], rows)
+    own = np.repeat(rng.standard_normal(users), rows) * math.sqrt(OWN_PART)
+    noise = math.sqrt(1 - OWN_PART) * rng.standard_normal(len(who))
+    paired = Paired(UserGroups(Ratio()))
+    paired.update(groups=who, numerators_a=own + noise, numerators_b=np.zeros(len(who)))
+    result = paired.compute()
+    known, used = result.error_of(), sum(n > 0 for n in result.value_a.weights)
+    far = abs(float(result.difference)) / math.sqrt(known.variance)
+    return [float(far >= student(used - 1)), float(result.pvalue <= 0.05), known.df + 1]
+
+
+def student(df: float) -> float:
+    """The t that |t| exceeds in .05, by the expansion of Abramowitz and Stegun 26.7.5, which is off
+    by less than .001 from 8 degrees of freedom on."""
+    z = 1.959963984540054
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + sum(term / df**power for power, term in enumerate(terms, 1))
+
+
+PAIRED_USERS: Final = Table(
+    "paired-users",
+    "two equal models; users",
+    ("p ≤ .05 by groups - 1", "p ≤ .05", "effective number of groups"),
+    (
+        Row("20 with equal rows", partial(heavy_users, 20, 0.0), 1000, 6),
+        Row("60 with equal rows", partial(heavy_users, 60, 0.0), 1000, 6),
+        Row("20, Zipf", partial(heavy_users, 20, 1.0), 1000, 6),
+        Row("60, Zipf", partial(heavy_users, 60, 1.0), 1000, 6),
+        Row("300, Zipf", partial(heavy_users, 300, 1.0), 1000, 6),
+        Row("100, Zipf with exponent 1.2", partial(heavy_users, 100, 1.2), 1000, 6),
+        Row("1,000, Zipf with exponent 1.2", partial(heavy_users, 1000, 1.2), 1000, 7),
     ),
 )

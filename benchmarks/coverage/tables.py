@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from benchmarks.coverage.chosen import CHOSEN
 from benchmarks.coverage.daily_units import DAILY_UNITS
 from benchmarks.coverage.drifts import DRIFTS
 from benchmarks.coverage.fading import FADING
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
+from benchmarks.coverage.off_policy import OFF_POLICY
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
-from benchmarks.coverage.pairs import PAIRS
+from benchmarks.coverage.pairs import PAIRED_USERS, PAIRS
 from benchmarks.coverage.policies import POLICIES
 from benchmarks.coverage.quantiles import QUANTILES
 from benchmarks.coverage.ramps import RAMPS
@@ -24,7 +26,9 @@ TABLES = (
     TWO_ARMS,
     SKEWED,
     USERS,
+    CHOSEN,
     PAIRS,
+    PAIRED_USERS,
     STREAMS,
     POWER,
     BURN_IN,
@@ -40,4 +44,5 @@ TABLES = (
     DRIFTS,
     UPLIFTS,
     POLICIES,
+    OFF_POLICY,
 )

@@ -154,6 +154,7 @@ def clustered(
         reason="; ".join((*said, *doubts)),
     )
     made = widened(made, value) if isinstance(value, Bounded) else made
+    made = result._extended(asked, made) if isinstance(result, HasIntervals) else made
     return interval_within(made, *range_of(result, text))
 
 

@@ -189,6 +189,11 @@ class _BothGroups:
     bins: int
 
     @property
+    def exact(self) -> bool:
+        """Whether the groups hold each value, not buckets of values."""
+        return all(_is_exact(state) for state in self.states)
+
+    @property
     def doubts(self) -> tuple[str, ...]:
         """Reasons to doubt the variances."""
         found = (doubts_of_groups(side.tolist()) for side in self.rows)

@@ -122,8 +122,8 @@ class PairedResult(Generic[R], Shown):
             if why := self._never(asked) or scarce(a.value, asked):
                 return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
             each = zip(a.replicates(asked), b.replicates(asked), a.weights, strict=True)
-            pairs = [(x, y) for x, y, rows in each if rows]
-            found = paired_jackknife([x for x, _ in pairs], [y for _, y in pairs])
+            ours, theirs, rows = zip(*[one for one in each if one[2]], strict=True)
+            found = paired_jackknife(ours, theirs, rows)
             doubts = dict.fromkeys((*a._doubts_of(asked), *b._doubts_of(asked)))
             why = "; ".join(filter(None, (found.reason, *doubts)))
             return PairedError(found.variance, found.df, self.rows, "jackknife", "rows", why)
@@ -155,8 +155,9 @@ class PairedResult(Generic[R], Shown):
 
         method: "auto", or the one that the rows allow: "delong" for areas and "t" for means, both
         over independent rows, lists or groups, and "jackknife" over users, who leave both models
-        together, or over the rows of BinaryConfusion. Student's t in each. Too little data is never
-        an error.
+        together, or over the rows of BinaryConfusion. Student's t in each; over users with the
+        effective number of groups less 1, so that a few users with most of the rows do not pass for
+        64. Too little data is never an error.
         """
         if among(view, ("pvalue",)):
             why = "no formula for pvalue, which is itself a measure of error"

@@ -23,6 +23,7 @@ from streammetrics.evaluation.evaluate import (
 from streammetrics.evaluation.judged_runs import judgments_of, run_of
 from streammetrics.experiments.multiplicity import adjust_fwer
 from streammetrics.kernels.inference.paired import PairedError, PairedSums
+from streammetrics.present.differences import Differences
 from streammetrics.present.measure_names import entry_text
 from streammetrics.present.notebook import Shown
 from streammetrics.present.row_table import Line, RowTable, first_and_last
@@ -83,7 +84,8 @@ class RunComparison(Shown):
     """Several runs on the same queries.
 
     baseline: the name of the run that the others are compared with. runs: the evaluation of each
-    run by name. differences: of each other run and measure, in the order of the table.
+    run by name. differences: of each other run and measure, in the order of the table. `plot()`
+    draws the differences of each query, with their means and intervals.
 
     >>> from streammetrics import compare_runs
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
@@ -116,6 +118,18 @@ class RunComparison(Shown):
         raise unknown_key(
             text, self.runs[self.baseline].means, "RunComparison.difference", "measures"
         )
+
+    def _by_query(self) -> list[Differences]:
+        """The differences of each query, for a figure; without queries that have no value."""
+        found = []
+        for one in self.differences:
+            runs = self.runs[one.run], self.runs[self.baseline]
+            apart = runs[0].by_query[one.measure] - runs[1].by_query[one.measure]
+            used = np.flatnonzero(~np.isnan(apart))
+            names = [str(runs[0].queries[i]) for i in used.tolist()]
+            mean = one.difference, one.lower, one.upper
+            found.append(Differences(one.measure, one.run, apart[used], names, *mean))
+        return found
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The mean of each run, with its interval, and each difference; the key is the run."""

@@ -223,7 +223,7 @@ class ConfidenceSequence:
         if self.v_opt is None:
             return self._undeclared
         if arm.moments is None:
-            return Anytime(reason=_UNBOUNDED)
+            return Anytime(reason=arm.no_jackknife or _UNBOUNDED)
         settings = (arm.moments, self.reference, self.v_opt, self.alpha)
         return Anytime(*empirical_bernstein.interval(*settings))
 

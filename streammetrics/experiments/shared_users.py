@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments.arm import Arm
@@ -74,9 +74,12 @@ def shared_users(pair: Pair, origin: float, off: float) -> SharedUsers:
         (y - origin) / (x - origin) - 1 if x != origin else math.nan
         for x, y in zip(a, b, strict=True)
     ]
-    difference = paired_jackknife(b, a)
+    # As sure as the arm whose groups are fewer, or less equal.
+    effective = min(pair.control.df, pair.treatment.df) + 1.0
+    difference = replace(paired_jackknife(b, a), effective=effective)
+    lift = replace(jackknife_variance(lifts), effective=effective)
     resolution = off if off > COARSE * difference.se else 0.0
-    return SharedUsers(pair.effect, difference, jackknife_variance(lifts), resolution)
+    return SharedUsers(pair.effect, difference, lift, resolution)
 
 
 def correlation_of_quantiles(pair: Pair) -> float | None:

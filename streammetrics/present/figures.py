@@ -29,6 +29,7 @@ from streammetrics.present.curves import (
     uplift,
     uplift_parts,
 )
+from streammetrics.present.differences import Differences, differences
 from streammetrics.present.named_values import NamedValue, values
 from streammetrics.present.spec import head
 from streammetrics.present.texts import ci_title, decimals_for, name_text, number
@@ -76,6 +77,15 @@ class _HasDistributions(Protocol):
     reason: str
 
     def _distributions(self) -> tuple[NDArray[np.floating], NDArray[np.int64]]: ...
+
+
+class HasDifferences(Protocol):
+    """A comparison of runs on the same queries with a baseline."""
+
+    baseline: str
+    level: float
+
+    def _by_query(self) -> Sequence[Differences]: ...
 
 
 class _HasClasses(Protocol):
@@ -211,7 +221,7 @@ def _bounded(value: Value) -> Bounds:
 
 KINDS: Final = (
     *("roc", "pr", "scores", "gain", "lift", "uplift", "uplift_parts", "distributions"),
-    *("reliability", "confusion", "classes", "windows", "effects", "values"),
+    *("reliability", "confusion", "classes", "windows", "differences", "effects", "values"),
 )
 MOST: Final = 20  # series of a figure
 # By kind, the curves of a result by name, the data of one, and how several are drawn.
@@ -267,6 +277,8 @@ def kinds_of(result: object) -> tuple[str, ...]:
         if hasattr(result, "overflow"):
             return _shared(parts.values())
         return ("values",) if any(map(_has_headline, parts.values())) else ()
+    if hasattr(result, "_by_query"):
+        return ("differences",)
     if effects_of(result, "") is not None:
         return ("effects",)
     has = {
@@ -356,6 +368,21 @@ def figure_by_series(
         of_classes = [one for s, of in inner.items() for one in classes_of(of, s)]
         what = classes_title(next(iter(inner.values())))
         return values(of_classes, title=title, x=what, theme=theme, kind=kind)
+    if kind == "differences":
+        comparisons = cast("Mapping[str, HasDifferences]", chosen)
+        first = next(iter(comparisons.values()))
+        by_query = [
+            replace(one, run=": ".join(filter(None, (series, one.run))))
+            for series, of in comparisons.items()
+            for one in of._by_query()
+        ]
+        return differences(
+            by_query,
+            baseline=name_text(first.baseline),
+            level_of_intervals=first.level,
+            title=title,
+            theme=theme,
+        )
     if kind == "effects":
         effects = [one for s, of in chosen.items() for one in effects_of(of, s) or ()]
         levels = {getattr(one, "level", None) for one in chosen.values()}

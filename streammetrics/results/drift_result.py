@@ -28,6 +28,7 @@ from streammetrics.kernels.curves.drift_distances import (
     wasserstein,
 )
 from streammetrics.kernels.curves.steps import Figure
+from streammetrics.kernels.exact.rounding import exact_sum
 from streammetrics.kernels.inference.quantile_ranks import uniform_band
 from streammetrics.kernels.inference.variances import GroupVariance
 from streammetrics.present.views import Ranges, Reasons, ViewText, directed, ranged
@@ -42,15 +43,36 @@ _LIMITS: Final = (0.1, 0.25)
 _ABOUT: Final = ("psi_pvalue", "ks_band", "deff")  # views that are measures of error
 _NO_DRIFT: Final = "PSI finds no drift, so the interval begins at 0"
 _CROWDED: Final = (
-    "{:.0f} % of the reference have one value or bucket, and its bin has others too: PSI and the "
-    "distances of bins do not show changes within it, KS and Wasserstein do"
+    "{:.0f} % of the reference have one value or bucket, and its bin has others too: {} not show "
+    "changes within it, {}"
 )
-_OF_BINS: Final = ("psi", "js_distance", "js_divergence", "hellinger", "total_variation")
+_BINS_DO: Final = "PSI and the distances of bins do", "KS and Wasserstein do"
+_PSI_DOES: Final = "PSI does", "the other distances do"
+_DISTANCES: Final = ("js_distance", "js_divergence", "hellinger", "total_variation")
+_FEW_VALUES: Final = 10
+_ALL_DIFFER: Final = (
+    "{:.0f} % of the rows have a value that only one side has: Jensen-Shannon, Hellinger and total "
+    "variation, which compare values one by one, are large by chance alone; PSI, KS and "
+    "Wasserstein are not"
+)
+_HALF: Final = Fraction(1, 2)
+_ONE_BY_ONE: Final = (
+    f"it compares more than {_FEW_VALUES} values one by one, so chance alone makes it large; "
+    "states on a grid have one, of ten bins"
+)
+_COARSE_GROUPS: Final = (
+    "groups of users hold their scores in buckets, which do not show the variance of a distance of "
+    "all values; states on a grid have one, of ten bins"
+)
 _WEIGHTED: Final = "rows are weighted, so that their number says nothing of chance"
 
 
 class Users(Protocol):
     """The errors of a drift over users, as one object."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the groups hold each value, not buckets of values."""
 
     @property
     def effects(self) -> DesignEffects:
@@ -73,13 +95,14 @@ class Drift(HasIntervals):
     bins are counted as they are, with a share of 0; only PSI smooths, with half a row more in every
     bin of both sides.
 
-    KS and Wasserstein-1 are of all rows, and `Bounded` on a grid. Jensen-Shannon, Hellinger and
-    total variation are of the bins, which is the certain lower bound of those of all rows: within a
-    bin the two sides may have different values. Their upper bound is reached if the two sides have
-    no value of a bucket in common.
+    KS and Wasserstein-1 are of all rows, and `Bounded` on a grid. So are Jensen-Shannon, Hellinger
+    and total variation of exact states, value by value. On a grid these are of the bins, which is
+    the certain lower bound of those of all rows: within a bin the two sides may have different
+    values. Their upper bound is reached if the two sides have no value of a bucket in common.
 
     Intervals are those of UserGroups on both sides: the jackknife, with users that leave both. No
-    distance is below 0, so where PSI finds no drift the interval begins there.
+    distance is below 0, so where PSI finds no drift the interval begins there. A distance of more
+    than ten values one by one has none.
     """
 
     directions: ClassVar = directed(
@@ -150,24 +173,25 @@ class Drift(HasIntervals):
         return self._figure(wasserstein((x, y), (c, d), (off, more), bounded=self._bounded))
 
     @property
-    def js_distance(self) -> Bounded:
-        """The Jensen-Shannon distance of the bins, √`js_divergence`: in [0, 1]."""
-        return Bounded(*outwards(*map(math.sqrt, self._divergence)))
+    def js_distance(self) -> float | Bounded:
+        """The Jensen-Shannon distance, √`js_divergence`: in [0, 1]; on a grid that of the bins."""
+        return self._distance(*map(math.sqrt, self._divergence))
 
     @property
-    def js_divergence(self) -> Bounded:
-        """The Jensen-Shannon divergence of the bins, in bits: in [0, 1]."""
-        return Bounded(*outwards(*self._divergence))
+    def js_divergence(self) -> float | Bounded:
+        """The Jensen-Shannon divergence in bits: in [0, 1]; on a grid that of the bins."""
+        return self._distance(*self._divergence)
 
     @property
-    def hellinger(self) -> Bounded:
-        """The Hellinger distance of the bins, √(½ Σ (√p - √q)²): in [0, 1]."""
-        return Bounded(*outwards(*self._of_bins(hellinger)))
+    def hellinger(self) -> float | Bounded:
+        """The Hellinger distance, √(½ Σ (√p - √q)²): in [0, 1]; on a grid that of the bins."""
+        return self._distance(*self._ends_of(hellinger))
 
     @property
-    def total_variation(self) -> Bounded:
-        """Half of Σ |p - q| over bins: the share of rows that would have to move."""
-        return Bounded(*outwards(*self._of_bins(total_variation)))
+    def total_variation(self) -> float | Bounded:
+        """Half of Σ |p - q|, the share of rows that would have to move: over values; on a grid over
+        the bins."""
+        return self._distance(*self._ends_of(total_variation))
 
     @property
     def deff(self) -> float | None:
@@ -201,8 +225,9 @@ class Drift(HasIntervals):
 
     @property
     def note(self) -> str:
-        """What the measures of bins do not show of these rows; "" if there is nothing to say."""
-        return _CROWDED.format(100 * self._crowded) if not self.reason and self._crowded else ""
+        """What the measures of bins do not show of these rows, and what those of values show
+        anyway; "" if there is nothing to say."""
+        return "; ".join(filter(None, (self._crowded_note, self._differing_note)))
 
     @property
     def reason(self) -> str:
@@ -272,13 +297,19 @@ class Drift(HasIntervals):
 
     @cached_property
     def _divergence(self) -> tuple[float, float]:
-        return self._of_bins(jensen_shannon)
+        return self._ends_of(jensen_shannon)
 
-    def _of_bins(self, distance: Callable[..., float]) -> tuple[float, float]:
-        """The distance of the bins, and the greatest of all rows."""
+    def _ends_of(self, distance: Callable[..., float]) -> tuple[float, float]:
+        """The least and the greatest distance of all rows: of exact values twice the same, on a
+        grid that of the bins and that of sides without a common value in a bucket."""
+        if not self._bounded:
+            return (distance(self._cells),) * 2
         used = self.bin_counts[:, self.bin_counts.any(0)]
         bins = Cells(used, np.ones(len(used[0]), bool))
         return distance(bins), distance(self._cells, apart=True)
+
+    def _distance(self, low: float, high: float) -> float | Bounded:
+        return Bounded(*outwards(low, high)) if self._bounded else low
 
     def _figure(self, found: Figure) -> float | Bounded:
         return Bounded(*found) if self._bounded else found[0]
@@ -287,8 +318,10 @@ class Drift(HasIntervals):
         users = self._over_users
         if users is None:
             return None
-        found = users.variance_of(asked.view.text)
         n = self.reference_rows + self.rows
+        if not self._bounded and not users.exact and asked.view.name in _DISTANCES:
+            return asked.none(_COARSE_GROUPS, n=n)
+        found = users.variance_of(asked.view.text)
         if not math.isfinite(found.variance):
             return asked.none(found.reason or "the variance is not defined", n=n)
         made = asked.spread(found.variance, n, df=found.df, methods=("jackknife",))
@@ -306,11 +339,37 @@ class Drift(HasIntervals):
     def _notes(self) -> Iterator[str]:
         if self._weighted and self._over_users is None:
             yield _WEIGHTED
-        if self.note:
-            yield self.note
+        yield from filter(None, (self._crowded_note, self._differing_note))
+
+    def _without(self, view: ViewText) -> str:
+        if self._bounded or view.name not in _DISTANCES:
+            return super()._without(view)
+        return _ONE_BY_ONE if len(self._cells.counts[0]) > _FEW_VALUES else ""
 
     def _doubts(self, view: ViewText) -> tuple[str, ...]:
-        return (self.note,) if self.note and view.name in _OF_BINS else ()
+        if view.name not in _DISTANCES:
+            notes = self._crowded_note if view.name == "psi" else ""
+        else:
+            notes = self._crowded_note if self._bounded else self._differing_note
+        return (notes,) if notes else ()
+
+    @property
+    def _crowded_note(self) -> str:
+        if self.reason or not self._crowded:
+            return ""
+        return _CROWDED.format(100 * self._crowded, *(_BINS_DO if self._bounded else _PSI_DOES))
+
+    @property
+    def _differing_note(self) -> str:
+        """Said of exact values, most of which only one side has."""
+        if self.reason or self._bounded:
+            return ""
+        counts = self._cells.counts
+        alone = counts[:, ~counts.all(0)]
+        n, m = self._cells.rows
+        share = Fraction(exact_sum(alone[0]), 2 * n) + Fraction(exact_sum(alone[1]), 2 * m)
+        many = len(counts[0]) > _FEW_VALUES
+        return _ALL_DIFFER.format(float(100 * share)) if many and share > _HALF else ""
 
     @cached_property
     def _crowded(self) -> float:

@@ -298,6 +298,11 @@ class HasIntervals(Shown):
         """Why there are too few rows for the jackknife of a view, or ""."""
         return ""
 
+    def _extended(self, view: ViewText, found: Interval) -> Interval:
+        """The interval of a view with its ends moved for what the rows certainly lack, such as
+        actions of a policy that the log took too rarely; for most views as it is."""
+        return found
+
     def _band(self, asked: Asked) -> Interval:
         """The interval of one of the views in `banded`, which holds for all of them and at all
         looks together."""

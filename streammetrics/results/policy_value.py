@@ -27,8 +27,9 @@ from streammetrics.results.sums import Dyadic
 
 # Support that a value needs, and support that is doubtful.
 LEAST_SAMPLE: Final = 100  # effective sample size
-LEAST_REWARDS: Final = 10  # rewards other than 0
+LEAST_REWARDS: Final = 10  # rewards other than 0; for an interval, as many equal weighted ones
 MOST_OF_ONE: Final = Fraction(1, 10)  # of the weight in one row
+MOST_MISSING: Final = Fraction(1, 100)  # of the target's actions outside of the log
 FEW_EFFECTIVE: Final = Fraction(1, 20)  # effective sample size, as a share of the rows
 MUCH_CLIPPED: Final = Fraction(1, 100)
 _ROUNDING: Final = 2.0**-104  # of variances of a ratio, whose rounded terms nearly cancel
@@ -39,6 +40,7 @@ _NEAR: Final = 2.0**-20  # by which the rounding of probabilities to float32 may
 
 _VALUES: Final = ("snips", "ips", "clipped", "dr", "sndr")
 _OF_TERMS: Final = ("ips", "clipped", "dr")  # means of terms that were rounded
+_OF_REWARDS: Final = ("snips", "ips")  # sums of weighted rewards, without predictions
 _NOT_PREDICTED: Final = "not all rows have predictions of their reward"
 
 
@@ -80,6 +82,12 @@ class PolicyValue(_LateSums, HasIntervals):
     w is the weight of a row, and r its reward. rows_clipped: those with w > `clip`.
     rows_predicted: those with predictions. The values are nan where support is thin, as `reason`
     says; `raw` has them nevertheless, and `warnings` says what makes them doubtful.
+
+    The mean weight of a complete log is 1 but for chance. Where it is certainly more than 1 %
+    lower, the log lacks some of what the target policy does, and no value has an interval. Where it
+    is lower by z standard errors, the ends are z standard errors farther out: as far as a mean
+    weight of 1 can move the value, however weights and rewards are correlated. With `reward_limit`
+    at most as far as the missing share times the rewards that it may have.
 
     >>> sums = PolicySums(*map(Fraction, (300, 150, 30, 30, 40, 25, 30)))
     >>> found = PolicyValue(400, 30, 0, 0, 1.5, 10.0, None, sums)
@@ -199,8 +207,9 @@ class PolicyValue(_LateSums, HasIntervals):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Reasons to doubt the values although they have support."""
-        return tuple(self._doubtful()) + tuple(self._much_clipped())
+        """Reasons to doubt the values although they have support; after "clipped:" those that
+        concern this value alone."""
+        return (*self._doubtful(), *(f"clipped: {why}" for why in self._much_clipped()))
 
     def _possible(self, both: int) -> bool:
         """Whether rows may have these sums, if `both` of them have a reward other than 0 and a
@@ -241,6 +250,8 @@ class PolicyValue(_LateSums, HasIntervals):
             return None
         if view.name == "mean_reward":
             return Moments(self.rows, self._sums.r, self._sums.rr, Fraction(self._limit))
+        if self._scarce(view):
+            return None
         return Moments(self.rows, *self._of_clipped, Fraction(self._clip) * Fraction(self._limit))
 
     def _interval(self, asked: Asked) -> Interval | None:
@@ -249,10 +260,12 @@ class PolicyValue(_LateSums, HasIntervals):
             return asked.share(self.rows_clipped, n)
         if variance is None:
             return None
+        if why := self._scarce(asked.view):
+            return asked.none(why, n=n)
         rounding = _OF_SQUARES / max(n, 1) if asked.view.name in _OF_TERMS else _ROUNDING
         if variance <= asked.estimate**2 * rounding:  # such as that of rewards 0.3
             variance = 0.0
-        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+        return self._extended(asked.view, asked.spread(variance, n, df=n - 1.0, methods=("t",)))
 
     def _variance(self, name: str) -> float | None:
         """The variance of a value over independent rows; None if the state lacks it."""
@@ -269,18 +282,83 @@ class PolicyValue(_LateSums, HasIntervals):
             return mean_variance(n, found.w, found.ww)
         if name == "dr":
             return mean_variance(n, self._doubly_robust, found.terms)
+        if name == "sndr" and self._predicted and found.w:
+            return self._most_of_sndr
         return None
+
+    @property
+    def _most_of_sndr(self) -> float:
+        """The greatest variance of `sndr` by the delta method. Its terms are those of `dr` less s
+        w, where s = Σ w (r - q) / Σ w and a mean weight near 1 is taken as 1. Their correlation
+        with w is not kept: the error is at most that of `dr` and |s| times that of the weight."""
+        n, found = self.rows, self._sums
+        of_terms = mean_variance(n, self._doubly_robust, found.terms)
+        of_weights = mean_variance(n, found.w, found.ww)
+        slope = abs(ratio(found.wr - found.wq, found.w))
+        return (math.sqrt(of_terms) + slope * math.sqrt(of_weights)) ** 2
 
     def _replicated(self, view: ViewText) -> str:
         """Without a group of users, a value is compared however thin its support is."""
         return f"raw.{view.text}" if view.name in _VALUES else view.text
 
+    def _scarce(self, view: ViewText) -> str:
+        """Why a value has no interval: the log certainly lacks some of what the target does, or a
+        few rewards decide."""
+        if view.name not in _VALUES or not self._abstains:
+            return ""
+        short, errors = self._shortfall
+        if short > MOST_MISSING and errors > _ERRORS:
+            mean = f"the mean weight is {self.mean_weight:.4g}, more than 1 % and over 3 standard"
+            why = "the log lacks actions of the target policy, or probabilities are wrong"
+            return f"{mean} errors of independent rows below 1: {why}"
+        wr, wwrr = self._sums.wr, self._sums.wwrr
+        if view.name in _OF_REWARDS and self._positive and wr * wr < LEAST_REWARDS * wwrr:
+            known = math.floor(10 * ratio(wr * wr, wwrr)) / 10
+            return f"weighted rewards are as few as {known:.1f} equal ones, needs {LEAST_REWARDS}"
+        return ""
+
+    def _extended(self, view: ViewText, found: Interval) -> Interval:
+        if view.name not in _VALUES or view.name == "clipped" or not self._abstains:
+            return found
+        short, errors = self._shortfall
+        if not errors or not found.defined:
+            return found
+        below = above = min(errors, float(_ERRORS)) * found.se
+        if self._limit is not None and view.name in _OF_REWARDS:  # rewards from 0 to the limit
+            own = found.estimate if view.name == "snips" else 0.0
+            below = min(below, short * own)
+            above = min(above, short * max(self._limit - own, 0.0))
+        why = [found.reason] if found.reason else []
+        if errors >= 1:
+            mean = f"the mean weight is {self.mean_weight:.4g}"
+            why.append(f"{mean}, {errors:.2g} standard errors below 1, for which it is widened")
+        ends = found.lower - below, found.upper + above
+        return replace(found, lower=ends[0], upper=ends[1], reason="; ".join(why))
+
+    @cached_property
+    def _shortfall(self) -> tuple[float, float]:
+        """How far the mean weight is below 1, and in standard errors of independent rows; 0 and 0
+        if it is not. Rows of one user do not change that error: each action is drawn by itself."""
+        short = 1.0 - self.mean_weight
+        if not short > _NEAR:
+            return 0.0, 0.0
+        error = self._weight_error
+        return short, short / error if error else math.inf
+
+    @cached_property
+    def _weight_error(self) -> float:
+        return math.sqrt(mean_variance(self.rows, self._sums.w, self._sums.ww))
+
+    @property
+    def _positive(self) -> bool:
+        """Whether no reward is negative: they have a limit, or all are 0 or 1."""
+        found = self._sums
+        return self._limit is not None or found.r == found.rr == self.nonzero_rewards
+
     def _doubts(self, view: ViewText) -> tuple[str, ...]:
         if view.name not in _VALUES:
             return ()
-        return tuple(self._doubtful()) + tuple(
-            self._much_clipped() if view.name == "clipped" else ()
-        )
+        return (*self._doubtful(), *(self._much_clipped() if view.name == "clipped" else ()))
 
     def _reason_of(self, view: str) -> str:
         return self.reason if view in _VALUES else ""
@@ -309,8 +387,7 @@ class PolicyValue(_LateSums, HasIntervals):
 
     def _doubtful(self) -> Iterator[str]:
         n, found = self.rows, self._sums
-        error = math.sqrt(mean_variance(n, found.w, found.ww))
-        if abs(self.mean_weight - 1.0) > max(_ERRORS * error, _NEAR):
+        if abs(self.mean_weight - 1.0) > max(_ERRORS * self._weight_error, _NEAR):
             mean = f"the mean weight is {self.mean_weight:.4g}"
             yield f"{mean}, over 3 standard errors of independent rows from 1"
         if found.w * found.w < FEW_EFFECTIVE * n * found.ww:

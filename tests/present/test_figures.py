@@ -27,6 +27,7 @@ from streammetrics import (
     UserGroups,
     Windows,
     compare,
+    compare_runs,
     drift,
 )
 from streammetrics.present.figures import KINDS
@@ -104,6 +105,11 @@ KINDLY: dict[str, Any] = {
     "confusion": fed(BinaryConfusion(), 500),
     "classes": MulticlassAUC(3).compute(),
     "windows": Windows(Ratio(), 60).compute(),
+    "differences": compare_runs(
+        {"q1": {"a": 1}, "q2": {"b": 1}},
+        {"bm25": {"q1": ["x", "a"], "q2": ["b"]}, HOSTILE: {"q1": ["a"], "q2": ["x", "b"]}},
+        ["mrr", "hr@1"],
+    ),
     "effects": compare(clicks(3, 100), clicks(9, 100)),
     "values": clicks(3, 100).compute(),
 }

@@ -185,15 +185,18 @@ def mcnemar(
     return statistic, chi2_sf(statistic, 1.0) if apart else 1.0
 
 
-def paired_jackknife(a: Sequence[float], b: Sequence[float]) -> GroupVariance:
+def paired_jackknife(
+    a: Sequence[float], b: Sequence[float], weights: Sequence[int | Fraction] = ()
+) -> GroupVariance:
     """The variance of a difference from groups of users, each left out of both models in turn.
 
-    a, b: the estimates of both models from all groups but g, [K]; the same groups.
+    a, b: the estimates of both models from all groups but g, [K]; the same groups. weights: of the
+    groups, whose effective number less 1 is the degrees of freedom; equal by default.
 
     >>> paired_jackknife([0.5, 0.75, 0.625], [0.25, 0.5, 0.5]).variance
     0.006944444444444444
     """
-    return jackknife_variance([x - y for x, y in zip(a, b, strict=True)])
+    return jackknife_variance([x - y for x, y in zip(a, b, strict=True)], weights)
 
 
 def correlation(a: Sequence[float], b: Sequence[float]) -> float:

@@ -1,0 +1,160 @@
+"""Differences from a baseline: those of each query, and their mean with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.present.spec import (
+    NAMES,
+    by_series,
+    each,
+    figure,
+    level,
+    number,
+    quantity,
+    some,
+    tooltip,
+)
+from streammetrics.present.texts import ci_title
+from streammetrics.present.themes import Spec
+
+MOST: Final = 60  # lines of a figure: measures times runs
+_QUERIES, _MEAN = "queries", "mean"  # the two parts of a line
+_TICKS: Final = 0.4  # the opacity of a tick, so that equal differences are darker
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """One measure of a run less that of the baseline: of each query [n] by name, and the mean with
+    its interval, which is nan or infinite if there is none."""
+
+    measure: str
+    run: str
+    by_query: NDArray[np.float64]
+    queries: Sequence[str]
+    mean: float
+    lower: float
+    upper: float
+
+
+def differences(
+    found: Sequence[Differences],
+    *,
+    baseline: str,
+    level_of_intervals: float,
+    title: str = "",
+    theme: str = "light",
+    kind: str = "differences",
+) -> Spec:
+    """A line for each measure and run: a tick for each query, a point for the mean, and a rule for
+    its interval. Of many queries only some ticks are drawn, evenly by rank; the subtitle says so.
+
+    >>> one = Differences("MRR", "ours", np.array([0.5, 0.0]), ["a", "b"], 0.25, -1.0, 1.5)
+    >>> spec = differences([one], baseline="bm25", level_of_intervals=0.95)
+    >>> [row.get("query") for row in spec["data"]["values"]]
+    ['b', 'a', None]
+    """
+    known = [one for one in found if math.isfinite(one.mean)]
+    drawn = known[:MOST]
+    runs = list(dict.fromkeys(one.run for one in drawn)) or [""]
+    measures = list(dict.fromkeys(one.measure for one in drawn))
+    alone = len(measures) == 1
+    field, lines = ("series", runs) if alone else ("name", measures)
+    y: Spec = {"field": field, "type": "nominal", "title": None, "sort": None, "axis": NAMES}
+    y["scale"] = {"domain": lines}
+    # The ticks of a run are above its mean.
+    beside = [""] if alone else [str(i) for i in range(len(runs))]
+    places = [f"{i}{part}" for i in beside for part in (_QUERIES, _MEAN)]
+    place: Spec = {"y": y}
+    place["yOffset"] = {"field": "place", "sort": None, "scale": {"domain": places}}
+    several = not alone and len(runs) > 1
+    colours = by_series(runs, strokes=False, legend=several)
+    points = by_series(runs, "shape", strokes=False, legend=several)
+    most = each(len(drawn))
+    at = dict.fromkeys(runs, "") if alone else dict(zip(runs, beside, strict=True))
+    rows = [row for one in drawn for row in _rows(one, at[one.run], most)]
+    axis = quantity("difference", f"difference from {baseline}", scale={"zero": True})
+    names = (("name", "measure"), ("series", "run"))
+    of_query = [{"field": "query", "type": "nominal", "title": "query"}]
+    of_mean = (("mean", "mean difference"), ("lower", "lower"), ("upper", "upper"))
+    layers: list[Spec] = [
+        level("x", 0),
+        {
+            "mark": {"type": "tick", "thickness": 1.5, "size": 12},
+            "encoding": {
+                "x": axis,
+                "opacity": {"value": _TICKS},
+                **place,
+                **colours,
+                "tooltip": [*tooltip(*names), *of_query, *tooltip(("difference", "difference"))],
+            },
+            "transform": [{"filter": {"field": "difference", "valid": True}}],
+        },
+    ]
+    if some(rows, "lower"):
+        ends = {"x": {**axis, "field": "lower"}, "x2": {"field": "upper"}}
+        layers.append(
+            {
+                "mark": {"type": "rule", "strokeWidth": 2.5},
+                "encoding": {**ends, **place, **colours},
+                "transform": [{"filter": {"field": "lower", "valid": True}}],
+            }
+        )
+    layers.append(
+        {
+            "mark": {"type": "point", "filled": True, "size": 60},
+            "encoding": {
+                "x": {**axis, "field": "mean"},
+                "opacity": {"value": 1},
+                **place,
+                **points,
+                "tooltip": tooltip(*names, *of_mean),
+            },
+            "transform": [{"filter": {"field": "mean", "valid": True}}],
+        }
+    )
+    fewer = any(len(one.by_query) > most for one in drawn)
+    left = len(known) - len(drawn)
+    said = (
+        f"ticks: {'queries, some of them' if fewer else 'queries'}",
+        f"points: mean{f', lines: its {ci_title(level_of_intervals)}' * some(rows, 'lower')}",
+        f"{left} more are not drawn" * (left > 0),
+    )
+    what = f"{measures[0]}" if alone and measures else "Measures"
+    who = f"{runs[0]} less {baseline}" if len(runs) == 1 else f"differences from {baseline}"
+    return figure(
+        kind,
+        title=title or f"{what}: {who}",
+        description=f"Differences from {baseline} of each query, and their means with intervals.",
+        rows=rows,
+        layers=layers,
+        series=[*lines, *runs],
+        subtitle="; ".join(filter(None, said)),
+        reason="" if drawn else "no difference is defined",
+        theme=theme,
+        size=(440, max(60, 30 * len(lines) * (len(runs) if several else 1) + 24)),
+    )
+
+
+def _rows(one: Differences, at: str, most: int) -> list[dict[str, object]]:
+    """The rows of the ticks in ascending order, at most `most`, and that of the mean. at: the
+    place of the run within a line."""
+    names: dict[str, object] = {"name": one.measure, "series": one.run}
+    order = np.argsort(one.by_query, kind="stable")
+    if len(order) > most:  # with the least and the greatest difference
+        order = order[np.linspace(0, len(order) - 1, most).round().astype(np.intp)]
+    ticks = {**names, "place": f"{at}{_QUERIES}"}
+    rows = [
+        {**ticks, "query": one.queries[i], "difference": number(one.by_query[i])}
+        for i in order.tolist()
+    ]
+    mean = {**names, "place": f"{at}{_MEAN}", "mean": number(one.mean)}
+    if math.isfinite(one.lower) and math.isfinite(one.upper):
+        mean |= {"lower": number(one.lower), "upper": number(one.upper)}
+    return [*rows, mean]
