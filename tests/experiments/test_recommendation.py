@@ -213,3 +213,22 @@ def test_of_each_treatment_contamination_is_said_once() -> None:
     worse = advised(three, (690, 260, 460), (0.8,) * 3, ids)
     assert worse.action == "do_not_ship"
     assert worse.sentence.count("100 units (") == 1
+
+
+def test_crashes_where_the_control_has_none_are_seen_at_once_and_their_end_too() -> None:
+    rail = planned(
+        guardrails=(Safeguard("crash", 0.001),),
+        horizons={"crash": Horizon(mde=0.001)},
+        better={"ctr": "higher", "crash": "lower"},
+    )
+
+    def said(before: int, after: int) -> str:
+        arms = ("old", 2_500, before), ("new", 3_000, after)
+        states = {
+            name: {"ctr": clicks(found, 50_000), "crash": clicks(crashes, 50_000)}
+            for name, found, crashes in arms
+        }
+        return Experiment(rail, {"": states}).report().recommendation.sentence
+
+    assert said(0, 1_500) == "Do not ship: guardrail crash is broken."
+    assert said(1_500, 0) == "Ship: ctr is better and guardrail crash is kept."
