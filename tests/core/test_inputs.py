@@ -21,6 +21,8 @@ from streammetrics import (
     Ratio,
     Regression,
     SettingsError,
+    UnitMean,
+    UnitRate,
     Units,
     registry,
 )

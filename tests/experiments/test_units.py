@@ -274,3 +274,20 @@ def test_rows_that_are_not_counted_by_user_have_no_evidence() -> None:
     assert found.rows_per_unit is not None
     assert found.rows_per_unit.treatment == pytest.approx(4.88, abs=0.05)
     assert not found.rows_per_unit.differ and "not counted by unit" in found.rows_per_unit.reason
+
+
+def test_the_order_of_the_arms_changes_no_evidence_about_rows_per_unit() -> None:
+    one = experiment().report().findings[1].rows_per_unit
+    other = experiment(B, A).report().findings[1].rows_per_unit
+    assert one is not None and other is not None
+    assert one.log_e == pytest.approx(other.log_e, rel=1e-12)
+    assert (one.control, one.treatment) == (other.treatment, other.control)
+
+
+@pytest.mark.parametrize("salt", ["streammetrics", "another"])
+def test_units_fall_into_the_groups_of_user_groups(salt: str) -> None:
+    ids = list(range(-50, 400))
+    users, units = UserGroups(Ratio(), salt=salt), Units()
+    users.update(ids, numerators=[0] * len(ids))
+    units.update(ids)
+    assert units.compute()._sizes_of_groups(64, salt) == users.rows_of_groups()

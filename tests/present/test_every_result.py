@@ -47,7 +47,15 @@ from streammetrics import (
 )
 from streammetrics.authoring import Result
 from streammetrics.core.bounded import equal
-from streammetrics.experiments import Anytime, Contamination, Guarded, Look, Monitor, SampleRatio
+from streammetrics.experiments import (
+    Anytime,
+    Contamination,
+    Guarded,
+    Look,
+    Monitor,
+    RowsPerUnit,
+    SampleRatio,
+)
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import rows_of
 from streammetrics.present.views import has_parts
@@ -210,6 +218,7 @@ def comparisons() -> list[object]:
     looks = [Look.at("x", 1, {"s/0": n}, {"ctr": Anytime(0.1, 0.3, 0.5)}) for n in (1, 2)]
     found += [Monitor.of(looks).watched("x", 1, name) for name in ("ctr", "none")]
     found += [Contamination(3.0, 0.5), Contamination(0.0, math.nan)]
+    found += [RowsPerUnit(4.0, 5.0, 9.0), RowsPerUnit(math.nan, 1.0, reason="no units")]
     found += [Guarded(-math.inf, reason="too few"), Guarded(-0.01, passed=True), Anytime()]
     return found
 
