@@ -108,7 +108,9 @@ def table_of(result: object, most: int) -> RowTable:
     notes = list(_reasons(shown))
     reason = texts_of(result).get("reason", "")
     notes += [reason] if reason and not shown else []
-    notes += result._notes() if _has_notes(result) else ()
+    # The result of UserGroups has that of its metric as `value`.
+    own = result if _has_notes(result) else getattr(result, "value", None)
+    notes += own._notes() if _has_notes(own) else ()
     notes += [f"alarm: {alarm}"] if (alarm := texts_of(result).get("alarm", "")) else []
     kept = [tuple(line[i] for i in used) for line in lines]
     return RowTable(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
@@ -21,6 +21,10 @@ PRIOR: Final = 100  # the weight of the prior, in lists that one side wins
 _SHARES: Final = ("preference", "win_share_a", "win_share_b")
 _NO_CLICK: Final = "no {} has a click"
 _MEASURES: Final = ("pvalue", "e_value")
+NULL: Final = (
+    "pvalue and e_value are against clicks that ignore teams, not against a preference of 0 on "
+    "average over users"
+)
 _OF_ERROR: Final = "no formula for {}, which is itself a measure of error"
 
 
@@ -42,7 +46,7 @@ class Preference(HasIntervals):
     directions: ClassVar[Directions] = directed(
         higher="preference win_share_b", lower="win_share_a", none="pvalue e_value"
     )
-    headlines: ClassVar[tuple[str, ...]] = ("preference", "e_value")
+    headlines: ClassVar[tuple[str, ...]] = ("preference",)
     ranges: ClassVar[Ranges] = {
         "preference": (-0.5, 0.5),
         **ranged(shares="win_share_a win_share_b pvalue", positive="e_value"),
@@ -58,6 +62,9 @@ class Preference(HasIntervals):
     no_click: int | None
     rows: int
     reason: str = ""
+
+    def _notes(self) -> Iterator[str]:
+        yield NULL
 
     @property
     def preference(self) -> float:

@@ -20,6 +20,7 @@ from streammetrics import (
     compare,
 )
 from streammetrics.experiments import ConfidenceSequence
+from streammetrics.present.views import views_of
 from streammetrics.results.preference import Preference
 from tests.expected import Noted, examples_of
 
@@ -143,3 +144,13 @@ def test_users_have_the_variance_of_the_jackknife_over_their_buckets() -> None:
     assert found.interval().se == pytest.approx(se, rel=1e-12)
     assert found.interval().se > 1.3 * alone.compute().interval().se
     assert found.preference == alone.compute().preference
+
+
+def test_the_e_value_of_another_null_is_labelled_and_no_headline() -> None:
+    state = Interleaving()
+    state.update([1, 0, 1], [0, 1, 0])
+    for found in (state.compute(), Preference(20, 50, 1, 2, rows=73)):
+        assert "pvalue and e_value are against clicks that ignore teams" in " ".join(
+            str(found).split()
+        )
+    assert list(views_of(state.compute(), headlines=True)) == ["preference"]
