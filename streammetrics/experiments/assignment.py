@@ -318,23 +318,43 @@ def log_e_by_day(
     epoch. start: the epoch's first day, None for the first one with a unit. D is the last day with
     a unit; a day without units has e = 1. None without a unit, or if those of a day are not known.
     """
-    check, seen, evidence = SampleRatio(weights), before, dict[int, float]()
-    first_days: dict[int, dict[str, int]] = {}
-    for day in sorted(days):
-        if any(one.sampled is None for one in days[day].values()):
-            return None
-        fresh, seen = first_seen(days[day], seen)
-        if any(fresh.values()):
-            start = day if start is None else start
-            known = first_days.setdefault(max(1, day - start + 1), {})
-            for name, n in fresh.items():
-                known[name] = known.get(name, 0) + n
-    if not first_days:
+    if any(one.sampled is None for arms in days.values() for one in arms.values()):
         return None
-    evidence = {day: check.at(counts).log_e for day, counts in first_days.items()}
+    new = _new_by_day(days, before)
+    if not new:
+        return None
+    start = min(new) if start is None else start
+    counts: dict[int, dict[str, int]] = {}
+    for day, fresh in new.items():
+        known = counts.setdefault(max(1, day - start + 1), {})
+        for name, n in fresh.items():
+            known[name] = known.get(name, 0) + n
+    evidence = {day: SampleRatio(weights).at(arms).log_e for day, arms in counts.items()}
     last = max(evidence)
     terms = [(evidence.get(d, 0.0), 1.0 / (d * (d + 1.0))) for d in range(1, last + 1)]
     return log_sum([*terms, (0.0, 1.0 / (last + 1.0))])
+
+
+def _new_by_day(
+    days: Mapping[int, Mapping[str, UnitsResult]], before: Words
+) -> dict[int, dict[str, int]]:
+    """The number of units of each variant that were first seen on each day, without those that were
+    seen `before`; a unit in two variants on its first day counts in both."""
+    places = [(day, name) for day in sorted(days) for name in days[day]]
+    each = [days[day][name].hashes() for day, name in places]
+    hashes = np.concatenate([np.empty(0, np.uint64), *each])
+    place = np.repeat(np.arange(len(places)), [len(one) for one in each])
+    day = np.array([day for day, _ in places], np.int64)[place]
+    order = np.argsort(hashes, kind="stable")  # it merges ascending runs, and keeps days in order
+    hashes, place, day = hashes[order], place[order], day[order]
+    starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])[: len(hashes)])
+    first = np.repeat(day[starts], np.diff(np.append(starts, len(hashes))))
+    fresh = (day == first) & ~np.isin(hashes, before)
+    found: dict[int, dict[str, int]] = {}
+    for i, n in enumerate(np.bincount(place[fresh], minlength=len(places)).tolist()):
+        if n:
+            found.setdefault(places[i][0], {})[places[i][1]] = n
+    return found
 
 
 def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:

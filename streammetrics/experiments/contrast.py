@@ -116,26 +116,26 @@ def contrast_of(
     treatment: str,
     arms: Mapping[str, tuple[Arm, Arm]],
     units: Mapping[str, int],
-    guardrail: bool = False,
+    guardrail: Safeguard | None = None,
+    decides: bool = False,
 ) -> Contrast:
     """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`. guardrail:
-    whether it is of the plan's guardrails, which may name a metric of the decision too."""
+    of the plan, if the contrast is of one; decides: whether the plan decides by its view as well.
+    """
     pair = by_epoch(arms, units)
     assert pair is not None
     successes = _successes(plan, treatment, pair, arms)
     comparison = replace(compared(pair, plan.level, successes=successes), view=view)
-    rails = plan.guardrails if guardrail else ()
-    safeguard = next((one for one in rails if one.metric == watched), None)
+    safeguard = guardrail
     horizon = plan.horizon_of(watched, treatment)
     alpha = plan.alpha if safeguard is None else 1.0 - plan.level
     own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
-    direction_of = plan.direction_of if guardrail else plan.direction_of_decision
+    direction_of = plan.direction_of if safeguard else plan.direction_of_decision
     direction = direction_of(watched, metric, view, own)
     if safeguard is not None:
         safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
-    twice = guardrail and watched in plan.decision
     found = Contrast(
-        name=f"{metric}.{view}/{treatment}{AS_GUARDRAIL * twice}",
+        name=f"{metric}.{view}/{treatment}{AS_GUARDRAIL * decides}",
         watched=watched,
         metric=metric,
         view=view,

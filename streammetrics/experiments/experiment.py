@@ -23,7 +23,7 @@ from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.one_look import Anytime
-from streammetrics.experiments.plan import Plan, known
+from streammetrics.experiments.plan import Plan, Safeguard, known
 from streammetrics.experiments.report import Outcome, Report
 from streammetrics.experiments.same_rows import same_rows
 
@@ -100,12 +100,11 @@ class Experiment:
             counted = left(counted, dropped)
         known_units: dict[tuple[str, ...], int | None] = {}
         found = []
-        named = [(name, False) for name in self.plan.decision]
-        named += [(one.metric, True) for one in self.plan.guardrails]
-        for name, guardrail in named:
+        rails = [(one.metric, one) for one in self.plan.guardrails]
+        for name, guardrail in [*((name, None) for name in self.plan.decision), *rails]:
             if watched is not None and name not in watched:
                 continue
-            for one in self._contrasts(name, counted, dropped, guardrail=guardrail):
+            for one in self._contrasts(name, counted, dropped, guardrail):
                 both, epochs = (self.plan.control, one.treatment_variant), one.comparison.epochs
                 if (*both, *epochs) not in known_units:
                     known_units[*both, *epochs] = units_of(counted, both, epochs)
@@ -174,7 +173,11 @@ class Experiment:
         return None if found is None or why_unknown(found) else found
 
     def _contrasts(
-        self, watched: str, counted: Found, dropped: UnitsResult | None, *, guardrail: bool
+        self,
+        watched: str,
+        counted: Found,
+        dropped: UnitsResult | None,
+        guardrail: Safeguard | None,
     ) -> Iterator[Contrast]:
         metric, view = self._named(watched)
         arms = {
@@ -183,6 +186,7 @@ class Experiment:
             for variant in self.plan.variants
         }
         seen = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
+        decides = guardrail is not None and self._decides(metric, seen)
         for treatment in self.plan.treatments:
             pairs = {
                 epoch: _pair(arms[epoch, self.plan.control], arms[epoch, treatment])
@@ -193,8 +197,24 @@ class Experiment:
             sizes = self._sizes(pairs, treatment, counted)
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
             yield contrast_of(
-                self.plan, watched, metric, seen, treatment, adjusted, sizes, guardrail
+                self.plan, watched, metric, seen, treatment, adjusted, sizes, guardrail, decides
             )
+
+    def _decides(self, metric: str, view: str) -> bool:
+        """Whether the plan decides by this view."""
+        for name in self.plan.decision:
+            of, its_view = self._named(name)
+            if of == metric and (its_view or self._headline(of)) == view:
+                return True
+        return False
+
+    def _headline(self, metric: str) -> str:
+        """The first view of a metric; "" if it has no state."""
+        for arms in self.states.values():
+            for states in arms.values():
+                if metric in states:
+                    return arm_of(states[metric].empty(), None, self.plan.level).view
+        return ""
 
     def _adjusted(
         self,

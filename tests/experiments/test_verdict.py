@@ -299,13 +299,14 @@ def test_a_rate_that_moves_by_a_factor_of_five_says_to_check_the_logging_first()
 
 
 def test_one_metric_decides_and_is_a_guardrail() -> None:
-    both = {"guardrails": (Safeguard("ctr", 0.01),), "horizon": Horizon(mde=0.02), **UP}
-    report = two((3000, 20_000), (3600, 20_000), **both).report()
-    assert [(one.contrast.name, one.verdict) for one in report.findings] == [
-        ("ctr.ratio/bts", "better"),
-        ("ctr.ratio/bts (guardrail)", "kept"),
-    ]
-    assert report.recommendation.action == "ship"
+    for name in ("ctr.ratio", "ctr"):
+        both = {"guardrails": (Safeguard(name, 0.01),), "horizon": Horizon(mde=0.02), **UP}
+        report = two((3000, 20_000), (3600, 20_000), **both).report()
+        assert [(one.contrast.name, one.verdict) for one in report.findings] == [
+            ("ctr.ratio/bts", "better"),
+            ("ctr.ratio/bts (guardrail)", "kept"),
+        ]
+        assert report.recommendation.action == "ship"
     report = two((3600, 20_000), (3000, 20_000), **both).report()
     assert [one.verdict for one in report.findings] == ["worse", "broken"]
     assert "guardrail ctr is broken and ctr is worse" in report.recommendation.sentence

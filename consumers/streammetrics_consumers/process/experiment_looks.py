@@ -34,6 +34,7 @@ from streammetrics_consumers.query.experiment_plan import (
 log = logging.getLogger(__name__)
 
 MAX_STATE_BYTES: Final = 512 << 20  # of stored states per look
+MAX_DAYS_BYTES: Final = 64 << 20  # of the units by day, which every look sorts: 2 s
 
 
 def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> bool:
@@ -79,12 +80,14 @@ def _seen(now: View) -> _Seen | None:
         heads_of(now.version.heads, now.version.retry),
         {},
     )
-    days = _days(now, of.fingerprint, panes, MAX_STATE_BYTES - nbytes)
+    days = _days(now, of.fingerprint, panes, MAX_DAYS_BYTES)
     experiment = replace(experiment, days=days)
     return _Seen(look, seen.greatest_event_ms, experiment, now.last_look(of.fingerprint))
 
 
-def _days(now: View, fingerprint: str, panes: Sequence[Pane], limit: int) -> Mapping[int, UnitsByEpoch]:
+def _days(
+    now: View, fingerprint: str, panes: Sequence[Pane], limit: int
+) -> Mapping[int, UnitsByEpoch]:
     """The units of each day, by days since 1970: those of the windows of each day. None if they
     are not known: a window is longer than a day, an earlier one may have been dropped, so that
     a unit that returns would seem to be new, or they are larger than `limit` bytes."""

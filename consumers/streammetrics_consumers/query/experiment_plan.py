@@ -67,12 +67,6 @@ class Declared:
         found = (one for one in names if named == one or named.startswith(f"{one}."))
         return max(found, key=len, default=named)
 
-    @property
-    def alphas(self) -> dict[str, float]:
-        """The significance level of each decision and guardrail, by its name in the plan."""
-        alone = dict.fromkeys((one.metric for one in self.plan.guardrails), 1 - self.plan.level)
-        return {**dict.fromkeys(self.plan.decision, self.plan.alpha), **alone}
-
 
 def variants_of(generation: Generation) -> tuple[tuple[str, ...], str]:
     """The variants, the control first and then as declared, and the control; "" without one."""

@@ -53,8 +53,7 @@ def test_a_plan_comes_back_out_of_the_store(tmp_path: Path) -> None:
     assert plan.weights("start") == {"old": 9, "new": 1}
     assert plan.weights("1970-01-01T01:00:00Z") == {"old": 1, "new": 1}
     assert set(found.metrics) == {"experiment/ctr", "experiment/units"}
-    alphas = {"ctr": 0.1, "ctr.ratio": 0.1}
-    assert found.alphas == {name: pytest.approx(a, rel=1e-15) for name, a in alphas.items()}
+    assert plan.alpha == pytest.approx(0.1, rel=1e-15)
     experiment = load_config(config).experiment
     assert experiment is not None
     assert plan == plan_of(experiment.plan, ("old", "new"), {"ctr": "higher"})
@@ -79,9 +78,7 @@ def test_metrics_have_horizons_and_levels_of_their_own(tmp_path: Path) -> None:
     assert found is not None
     assert found.plan.horizon_of("ctr", "new") == Horizon(mde=0.1, alpha=1 - 0.9)
     assert found.plan.horizon_of("ctr.numerator", "new") == Horizon(mde=20.0, alpha=1 - 0.9)
-    # Decisions share one level, and each guardrail has one of its own.
-    alphas = {"ctr": 0.05, "ctr.denominator": 0.05, "ctr.numerator": 0.1}
-    assert found.alphas == {name: pytest.approx(a, rel=1e-14) for name, a in alphas.items()}
+    assert found.plan.alpha == pytest.approx(0.05, rel=1e-14)  # decisions share one level
 
 
 def test_a_direction_that_is_declared_later_is_read_of_the_same_experiment(tmp_path: Path) -> None:
