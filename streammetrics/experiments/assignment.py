@@ -349,7 +349,9 @@ def _new_by_day(
     hashes, place, day = hashes[order], place[order], day[order]
     starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])[: len(hashes)])
     first = np.repeat(day[starts], np.diff(np.append(starts, len(hashes))))
-    fresh = (day == first) & ~np.isin(hashes, before)
+    fresh = day == first
+    if len(before):
+        fresh &= ~np.isin(hashes, before)
     found: dict[int, dict[str, int]] = {}
     for i, n in enumerate(np.bincount(place[fresh], minlength=len(places)).tolist()):
         if n:
