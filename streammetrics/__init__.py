@@ -49,7 +49,13 @@ if TYPE_CHECKING:
     from streammetrics.core.interval import Interval
     from streammetrics.core.provenance import Provenance
     from streammetrics.core.rows import DictionaryColumn
-    from streammetrics.distributions import ExactQuantiles, Moments, Quantiles
+    from streammetrics.distributions import (
+        ExactQuantiles,
+        Moments,
+        Quantiles,
+        UnitMean,
+        UnitRate,
+    )
     from streammetrics.evaluation import compare_runs, evaluate
     from streammetrics.experiments import ConfidenceSequence, compare
     from streammetrics.join import END_OF_TIME, Joined, JoinRows, LabelDelays
@@ -159,6 +165,8 @@ __all__ = [
     "StateError",
     "StoredPerKey",
     "StreamMetricsError",
+    "UnitMean",
+    "UnitRate",
     "Units",
     "Uplift",
     "UserGroups",
@@ -201,7 +209,7 @@ else:  # so that type checkers still reject unknown names
             "streammetrics.core.interval": "Interval",
             "streammetrics.core.provenance": "Provenance",
             "streammetrics.core.rows": "DictionaryColumn",
-            "streammetrics.distributions": "ExactQuantiles Moments Quantiles",
+            "streammetrics.distributions": "ExactQuantiles Moments Quantiles UnitMean UnitRate",
             "streammetrics.evaluation": "compare_runs evaluate",
             "streammetrics.experiments": "ConfidenceSequence compare",
             "streammetrics.join": "END_OF_TIME Joined JoinRows LabelDelays",

@@ -29,6 +29,8 @@ from streammetrics import (
     RankingMetrics,
     Ratio,
     Regression,
+    UnitMean,
+    UnitRate,
     Units,
     Uplift,
     UserGroups,
@@ -58,7 +60,7 @@ from tests.plain_cases import (
     ratio,
 )
 from tests.uplift_cases import UPLIFT
-from tests.user_cases import USERS
+from tests.user_cases import USERS, of_units, units
 from tests.weighted_cases import TO_NOTHING
 from tests.weighted_classes_cases import WEIGHTED_CLASSES
 
@@ -169,6 +171,8 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     Panel: (1, 0.5, 0.5),
     PerKey: ("a", (1, 0.5, 0.5)),
     Units: (7,),
+    UnitMean: (7, 1),
+    UnitRate: (7, 1),
     UserGroups: (7, (1, 1)),
     Paired: ((1, 0.5, 1), (0, 0.25, 1)),
     Uplift: (1, 0.5, 1, 1),
@@ -218,7 +222,9 @@ SETS: list[Case[Any]] = [
     per_key(JOINS[0], 3),
     per_key(JOINS[4], 2),
     per_key(USERS[0], 3),
-    windows(USERS[-4], 3600),
+    windows(units(1.0, None), 3600),
+    windows(of_units(UnitMean, 0.75, 4), 3600),
+    per_key(of_units(UnitRate, 1.0, None), 2),
 ]
 OF_TWO: list[Case[Any]] = [*PAIRED, per_key(PAIRED[0], 3), windows(PAIRED[2], 3600)]
 CASES = [

@@ -1,4 +1,4 @@
-"""Cases of UserGroups and Units: users, and the rows of another case."""
+"""Cases of UserGroups, Units, UnitMean and UnitRate: users, and rows or values of theirs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from streammetrics import Ratio, Units, UserGroups
+from streammetrics import Accumulator, Ratio, UnitMean, UnitRate, Units, UserGroups
 from streammetrics.testing import Case, strategies
 from tests.calibration_cases import CALIBRATION
 from tests.list_cases import RANKING
@@ -58,6 +58,30 @@ def units(share: float, max_units: int | None) -> Case[Any]:
     )
 
 
+def of_units(kind: type[UnitMean | UnitRate], share: float, max_units: int | None) -> Case[Any]:
+    """Rows (unit, value)."""
+    salt = "a" if share < 1 else "streammetrics"
+    others: tuple[Accumulator, ...] = (
+        kind(share / 2, max_units, salt),
+        kind(share, 99, salt),
+        kind(share, max_units, "b"),
+        Units(share, max_units),
+    )
+    oracle = users.unit_mean if kind is UnitMean else users.unit_rate
+    return Case(
+        kind(share, max_units, salt),
+        st.tuples(st.integers(-6, 12), strategies.amounts()),
+        strategies.columns("units", "values"),
+        refused=[
+            *({"units": bad, "values": [1, 2]} for bad in REFUSED),
+            *({"units": [1, 2], "values": bad} for bad in ([0.5, float("nan")], ["1"], [0.5], 1)),
+        ],
+        others=others,
+        oracle=oracle(Fraction(share), max_units, salt),
+        small=[(1, 2), (1, 0), (2, -3), (3, 0.1)],
+    )
+
+
 # Some of them: groups know nothing of a grid or a weight.
 AREAS: list[Case[Any]] = [case for case in (*BINARY, *WEIGHTED) if "AUC(" in str(case)][::4]
 MANY: list[Case[Any]] = [case for case in MANY_CLASSES if "MulticlassAUC(" in str(case)][::3]
@@ -77,4 +101,5 @@ USERS: list[Case[Any]] = [
     units(0.5, None),
     units(1.0, 4),
     units(0.75, 2),
+    *(of_units(kind, *of) for kind in (UnitMean, UnitRate) for of in ((1.0, None), (0.75, 4))),
 ]

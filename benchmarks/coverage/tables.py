@@ -16,6 +16,7 @@ from benchmarks.coverage.sparse import SPARSE, ZEROS
 from benchmarks.coverage.units import SAMPLE_RATIO
 from benchmarks.coverage.uplifts import UPLIFTS
 from benchmarks.coverage.users import USERS, USERS_PEEKED
+from benchmarks.coverage.verdicts import VERDICTS
 
 TABLES = (
     PEEKING,
@@ -27,6 +28,7 @@ TABLES = (
     STREAMS,
     POWER,
     BURN_IN,
+    VERDICTS,
     ZEROS,
     SPARSE,
     USERS_PEEKED,

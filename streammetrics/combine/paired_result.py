@@ -202,11 +202,11 @@ class PairedResult(Generic[R], Shown):
         return interval_within(made, *self._limits(_metric_view(view)))
 
     def pvalue_of(self, view: object = None) -> float:
-        """The p-value of a view: that of the interval's t. If buckets may have moved the difference
+        """The p-value of a view: that of the interval's t; nan without an error. If buckets may have moved the difference
         by more than a quarter of its error, it is moved towards 0 by as much."""
         difference, known = self.difference_of(view), self.error_of(view)
         if not known.variance > 0:
-            return 1.0
+            return math.nan
         error, effect = math.sqrt(known.variance), abs(float(difference))
         if isinstance(difference, Bounded):
             off = max(difference.value - difference.low, difference.high - difference.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
@@ -13,16 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word
+from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word, words_of
 from streammetrics.core.inputs import Inputs, UnitIds
 from streammetrics.core.interval import Interval
 from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn
 from streammetrics.core.multiset.bag_keys import Keys
 from streammetrics.core.multiset.bag_layout import U64
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.parts.unit_set import UnitSet
+from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.views import Directions, Reasons, directed
 from streammetrics.results.has_intervals import Asked, HasIntervals
@@ -56,6 +56,19 @@ class UnitsResult(HasIntervals):
     def hashes(self) -> Words:
         """The hashes of the sampled units, uint64, ascending; empty if not known."""
         return self._hashes.copy()
+
+    def _sizes_of_groups(self, buckets: int, salt: str) -> tuple[int, ...]:
+        """The sampled units in each group of `UserGroups`, [buckets]; kept for the next metric."""
+        if (buckets, salt) not in self._sizes:
+            hashes = mixed(words_of(self._hashes, SALT), salt_word(salt))
+            groups = (hashes & np.uint64(buckets - 1)).astype(np.intp)
+            sizes = np.bincount(groups, minlength=buckets)
+            self._sizes[buckets, salt] = tuple(sizes.tolist())
+        return self._sizes[buckets, salt]
+
+    @cached_property
+    def _sizes(self) -> dict[tuple[int, str], tuple[int, ...]]:
+        return {}
 
     def _interval(self, asked: Asked) -> Interval | None:
         why = f"no formula for {asked.view.text}; with share=1 units are counted, not estimated"
@@ -101,15 +114,7 @@ class Units(Accumulator, schema="units/1"):
     units = UnitSet()
 
     def check_settings(self) -> None:
-        share = as_float(self.share)
-        if share is None or not 2.0**-64 <= share <= 1:
-            raise _bad("share", "a number above 0, and at most 1", self.share, "pass 1 for all")
-        self._set("share", share)
-        if self.max_units is not None and (
-            type(self.max_units) is not int or not 1 <= self.max_units < 1 << 63
-        ):
-            hint = "pass the maximum number of units in a state"
-            raise _bad("max_units", "a number from 1, or None for no limit", self.max_units, hint)
+        check_unit_settings(self)
 
     if TYPE_CHECKING:
 

@@ -31,6 +31,8 @@ from streammetrics.core.parts.many_slots import AnySlots, within
 from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import use_current_names
+from streammetrics.distributions.unit_mean import UnitMean
+from streammetrics.distributions.unit_rate import UnitRate
 
 
 class GroupsColumn(Column):
@@ -169,6 +171,13 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
                 got=name,
                 where="UserGroups.metric",
                 hint=f"put UserGroups into the {name}{inside}",
+            )
+        if isinstance(metric, UnitMean | UnitRate):
+            raise SettingsError(
+                expected="a metric of rows",
+                got=f"{type(metric).__name__}, which tells users apart by itself",
+                where="UserGroups.metric",
+                hint="use it as it is: its intervals are those of units",
             )
         self._set("metric", metric)
         n = self.buckets

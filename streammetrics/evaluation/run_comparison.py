@@ -39,7 +39,7 @@ class RunDifference(Shown):
     mean, baseline_mean: of both runs. difference: mean - baseline_mean, lower to upper its
     confidence interval at `level`, se its standard error, and df its degrees of freedom: queries,
     or users, less 1. pvalue: two-sided,
-    of Student's paired t; 1 where it is unknown. pvalue_holm: the same, adjusted for all
+    of Student's paired t; nan where it is unknown. pvalue_holm: the same, adjusted for all
     comparisons of the table by Holm's method. better, equal, worse: queries, by their values.
     reason: why there is no interval, else "".
     """
@@ -263,4 +263,6 @@ def _error(measure: str, ours: Evaluation, theirs: Evaluation) -> PairedError:
 
 
 def _p(pvalue: float) -> str:
+    if math.isnan(pvalue):
+        return "—"
     return "<0.0001" if pvalue < 0.0001 else f"{pvalue:.4f}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
 
@@ -16,6 +16,12 @@ from streammetrics.core.interval import Interval
 from streammetrics.experiments.quantile_arms import QuantileArm, quantile_arm
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.kernels.inference.pooled_variance import (
+    ALONE,
+    ALONE_ROWS,
+    most_skewness_number,
+    skewness_number,
+)
 from streammetrics.kernels.inference.proportions import share_variance
 from streammetrics.present.views import (
     NONE,
@@ -26,72 +32,23 @@ from streammetrics.present.views import (
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import HasIntervals, doubts_of
+from streammetrics.results.has_intervals import HasIntervals, Replicates, doubts_of
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
-# The skewness numbers that an arm needs, and Kish's number for the values of a mean.
-LEAST: Final = 10.0  # for an arm at least as large as the other
-MOST: Final = 40.0  # for an arm that is tiny compared with the other, and for one alone
-KISH: Final = 20.0
 GROUPS: Final = 16  # with rows, before an interval that holds at all looks
 
 
-def skewness_number(contributions: Sequence[float]) -> float:
-    """(Σ d²)³ / (Σ d³)², d the contributions minus their mean; infinite if they are symmetric.
-
-    0 if all are equal, because their distribution is then unknown.
-
-    >>> round(skewness_number([1.0] * 10 + [0.0] * 9_990), 1), skewness_number([1.0, 2.0, 3.0])
-    (10.0, inf)
-    """
-    if not contributions or not all(map(math.isfinite, contributions)):
-        return 0.0
-    mean = math.fsum(one / len(contributions) for one in contributions)
-    apart = [one - mean for one in contributions]
-    scale = max(map(abs, apart))
-    if not 0 < scale < math.inf:
-        return 0.0
-    apart = [one / scale for one in apart]
-    squares = math.fsum(one * one for one in apart)
-    cubes = math.fsum(one * one * one for one in apart)
-    return squares * squares * squares / (cubes * cubes) if cubes * cubes else math.inf
-
-
-def needed(mine: int, other: int) -> float:
-    """The skewness number that an arm of `mine` rows needs when the other arm has `other` rows.
-
-    40 (1 - w)², w its share of the rows, and at least 10. In arms of equal size the skewness
-    cancels in the difference, so 10 is enough; in a smaller arm it does not cancel.
-
-    >>> needed(500, 500), needed(0, 100), needed(900, 100)
-    (10.0, 40.0, 10.0)
-    """
-    rest = other / (mine + other) if mine + other else 1.0
-    return max(LEAST, MOST * rest * rest)
-
-
-def kish_number(n: int, mean: float, variance: float) -> float:
-    """(Σ x)² / Σ x² of n values, from their mean and its variance: the number of equal values
-    with the same weight; 0 if unknown.
-
-    >>> round(kish_number(100, 0.1, 0.1 * 0.9 / 99), 9)  # ten ones among a hundred
-    10.0
-    """
-    square = mean * mean
-    below = square + (n - 1) * variance  # Σ x² / n
-    return n * square / below if below > 0 else 0.0
-
-
 Kind = Literal["rate", "cells", "area", "mean", "quantile"]
-BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 30, "mean": 100, "quantile": 10}
-_TOO_SKEW: Final = "{} estimate rests on too few values: skewness number {:g}, needs {:g}"
-_TOO_FEW: Final = "{} mean rests on too few values: effective number {:g}, needs {:g}"
+# The least counts of each arm of a comparison, and of a state that is compared with no other one.
+BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 10, "mean": 100, "quantile": 10}
+ALONE_BURN_IN: Final[dict[Kind, int]] = {**BURN_IN, "area": 30}
+_TOO_SKEW: Final = "the estimate rests on too few values: skewness number {:g}, needs {:g}"
 _CHOSEN: Final = (
     "the rows choose the threshold of this view, so no interval holds at all looks: fix the "
     "threshold beforehand and watch confusion(t)"
 )
-_NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
+NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
 # Intervals with bounds of their own, from which those of a difference follow.
 _BOUNDED: Final = ("wilson", "jackknife, wilson", "ranks", "woodruff")
 
@@ -105,8 +62,11 @@ class Arm:
     the number of values that the estimate is a mean of. kind, counted: successes and failures of a
     rate; the smallest cell of a view of a confusion matrix; positives and negatives of an area, and
     of any other function of two classes; rows or lists of a mean; rows below and above a quantile.
-    share: successes and n, of independent rows. values: Kish's number of the values of a mean of
-    independent rows, else infinite. replicates: the estimate without each group of users, None for
+    counted_of: the rows that they are counted of.
+    share: successes and n, of independent rows. unit: what rows are called. masses: by name, of
+    what the estimate is one, such as its rows and users, for the variance of a difference.
+    skewness: the skewness number of the values of a mean, or a bound of it; nan if unknown.
+    replicates: the estimate without each group of users, None for
     a group without rows and nan if undefined; None if rows are independent. together: the estimate
     of which they are replicates, `value` or that of coarser scores. direction: the direction in
     which the view is better, as its result declares it. limits: the least and the greatest value of
@@ -135,8 +95,11 @@ class Arm:
     kind: Kind
     counted: tuple[int, ...]
     share: tuple[int, int] | None = None
-    values: float = math.inf
-    replicates: tuple[float | None, ...] | None = None
+    counted_of: int = 0
+    unit: str = "rows"
+    masses: Mapping[str, float] = field(default_factory=dict)
+    skewness: float = math.inf
+    replicates: Replicates | None = None
     together: float = math.nan
     reason: str = ""
     direction: Direction = NONE
@@ -149,6 +112,7 @@ class Arm:
     effects: tuple[str, ...] = ()
     known: bool = False
     no_jackknife: str = ""
+    of_units: Replicates | None = None
     doubts: tuple[str, ...] = ()
 
     @property
@@ -169,29 +133,28 @@ class Arm:
         least = min(self.counted)
         return math.floor(least / self.deff) if 1.0 < self.deff < math.inf else least
 
-    def no_sequence(self, other: Arm | None) -> str:
-        """Why there is no always-valid interval although there are enough rows, or "": the rows
-        choose the view, or the estimate is too far from normal. Groups of users are judged by their
-        skewness number, unless `least` suffices. other: the arm that this one is compared with;
-        None for the interval of this one alone."""
+    @property
+    def no_sequence(self) -> str:
+        """Why there is no always-valid interval of this arm alone although there are enough rows,
+        or "": the rows choose the view, or the estimate is too far from normal. Groups of users are
+        judged by their skewness number, unless `least` suffices."""
         if self.never or self.known:
             return self.never
         if self.quantile is not None:
-            return "" if self.quantile.known else _NO_VARIANCE
+            return "" if self.quantile.known else NO_VARIANCE
         if self.variance == 0:
-            return _NO_VARIANCE
-        if math.isnan(self.variance):
-            return ""  # there is no interval at all, and `reason` says why
-        whose = "an arm's" if other is not None else "the"
-        if self.replicates is None:
-            why = _TOO_FEW.format(whose, _rounded_down(self.values), KISH)
-            return why if self.values < KISH else ""
-        if self.kind != "mean" and not math.isnan(self.deff):
-            return ""
-        found = skewness_number([one for one in self.replicates if one is not None])
-        need = MOST if other is None or other.known else needed(self.rows, other.rows)
-        why = _TOO_SKEW.format(whose, _rounded_down(found), _rounded_up(need))
-        return why if found < need else ""
+            return NO_VARIANCE
+        if math.isnan(self.variance) or not self.is_skew:
+            return ""  # without a variance there is no interval at all, and `reason` says why
+        need = ALONE_ROWS if self.replicates is None else ALONE
+        found = 0.0 if math.isnan(self.skewness) else _rounded_down(self.skewness)
+        return _TOO_SKEW.format(found, need) if not self.skewness >= need else ""
+
+    @property
+    def is_skew(self) -> bool:
+        """Whether the skewness number decides whether its rows suffice."""
+        clustered = self.replicates is not None and math.isnan(self.deff)
+        return self.quantile is None and (self.kind == "mean" or clustered)
 
 
 class _Result(Protocol):
@@ -240,7 +203,14 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
         sound = math.nan if unsound else 1.0
         replicates = tuple(one * sound if weight else None for one, weight in pairs)
+    unit = getattr(figures, "independent", "") or "rows"
+    of_units = _unit_replicates(figures, chosen) if grouped is None else None
+    if of_units is not None:
+        unit = "units"
+        if independent is None:
+            replicates, of_units = of_units, None
     bounded = found.method in _BOUNDED
+    rows = grouped.rows if grouped else counts.get("rows", plain.n)
     return Arm(
         view=chosen,
         value=Fraction(*share) if share and share[1] else found.estimate,
@@ -249,16 +219,19 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         lower=found.lower if bounded else -math.inf,
         upper=found.upper if bounded else math.inf,
         method=found.method,
-        rows=grouped.rows if grouped else counts.get("rows", plain.n),
+        rows=rows,
         n=found.n,
         deff=found.deff if grouped else 1.0,
         resolution=found.resolution,
         kind=kind,
         counted=counted,
         share=independent,
-        values=_values(figures, chosen, plain) if kind == "mean" and not grouped else math.inf,
+        counted_of=sum(counted) if kind == "rate" else rows,
+        unit=unit,
+        masses=_masses(kind, counted, plain.n, rows),
+        skewness=_skewness(figures, chosen, plain, replicates),
         replicates=replicates,
-        together=grouped.group_estimate(chosen) if grouped else math.nan,
+        together=grouped.group_estimate(chosen) if grouped else found.estimate,
         reason=found.reason,
         direction=direction_of(figures, chosen),
         limits=range_of(figures, chosen),
@@ -270,7 +243,15 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         effects=effects_of(figures),
         no_jackknife=unsound,
         doubts=doubts_of(figures, chosen),
+        of_units=of_units,
     )
+
+
+def _unit_replicates(figures: object, view: str) -> Replicates | None:
+    """The view without each group of units, if the result itself tells units apart."""
+    if not isinstance(figures, HasIntervals):
+        return None
+    return figures._unit_replicates(view_of(figures, view))
 
 
 def _moments(share: tuple[int, int] | None, figures: object, view: str) -> Moments | None:
@@ -362,10 +343,6 @@ def _rounded_down(number: float) -> float:
     return number if math.isinf(number) else math.floor(10 * number) / 10
 
 
-def _rounded_up(number: float) -> float:
-    return math.ceil(10 * number) / 10
-
-
 def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | None:
     """Successes and n if the estimate is a share of unweighted rows."""
     if isinstance(figures, Quotient) and view == "ratio":
@@ -376,14 +353,30 @@ def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | Non
     return None
 
 
-def _values(figures: object, view: str, plain: Interval) -> float:
-    """Kish's number of a mean's values; in [0, 1] the smaller of it and that of 1 - value."""
+def _masses(kind: Kind, counted: tuple[int, ...], n: int, rows: int) -> Mapping[str, float]:
+    """Of what an estimate is one: of an area of pairs, the harmonic number of both classes; else of
+    the rows that it is a mean or a function of."""
+    if kind == "area":
+        positives, negatives = counted
+        return {"classes": positives * negatives / (positives + negatives or 1)}
+    if kind == "cells":
+        return {"decided": float(n), "rows": float(rows)}
+    return {} if kind == "quantile" else {"rows": float(n or rows)}
+
+
+def _skewness(
+    figures: object, view: str, plain: Interval, replicates: tuple[float | None, ...] | None
+) -> float:
+    """The skewness number of the values that an estimate is a mean of; where a state keeps no
+    cubes, the bound that follows from the squares, in [0, 1] also of 1 - value."""
+    if replicates is not None:
+        return skewness_number([one for one in replicates if one is not None])
+    found = figures.skewness_number(view) if isinstance(figures, HasIntervals) else math.nan
+    if not math.isnan(found):
+        return found
     n, mean, variance = plain.n, plain.estimate, plain.se * plain.se
-    if _sides(figures, view) is not None:  # shares of wins, less the one without an effect
-        mean += 0.5
-    elif not (isinstance(figures, Averages) and 0 <= mean <= 1):
-        return kish_number(n, mean, variance)
-    return min(kish_number(n, mean, variance), kish_number(n, 1.0 - mean, variance))
+    ends = [mean, 1.0 - mean] if isinstance(figures, Averages) and 0 <= mean <= 1 else [mean]
+    return min(most_skewness_number(n, end, variance) for end in ends)
 
 
 def _counted(

@@ -17,8 +17,24 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import flag
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.interval import Interval
-from streammetrics.experiments.arm import Arm, Kind, arm_of, effects_of, is_effect, without_effect
+from streammetrics.experiments.arm import (
+    NO_VARIANCE,
+    Arm,
+    Kind,
+    arm_of,
+    effects_of,
+    is_effect,
+    without_effect,
+)
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
+from streammetrics.experiments.evidence import (
+    NAMES,
+    Shortage,
+    Spread,
+    shortage_of,
+    spread_of,
+    too_skew,
+)
 from streammetrics.experiments.plan import check_share
 from streammetrics.experiments.quantile_arms import QuantileArms
 from streammetrics.experiments.same_rows import same_rows
@@ -43,6 +59,7 @@ from streammetrics.present.value_rows import ValueRow
 from streammetrics.present.views import EVERY_VIEW, counts_of, has_parts
 
 _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about other rows"
+_NO_ERROR: Final = "the standard error of the difference is not known"
 _ONE_LOOK: Final = "the interval of two quantiles with the same users is of one look"
 _NO_LIFT: Final = "no formula for the lift of a quantile"
 _UNBOUNDED: Final = "an arm has too few rows to bound its quantile on both sides"
@@ -56,12 +73,15 @@ class Comparison(Shown):
     control, treatment: the estimates. effect_size: treatment - control, or the lift if it was
     requested. rel_effect_size: the lift, treatment / control - 1, of an area under the ROC curve
     that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of treatment -
-    control at one look that was fixed beforehand, two-sided; 1 if unknown, and 1 - level if only
-    the interval is known to exclude 0, as where both quantiles are certain. view: of the metric.
+    control at one look that was fixed beforehand, two-sided; 1 - level if only the interval is
+    known to exclude 0, as where both quantiles are certain; nan without an error, with the reason.
+    view: of the metric.
     method: of the interval. n: rows, lists or users of both arms; deff: the design effect, n_eff =
-    n / deff. kind: the quantity that a burn-in counts, least_count: the smaller count of both arms,
-    each divided by its design effect; no_sequence: why an arm has no always-valid interval, such as
-    an estimate that is too far from normal, or "". groups: the smaller number of groups with rows,
+    n / deff. anytime_error, anytime_df: of effect_size, of both arms together, from which what
+    holds at all looks follows. kind: the quantity that a burn-in counts, least_count: the smaller
+    count of both arms, divided by the design effect, of a rate the expected one; shortage: of which
+    arm it is; no_sequence: why an arm has no always-valid interval, such as an estimate that is too
+    far from normal, or "". groups: the smaller number of groups with rows,
     None if rows are independent. successes, moments: as in `confidence_sequence.Compared`;
     quantiles: both arms of a quantile.
     resolution: how far buckets may have moved effect_size, if that is more than a quarter of its
@@ -90,6 +110,9 @@ class Comparison(Shown):
     deff: float
     kind: Kind
     least_count: int
+    anytime_error: float = math.nan
+    anytime_df: float = math.inf
+    shortage: Shortage | None = None
     no_sequence: str = ""
     groups: int | None = None
     successes: tuple[Successes, ...] | None = None
@@ -146,7 +169,7 @@ def compare(
     view: of the metric's result, None: the first. The interval of two shares is Newcombe's, that of
     two quantiles combines theirs in the same way (MOVER; an end is infinite if an arm has too few
     rows for it; the p-value is that of its half towards 0, as if it were of a normal distribution,
-    and 1 if that is infinite), else it is Welch's of the two variances; that of the
+    and nan if that is infinite), else it is Welch's of the two variances; that of the
     lift is Fieller's. relative: effect_size, its interval and its error are those of the lift, the
     error by the delta method. covariate: removes the variance that a pre-exposure covariate
     explains (CUPED). paired: both are UserGroups with the same users, who leave both arms together
@@ -208,8 +231,10 @@ def compared(
     relative: bool = False,
     successes: tuple[Successes, ...] | None = None,
     correlation: float = 0.0,
+    names: tuple[str, str] = NAMES,
 ) -> Comparison:
-    """The comparison of two arms. correlation: of two quantiles with the same users."""
+    """The comparison of two arms. correlation: of two quantiles with the same users. names: of the
+    arms, in what a person can do."""
     a, b = pair.control, pair.treatment
     std_error = math.sqrt(a.variance + b.variance)
     mover = _method(a, b) == "mover"
@@ -225,9 +250,10 @@ def compared(
         half = pair.effect - lower if pair.effect > 0 else upper - pair.effect
         test_error = half / q if math.isfinite(half) else math.nan
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
-    pvalue = two_sided_p(surely, test_error, df) if test_error > 0 else 1.0
+    pvalue = two_sided_p(surely, test_error, df) if test_error > 0 else math.nan
     if mover and not test_error > 0 and (bounds[0] > 0 or bounds[1] < 0):
         pvalue = float(1 - Fraction(str(level)))  # of no width: known to be at most that
+    spread, shortage = spread_of(pair), shortage_of(pair, names)
     deff = _deff(a, b)
     n, quantiles, unbounded = a.n + b.n, None, ""
     if a.quantile is not None and b.quantile is not None:
@@ -254,8 +280,11 @@ def compared(
         n_eff=n / deff if deff > 0 else math.nan,
         deff=deff,
         kind=a.kind if a.kind == b.kind else "mean",
-        least_count=least_count(a, b),
-        no_sequence=a.no_sequence(b) or b.no_sequence(a),
+        least_count=0 if shortage is None else math.floor(shortage.count),
+        anytime_error=_anytime_lift_error(a, b, spread) if relative else _root(spread.variance()),
+        anytime_df=spread.df(_times(a, b) if relative else 1.0),
+        shortage=shortage,
+        no_sequence=_no_sequence(pair, names),
         groups=_groups(a, b),
         successes=successes,
         moments=(a.moments, b.moments) if a.moments and b.moments else None,
@@ -263,7 +292,7 @@ def compared(
         resolution=_lift_moved(a, b) if relative and resolution else resolution,
         epochs=pair.used,
         left_out=pair.left_out,
-        reason=_reason(a, b) or unbounded or (_NO_VARIANCE if std_error == 0 else ""),
+        reason=_reason(a, b) or unbounded or _no_error(std_error, pvalue),
     )
 
 
@@ -298,6 +327,8 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
         statistic=users.statistic,
         std_error=(users.lift if relative else users.difference).se,
         df=users.difference.df,
+        anytime_error=(users.lift if relative else users.difference).se,
+        anytime_df=users.difference.df,
         method="paired",
         n_eff=math.nan,
         deff=math.nan,
@@ -309,11 +340,39 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
     )
 
 
-def least_count(control: Arm, treatment: Arm) -> int:
-    """The smaller of the arms' burn-in counts; rows if the arms are of different kinds."""
-    if control.kind == treatment.kind:
-        return min(control.least, treatment.least)
-    return min(control.rows, treatment.rows)
+def _no_error(std_error: float, pvalue: float) -> str:
+    """Why the difference has no p-value where neither arm says why, or ""."""
+    if std_error == 0:
+        return _NO_VARIANCE
+    return _NO_ERROR if math.isnan(pvalue) else ""
+
+
+def _no_sequence(pair: Pair, names: tuple[str, str]) -> str:
+    """Why there is no always-valid interval although there are enough rows, or ""."""
+    a, b = pair.control, pair.treatment
+    if why := a.never or b.never:
+        return why
+    if a.known:
+        return b.no_sequence
+    if any(one.quantile is not None and not one.quantile.known for one in (a, b)):
+        return NO_VARIANCE
+    return _NO_VARIANCE if a.variance == b.variance == 0 else too_skew(pair, names)
+
+
+def _anytime_lift_error(a: Arm, b: Arm, spread: Spread) -> float:
+    """The error of the lift at all looks: that of treatment - times · control over the control."""
+    base = a.estimate - _origin(a)
+    return _root(spread.variance(_times(a, b))) / abs(base) if base else math.nan
+
+
+def _times(a: Arm, b: Arm) -> float:
+    """How many times the control the treatment is."""
+    base, top = a.estimate - _origin(a), b.estimate - _origin(b)
+    return top / base if base else math.nan
+
+
+def _root(variance: float) -> float:
+    return math.sqrt(variance) if variance >= 0 else math.nan
 
 
 def _test_error(a: Arm, b: Arm, std_error: float) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Final, Literal, Protocol
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import among, flag, numeric
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind, arm_of
+from streammetrics.experiments.arm import ALONE_BURN_IN, BURN_IN, GROUPS, Arm, Kind, arm_of
+from streammetrics.experiments.evidence import Shortage
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.experiments.plan import Horizon, check_share
 from streammetrics.experiments.quantile_arms import (
@@ -41,8 +43,10 @@ class Compared(Protocol):
     """The values that a confidence sequence reads from a comparison; a missing one is None.
 
     effect_size: treatment - control. df: of the standard error, inf if it is not from groups.
-    least_count: the smallest burn-in count of either arm: successes and failures of a rate,
-    positives and negatives of an area, units of a mean. no_sequence: why there is no always-valid
+    anytime_error, anytime_df: the same of both arms together, which what holds at all looks rests
+    on; nan: std_error and df. least_count: the smallest burn-in count of either arm: expected
+    events, and other rows, of a rate, positives and negatives of an area, units of a mean.
+    shortage: of which arm, and what would be enough. no_sequence: why there is no always-valid
     interval of an arm, such as an estimate that is too far from normal, or "". groups: of users,
     None if rows are independent. successes: by epoch.
     moments: of control and treatment, values with bounds known by design. kind: the quantity that
@@ -57,7 +61,13 @@ class Compared(Protocol):
     @property
     def df(self) -> float: ...
     @property
+    def anytime_error(self) -> float: ...
+    @property
+    def anytime_df(self) -> float: ...
+    @property
     def least_count(self) -> int: ...
+    @property
+    def shortage(self) -> Shortage | None: ...
     @property
     def no_sequence(self) -> str: ...
     @property
@@ -83,7 +93,10 @@ class Evidence:
     effect_size: float = math.nan
     std_error: float = math.nan
     df: float = math.inf
+    anytime_error: float = math.nan
+    anytime_df: float = math.inf
     least_count: int = 0
+    shortage: Shortage | None = None
     no_sequence: str = ""
     groups: int | None = None
     successes: tuple[Successes, ...] | None = None
@@ -98,6 +111,7 @@ _UNBOUNDED: Final = "no bounds of the values of rows are known by design, or use
 # Only lists that two variants drafted have users and successes. If each draft is random, a coin
 # decides for whom a click counts, whoever clicks; another share of wins may depend on the user.
 _SEVERAL: Final = "users may have several lists, for which only equal shares can be tested"
+_LEAST: Final = 10  # of a comparison whose kind is unknown
 _KINDS: Final = ("asymptotic", "empirical_bernstein", "label")
 UNDECLARED = "neither a horizon nor an mde was declared before the data"
 _OF_ROWS: Final = (
@@ -107,7 +121,7 @@ _OF_ROWS: Final = (
 _FAR: Final = "the information so far is {:.2g}, too little of the planned {:.2g}"
 _ONE_RATE: Final = "this sequence compares two rates; one has no such interval"
 _COUNTED: Final[Mapping[Kind, str]] = {
-    "rate": "successes or failures",
+    "rate": "events, or rows without one",
     "cells": "rows that decide the metric",
     "area": "positives or negatives",
     "mean": "rows or lists",
@@ -125,8 +139,10 @@ class ConfidenceSequence:
     standard error, in its own units, so never of a quantile.
 
     - "asymptotic": any effect with a standard error; the normal mixture on the clock
-      v = 1 / std_error², narrowest near v = v_opt. Until every arm has `min_count` successes and
-      failures (or what else the kind of view needs) it is gated: p is 1 and the interval infinite.
+      v = 1 / V, narrowest near v = v_opt; V is the variance of both arms together. Until every arm
+      has `min_count` expected events, and other rows (or what else the kind of view needs; None: 10
+      of most, 100 rows of a mean), it is gated: the interval is infinite and p is 1, or that of the
+      events alone where an experiment knows the planned shares of independent rows.
       Two arms of a quantile are compared by their ranks, exactly, or over users by the share of
       rows up to the quantile.
     - "label": two rates by their successes alone, exact; the interval is of the treatment's rate
@@ -149,7 +165,7 @@ class ConfidenceSequence:
     alpha: float = 0.05
     v_opt: float | None = None
     horizon: Horizon | None = None
-    min_count: int = 10
+    min_count: int | None = None
     kind: Literal["asymptotic", "empirical_bernstein", "label"] = "asymptotic"
     reference: float = 0.5
     prior: float = 100.0
@@ -158,6 +174,7 @@ class ConfidenceSequence:
         check_share("alpha", self.alpha)
         _positive("v_opt", self.v_opt)
         _positive("prior", self.prior)
+        _whole("min_count", self.min_count)
         if not among(self.kind, _KINDS):
             raise SettingsError(
                 expected='"asymptotic", "empirical_bernstein" or "label"',
@@ -203,7 +220,7 @@ class ConfidenceSequence:
             return self._undeclared if self.v_opt is None else self._bounded(comparison, self.v_opt)
         missing = _missing(comparison, self.v_opt, self.horizon, self.min_count)
         if missing is not None:
-            return missing
+            return replace(missing, log_e=self._of_events(comparison)) if missing.gated else missing
         if comparison.quantiles is not None and self.horizon is not None:
             return anytime_of_quantiles(comparison.quantiles, self.horizon, self.alpha)
         return self._asymptotic(comparison, _tuning(self.v_opt, self.horizon))
@@ -261,10 +278,10 @@ class ConfidenceSequence:
             std_error=error,
             df=arm.df,
             least_count=arm.least,
-            no_sequence=arm.no_sequence(None),
+            no_sequence=arm.no_sequence,
             resolution=arm.resolution if arm.resolution > COARSE * error else 0.0,
         )
-        missing = not_ready(found, max(self.min_count, BURN_IN[arm.kind]))
+        missing = not_ready(found, self._need(arm))
         if missing is not None:
             return missing
         made = self._asymptotic(found, v_opt)
@@ -273,6 +290,9 @@ class ConfidenceSequence:
     @property
     def _undeclared(self) -> Anytime:
         return Anytime(reason=UNDECLARED if self.horizon is None else self.horizon.reason)
+
+    def _need(self, arm: Arm) -> int:
+        return ALONE_BURN_IN[arm.kind] if self.min_count is None else self.min_count
 
     def _of_bounded(self, arm: Arm) -> Anytime:
         if self.v_opt is None:
@@ -285,9 +305,9 @@ class ConfidenceSequence:
     def _of_quantile(self, arm: Arm, planned: float) -> Anytime:
         assert arm.quantile is not None
         if arm.quantile.users is not None:
-            if why := arm.no_sequence(None):
+            if why := arm.no_sequence:
                 return Anytime(gated=True, reason=why)
-            if arm.least < (need := max(self.min_count, BURN_IN[arm.kind])):
+            if arm.least < (need := self._need(arm)):
                 why = "too few effective rows below or above the quantile"
                 return Anytime(gated=True, reason=f"{why}: {arm.least}, needs {need}")
         deff = 1.0 if self.horizon is None else self.horizon.deff
@@ -298,13 +318,20 @@ class ConfidenceSequence:
 
     def _asymptotic(self, found: Compared, v_opt: float) -> Anytime:
         v, rho = information(found), tuned(v_opt, self.alpha)
-        effect, error, off = found.effect_size, found.std_error, found.resolution
+        (error, df), effect, off = error_of(found), found.effect_size, found.resolution
         surely = math.copysign(max(0.0, abs(effect) - off), effect)
-        z = gaussianised(surely / error, found.df)
-        reach = as_t(multiplier(v, rho, self.alpha), found.df) * error
+        z = gaussianised(surely / error, df)
+        reach = as_t(multiplier(v, rho, self.alpha), df) * error
         if reach == math.inf:
             return Anytime(gated=True, reason=_FAR.format(v, v_opt))
         return Anytime(effect - reach - off, effect + reach + off, log_e(z, v, rho))
+
+    def _of_events(self, found: Compared) -> float:
+        """The evidence of the events alone, which needs no burn-in, of a rate of independent rows
+        with planned shares; 0 for others."""
+        if found.successes is None or found.kind != "rate" or found.groups is not None:
+            return 0.0
+        return log_e_of_successes(found.successes, self.prior)
 
     def _label(self, found: Compared) -> Anytime:
         if found.successes is None:
@@ -335,8 +362,16 @@ def _check_compared(given: object) -> None:
 
 
 def information(found: Compared) -> float:
-    """The clock v = 1 / std_error²."""
-    return 1.0 / found.std_error / found.std_error
+    """The clock v = 1 / V."""
+    error, _ = error_of(found)
+    return 1.0 / error / error
+
+
+def error_of(found: Compared) -> tuple[float, float]:
+    """√V, which what holds at all looks rests on, and its degrees of freedom."""
+    if math.isnan(found.anytime_error):
+        return found.std_error, found.df
+    return found.anytime_error, found.anytime_df
 
 
 def no_horizon(found: Compared, horizon: Horizon) -> str:
@@ -346,16 +381,22 @@ def no_horizon(found: Compared, horizon: Horizon) -> str:
     return "" if known else horizon.reason
 
 
-def not_ready(found: Compared, min_count: int) -> Anytime | None:
-    """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready."""
-    known = found.quantiles is not None or (0 < found.std_error < math.inf and found.df > 0)
+def not_ready(found: Compared, min_count: int | None) -> Anytime | None:
+    """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready.
+    min_count: None for that of the kind."""
+    error, df = error_of(found)
+    known = found.quantiles is not None or (0 < error < math.inf and df > 0)
     if not (math.isfinite(found.effect_size) and known):
         why = found.reason or found.no_sequence or "the effect or its standard error is undefined"
         return Anytime(gated=True, reason=why)
     if found.groups is not None and found.groups < GROUPS:
         why = f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
         return Anytime(gated=True, reason=why)
-    need = max(min_count, BURN_IN[found.kind] if found.kind else 0)
+    need = min_count
+    if need is None:
+        need = BURN_IN[found.kind] if found.kind else _LEAST
+    if found.least_count < need and found.shortage is not None:
+        return Anytime(gated=True, reason=found.shortage.reason(need))
     if found.least_count < need:
         effective = "" if found.groups is None else "effective "
         counted = f"few {effective}{_COUNTED[found.kind]}" if found.kind else "low a burn-in count"
@@ -365,7 +406,7 @@ def not_ready(found: Compared, min_count: int) -> Anytime | None:
 
 
 def _missing(
-    found: Compared, v_opt: float | None, horizon: Horizon | None, min_count: int
+    found: Compared, v_opt: float | None, horizon: Horizon | None, min_count: int | None
 ) -> Anytime | None:
     """Why there is no interval, or not yet; None if there is one."""
     if horizon is not None:
@@ -394,6 +435,17 @@ def _positive(name: str, value: float | None) -> None:
         )
 
 
+def _whole(name: str, value: object) -> None:
+    number = numeric(value) if isinstance(value, Integral) else 0.0
+    if value is not None and (isinstance(value, bool) or not number > 0):
+        raise SettingsError(
+            expected="a whole number of at least 1, or None",
+            got=shown(value),
+            where=name,
+            hint="leave it out for the least count of each kind of view",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guardrail:
     """Non-inferiority by `margin` >= 0: a one-sided confidence sequence at alpha.
@@ -412,12 +464,13 @@ class Guardrail:
     horizon: Horizon | None = None
     higher_is_better: bool = True
     alpha: float = 0.05
-    min_count: int = 10
+    min_count: int | None = None
 
     def __post_init__(self) -> None:
         check_share("alpha", self.alpha, most=0.5)
         flag(self.higher_is_better, "higher_is_better", SettingsError)
         _positive("v_opt", self.v_opt)
+        _whole("min_count", self.min_count)
         if self.horizon is not None and self.v_opt is not None:
             raise SettingsError(
                 expected="either a horizon or v_opt",
@@ -443,7 +496,7 @@ class Guardrail:
         if (arms := comparison.quantiles) is not None and self.horizon is not None:
             settings = self.alpha, self.margin, self.higher_is_better
             return guarded_of_quantiles(arms, self.horizon, *settings)
-        error, df = comparison.std_error, comparison.df
+        error, df = error_of(comparison)
         effect = comparison.effect_size - sign * comparison.resolution  # the worst by buckets
         v_opt = _tuning(self.v_opt, self.horizon)
         v, rho = information(comparison), tuned(v_opt, 2.0 * self.alpha)

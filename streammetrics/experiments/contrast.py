@@ -17,6 +17,7 @@ from streammetrics.experiments.confidence_sequence import (
 )
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
+from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.experiments.strata import Pair, by_epoch
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.present.notebook import Shown
@@ -36,7 +37,7 @@ class Contrast(Shown):
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
     the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
     pair, horizon: the inputs of the reading. units: of both arms together, None if only their rows
-    are known.
+    are known. rows_per_unit: of both arms, of a mean or rate per row; None if unknown.
     """
 
     estimates: ClassVar[frozenset[str]] = EVERY_VIEW
@@ -55,6 +56,7 @@ class Contrast(Shown):
     pair: Pair | None = field(default=None, repr=False, compare=False)
     horizon: Horizon = field(default_factory=Horizon, repr=False)
     units: int | None = None
+    rows_per_unit: RowsPerUnit | None = field(default=None, repr=False, compare=False)
 
     @property
     def label(self) -> Anytime | None:
@@ -66,6 +68,27 @@ class Contrast(Shown):
             return None
         sequence = ConfidenceSequence(alpha=self.alpha, v_opt=None, kind="label")
         return sequence.at(self.comparison)
+
+    @property
+    def is_of_units(self) -> bool:
+        """Whether the arms are rates of units, which are independent although they have no
+        groups."""
+        return self.pair is not None and self.pair.treatment.of_units is not None
+
+    @property
+    def is_per_row(self) -> bool:
+        """Whether the metric is a mean or a rate of rows, of which a unit may have several."""
+        arms = () if self.pair is None else (self.pair.control, self.pair.treatment)
+        counted = [one for one in arms if one.rows]
+        return bool(counted) and all(
+            one.kind in ("rate", "mean") and one.unit != "units" and not one.effects
+            for one in counted
+        )
+
+    @property
+    def rows_differ(self) -> str:
+        """That rows per unit differ between the arms of a mean or a rate per row, or ""."""
+        return "" if self.rows_per_unit is None else self.rows_per_unit.text
 
     @property
     def no_horizon(self) -> str:
@@ -125,10 +148,12 @@ def contrast_of(
     pair = by_epoch(arms, units)
     assert pair is not None
     successes = _successes(plan, treatment, pair, arms)
-    comparison = replace(compared(pair, plan.level, successes=successes), view=view)
+    names = plan.control, treatment
+    comparison = compared(pair, plan.level, successes=successes, names=names)
+    comparison = replace(comparison, view=view)
     safeguard = guardrail
     horizon = plan.horizon_of(watched, treatment)
-    alpha = plan.alpha if safeguard is None else 1.0 - plan.level
+    alpha = plan.alpha_of(safeguard)
     own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
     direction_of = plan.direction_of if safeguard else plan.direction_of_decision
     direction = direction_of(watched, metric, view, own)

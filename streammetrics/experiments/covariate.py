@@ -24,7 +24,8 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import Arm, arm_of
-from streammetrics.experiments.strata import Pair
+from streammetrics.experiments.strata import Pair, pair_of
+from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.variances import jackknife_variance
 
 
@@ -146,14 +147,15 @@ def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
         )
     view = covariate.view
     x = arm_of(covariate.control, view, level), arm_of(covariate.treatment, view, level)
-    y = pair.control, pair.treatment
+    x = _by_groups(x[0]), _by_groups(x[1])
+    y = _by_groups(pair.control), _by_groups(pair.treatment)
     _require_same_groups(y, x)
     slope = covariate.theta
     if slope is None:
         slope = _slope(y, x) if covariate.users is None else user_slope(covariate.users)
     control, treatment = adjusted_arms(y, x, slope)
     effect = pair.effect - slope * (x[1].estimate - x[0].estimate)
-    return replace(pair, control=control, treatment=treatment, effect=effect)
+    return replace(pair_of(control, treatment), effect=effect)
 
 
 def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple[Arm, Arm]:
@@ -165,9 +167,16 @@ def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple
         return y  # nothing to adjust
     if not all(one.rows for one in x):
         return _unknown(y[0]), _unknown(y[1])
+    x, y = (_by_groups(x[0]), _by_groups(x[1])), (_by_groups(y[0]), _by_groups(y[1]))
     _require_same_groups(y, x)
     middle = (x[0].estimate + x[1].estimate) / 2.0
     return _adjusted(y[0], x[0], slope, middle), _adjusted(y[1], x[1], slope, middle)
+
+
+def _by_groups(arm: Arm) -> Arm:
+    """The arm, with the groups of its units if it is a rate of these, so that users may leave both
+    it and the covariate."""
+    return arm if arm.of_units is None else replace(arm, replicates=arm.of_units)
 
 
 def _unknown(arm: Arm) -> Arm:
@@ -226,7 +235,8 @@ def _by_group(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
 
 def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
     groups = list(_by_group(y, x))
-    spread = jackknife_variance([both[0] - theta * both[1] for both in groups if both])
+    residuals = [both[0] - theta * both[1] for both in groups if both]
+    spread = jackknife_variance(residuals)
     return replace(
         y,
         value=y.estimate - theta * (x.estimate - middle),
@@ -237,6 +247,7 @@ def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
         method="cuped",
         deff=math.nan,
         share=None,
+        skewness=skewness_number(residuals),
         replicates=tuple(both and both[0] - theta * (both[1] - middle) for both in groups),
         together=y.together - theta * (x.together - middle),
         reason=y.no_jackknife or x.no_jackknife or spread.reason or y.reason or x.reason,

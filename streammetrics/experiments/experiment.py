@@ -25,6 +25,7 @@ from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan, Safeguard, known
 from streammetrics.experiments.report import Outcome, Report
+from streammetrics.experiments.rows_per_unit import RowsPerUnit, arm_of_units, rows_per_unit
 from streammetrics.experiments.same_rows import same_rows
 
 Arms = Mapping[str, Mapping[str, Accumulator]]
@@ -195,10 +196,32 @@ class Experiment:
             if not pairs:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
+            pairs = {
+                epoch: self._of_units(pair, epoch, treatment, counted)
+                for epoch, pair in pairs.items()
+            }
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
-            yield contrast_of(
+            found = contrast_of(
                 self.plan, watched, metric, seen, treatment, adjusted, sizes, guardrail, decides
             )
+            rows = self._rows_per_unit(found, counted, sizes, dropped) if found.is_per_row else None
+            yield replace(found, rows_per_unit=rows)
+
+    def _rows_per_unit(
+        self, found: Contrast, counted: Found, sizes: Mapping[str, int], dropped: UnitsResult | None
+    ) -> RowsPerUnit | None:
+        """The rows of a unit in both arms; None if units are not counted."""
+        arms = {}
+        for epoch in self.plan.ordered(self.states):
+            both = []
+            for variant in (self.plan.control, found.treatment_variant):
+                state = self._state(epoch, variant, found.metric, dropped)
+                units = counted.get(epoch, {}).get(variant)
+                if state is not None and units is not None:
+                    both.append(arm_of_units(state, units))
+            if len(both) == 2:
+                arms[epoch] = both[0], both[1]
+        return rows_per_unit(arms, sizes, found.horizon) if arms else None
 
     def _decides(self, metric: str, view: str) -> bool:
         """Whether the plan decides by this view."""
@@ -243,12 +266,15 @@ class Experiment:
         view: str | None,
         dropped: UnitsResult | None,
     ) -> Arm:
+        state = self._state(epoch, variant, metric, dropped)
+        return no_arm(view or "") if state is None else arm_of(state, view, self.plan.level)
+
+    def _state(
+        self, epoch: str, variant: str, metric: str, dropped: UnitsResult | None
+    ) -> Accumulator | None:
+        """The state of a metric in one arm, without the dropped units; None if there is none."""
         state = self.states[epoch].get(variant, {}).get(metric)
-        if state is None:
-            return no_arm(view or "")
-        if dropped is not None:
-            state = without_units(state, dropped)
-        return arm_of(state, view, self.plan.level)
+        return state if state is None or dropped is None else without_units(state, dropped)
 
     def _named(self, watched: str) -> tuple[str, str | None]:
         """The metric and the view; the longest metric name if several match."""
@@ -267,6 +293,18 @@ class Experiment:
 
     def _units(self) -> Found:
         return _results(self.units)
+
+    def _of_units(
+        self, pair: tuple[Arm, Arm], epoch: str, treatment: str, counted: Found
+    ) -> tuple[Arm, Arm]:
+        """Both arms, with their users as a mass where rows are of users that are counted."""
+        found = counted.get(epoch, {})
+        named = zip((self.plan.control, treatment), pair, strict=True)
+        each = [(arm, found[name].sampled if name in found else None) for name, arm in named]
+        if any(arm.replicates is None or not units for arm, units in each):
+            return pair
+        a, b = (replace(arm, masses={**arm.masses, "users": float(n or 0)}) for arm, n in each)
+        return a, b
 
     def _sizes(
         self, pairs: Mapping[str, tuple[Arm, Arm]], treatment: str, counted: Found

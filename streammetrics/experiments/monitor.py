@@ -17,10 +17,12 @@ from typing import ClassVar, Final, TypeVar
 from streammetrics.core.errors import StateError
 from streammetrics.experiments.arm import Arm
 from streammetrics.experiments.contrast import Contrast
+from streammetrics.experiments.evidence import not_surer, spread_of
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.since_decision import SinceDecision, midpoint
+from streammetrics.experiments.strata import Pair
 from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
-from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds, welch_df
+from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
 from streammetrics.present.views import EVERY_VIEW
@@ -37,18 +39,20 @@ def anytime_lift(contrast: Contrast, side: int) -> float:
         return EVERYTHING[side]
     if contrast.comparison.resolution:
         return EVERYTHING[side]
-    return _end(pair.control, pair.treatment, tuned(v_opt, contrast.alpha), contrast.alpha, side)
+    return _end(pair, tuned(v_opt, contrast.alpha), contrast.alpha, side)
 
 
-def _end(a: Arm, b: Arm, rho: float, alpha: float, side: int) -> float:
+def _end(pair: Pair, rho: float, alpha: float, side: int) -> float:
+    a, b = pair.control.estimate, pair.treatment.estimate
+    spread, farther = spread_of(pair), (min, max)[side]
     ratio, found = 1.0, EVERYTHING[side]
     for _ in range(_STEPS):
-        scaled = ratio * ratio * a.variance
-        variance, df = scaled + b.variance, welch_df(scaled, a.df, b.variance, b.df)
+        variance = spread.variance(ratio)
         if not variance > 0:
             return EVERYTHING[side]
-        q = as_t(multiplier(1.0 / variance, rho, alpha), df)
-        following = fieller_bounds(a.estimate, a.variance, b.estimate, b.variance, q)[side]
+        q = as_t(multiplier(1.0 / variance, rho, alpha), spread.df(ratio))
+        # Excluded is what each form of the variance excludes.
+        following = farther(fieller_bounds(a, c, b, t, q)[side] for c, t in spread.parts)
         if not math.isfinite(following):
             return EVERYTHING[side]
         near = abs(following - found) <= _EXACT * (1.0 + abs(following))
@@ -65,8 +69,7 @@ def treatment_is_nearer(contrast: Contrast) -> bool | None:
         return None
     # Each of two equally precise arms has twice the information of their difference.
     control, treatment = (
-        distances(arm, target, 2.0 * v_opt, contrast.alpha / 2.0)
-        for arm in (pair.control, pair.treatment)
+        distances(arm, target, 2.0 * v_opt, contrast.alpha / 2.0) for arm in not_surer(pair)
     )
     if treatment[1] < control[0]:
         return True

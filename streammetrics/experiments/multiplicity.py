@@ -17,15 +17,15 @@ def adjust_fwer(
 
     "bonferroni": min(1, m p) (Dunn 1961, J. Am. Stat. Assoc. 56, 52-64). "holm": the i-th smallest,
     from 0, is max over j <= i of (m - j) p_(j), at most 1 (Holm 1979, Scand. J. Stat. 6, 65-70).
-    For anytime p-values (`Watched.p_value`) this holds at all looks together. Raises SettingsError
-    for another method.
+    A p-value that is nan stays so. For anytime p-values (`Watched.p_value`) this holds at all looks
+    together. Raises SettingsError for another method.
 
     >>> adjust_fwer({"ctr": 0.01, "auc": 0.04})
     {'ctr': 0.02, 'auc': 0.04}
     """
     m = len(pvalues)
     if method == "bonferroni":
-        return {name: min(1.0, m * p) for name, p in pvalues.items()}
+        return {name: p if math.isnan(p) else min(1.0, m * p) for name, p in pvalues.items()}
     if method != "holm":
         raise SettingsError(
             expected='"holm" or "bonferroni"',
@@ -33,8 +33,9 @@ def adjust_fwer(
             where="method",
             hint='pass "holm", which rejects at least as much',
         )
-    adjusted, worst = dict.fromkeys(pvalues, 1.0), 0.0
-    for rank, name in enumerate(sorted(pvalues, key=pvalues.__getitem__)):
+    adjusted, worst = dict.fromkeys(pvalues, math.nan), 0.0
+    known = {name: p for name, p in pvalues.items() if not math.isnan(p)}
+    for rank, name in enumerate(sorted(known, key=known.__getitem__)):
         worst = max(worst, (m - rank) * pvalues[name])
         adjusted[name] = min(1.0, worst)
     return adjusted

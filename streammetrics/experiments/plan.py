@@ -264,13 +264,16 @@ Weights = Mapping[str, int | float]
 class Safeguard:
     """A metric that must not get worse by `margin` or more; `metric` or `metric.view`.
 
-    higher_is_better: None: as the plan or the view declares, True if neither does.
-    SettingsError for a negative margin.
+    higher_is_better: None: as the plan or the view declares, True if neither does. required:
+    whether it must be shown to be kept before anything is shipped; else it is only watched: it
+    stops what is shown to be worse, and shares the level of the decisions. SettingsError for a
+    negative margin.
     """
 
     metric: str
     margin: float = 0.0
     higher_is_better: bool | None = None
+    required: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= numeric(self.margin) < math.inf:
@@ -278,6 +281,7 @@ class Safeguard:
             refuse(f"Safeguard({self.metric!r}).margin", "a number, at least 0", self.margin, hint)
         if self.higher_is_better is not None:
             flag(self.higher_is_better, "Safeguard.higher_is_better", SettingsError)
+        flag(self.required, "Safeguard.required", SettingsError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,9 +345,17 @@ class Plan:
 
     @property
     def alpha(self) -> float:
-        """The alpha of each decision's interval: 1 - level, after the correction."""
-        many = max(1, len(self.decision) * len(self.treatments))
+        """The alpha of the interval of each decision, and of each guardrail that is only watched:
+        1 - level, after the correction."""
+        watched = sum(not one.required for one in self.guardrails)
+        many = max(1, (len(self.decision) + watched) * len(self.treatments))
         return (1.0 - self.level) / (many if self.correction == "bonferroni" else 1)
+
+    def alpha_of(self, safeguard: Safeguard | None) -> float:
+        """The alpha of a guardrail, None for a decision: guardrails that must all be kept need no
+        correction among themselves."""
+        required = safeguard is not None and safeguard.required
+        return 1.0 - self.level if required else self.alpha
 
     def direction_of(self, watched: str, metric: str, view: str, own: Direction) -> Direction:
         """The direction in which a metric, as named, is better; own: as its view declares it.

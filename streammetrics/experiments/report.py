@@ -11,11 +11,11 @@ from streammetrics.combine.units import UnitsResult
 from streammetrics.experiments.assignment import (
     Contamination,
     SampleRatioFound,
-    in_several_variants,
 )
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, Watched, reading_of
 from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
+from streammetrics.experiments.notes import notes_of
 from streammetrics.experiments.numerals import least
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan
@@ -24,10 +24,12 @@ from streammetrics.experiments.ratio_looks import (
     ratio_readings,
     with_looks,
 )
+from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.experiments.sentence import (
     DISTRUSTED,
-    evidence,
+    joined,
     more_units,
+    on_rows,
     planned,
     sentence_of,
     why_distrusted,
@@ -124,7 +126,7 @@ def _unless_early(advice: _Advice, min_days: int | None, days: float | None) -> 
 
 def _unless_odd(advice: _Advice) -> _Advice:
     """Nothing is decided for good on an effect that a fault of the logging explains more often."""
-    odd = _joined(dict.fromkeys(one.check_logging for one in advice.of))
+    odd = joined(dict.fromkeys(one.check_logging for one in advice.of))
     if not odd or advice.action == "check_setup":
         return advice
     if advice.action == "do_not_ship":
@@ -143,7 +145,7 @@ def _unless_warned(advice: _Advice, warning: str) -> _Advice:
 
 def _sentence(name: str, advice: _Advice, alone: bool) -> str:
     verb = _VERBS[advice.action][0 if alone else 1].format(name)
-    user = _joined(dict.fromkeys(heavy_user(one.contrast) for one in advice.of))
+    user = joined(dict.fromkeys(heavy_user(one.contrast) for one in advice.of))
     why = f"{user}; {advice.reason}" if user else advice.reason
     return " ".join(filter(None, (f"{verb}: {why}.", advice.after)))
 
@@ -159,8 +161,10 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     broken, worse = _with(rails, "broken"), _with(decisions, "worse")
     if broken or worse:
         reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
-        return _Advice("do_not_ship", _joined(reasons), (*broken, *worse))
-    blocked = tuple(one for one in _with(findings, "not_started") if cannot_start(one.contrast))
+        return _Advice("do_not_ship", joined(reasons), (*broken, *worse))
+    rails = [one for one in rails if _must_be_kept(one)]  # the others have stopped nothing
+    needed = (*decisions, *rails)
+    blocked = tuple(one for one in _with(needed, "not_started") if cannot_start(one.contrast))
     if blocked:
         why = f"there is no always-valid interval of {_with_reasons(blocked)}"
         return _Advice("check_setup", why, blocked)
@@ -169,21 +173,42 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     settled = (*better, *undirected, *_with(decisions, "no_difference_yet"))
     ready = len(kept) == len(rails) and len(settled) == len(decisions)
     if ready and undirected:
-        known = _joined([_is(better, "better"), _each(undirected)])
-        why = f"{known}, but no direction of {_names(undirected)} is declared as better"
+        known = joined([_is(better, "better"), _each(undirected)])
+        why = f"{known}, but {_why_undirected(undirected)}"
         return _Advice("decide", why, (*better, *undirected))
     if ready and (better or (kept and not decisions)):
         reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
-        return _Advice("ship", _joined(reasons), (*better, *kept))
+        return _Advice("ship", joined(reasons), (*better, *kept))
     return _waiting(decisions, rails, better, undirected)
 
 
+def _must_be_kept(finding: Finding) -> bool:
+    rail = finding.contrast.safeguard
+    return rail is not None and rail.required
+
+
 def _is_undirected(finding: Finding) -> bool:
-    return finding.verdict in ("higher", "lower") and finding.direction.better == "none"
+    none = finding.direction.better == "none" or finding.contrast.rows_differ
+    return finding.verdict in ("higher", "lower") and bool(none)
+
+
+def _why_undirected(findings: Sequence[Finding]) -> str:
+    """Why the differences that are shown are neither better nor worse."""
+    by_reason: dict[str, list[Finding]] = {}
+    for one in findings:
+        by_reason.setdefault(one.contrast.rows_differ, []).append(one)
+    none = by_reason.pop("", [])
+    return joined(
+        [
+            f"no direction of {_names(none)} is declared as better" if none else "",
+            *(f"the {rows}, so {_names(of)} shows an effect on rows, not on units"
+              for rows, of in by_reason.items()),
+        ]
+    )  # fmt: skip
 
 
 def _each(findings: Sequence[Finding]) -> str:
-    return _joined(f"{one.contrast.watched} is {one.verdict}" for one in findings)
+    return joined(f"{one.contrast.watched} is {one.verdict}" for one in findings)
 
 
 def _waiting(
@@ -235,7 +260,7 @@ def _is(findings: Sequence[Finding], what: str, *, guardrails: bool = False) -> 
 
 
 def _names(findings: Sequence[Finding]) -> str:
-    return _joined(dict.fromkeys(one.contrast.watched for one in findings))
+    return joined(dict.fromkeys(one.contrast.watched for one in findings))
 
 
 def _with_reasons(findings: Sequence[Finding]) -> str:
@@ -243,13 +268,7 @@ def _with_reasons(findings: Sequence[Finding]) -> str:
     by_reason: dict[str, list[Finding]] = {}
     for one in findings:
         by_reason.setdefault(one.reason, []).append(one)
-    return _joined(f"{_names(some)} ({reason})" for reason, some in by_reason.items())
-
-
-def _joined(parts: Iterable[str]) -> str:
-    """The parts as a list in a sentence: a, b and c."""
-    known = [one for one in parts if one]
-    return " and ".join(filter(None, (", ".join(known[:-1]), *known[-1:])))
+    return joined(f"{_names(some)} ({reason})" for reason, some in by_reason.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -287,6 +306,11 @@ class Finding(Shown):
     since_lower: float = math.nan
     since_upper: float = math.nan
     check_logging: str = ""
+
+    @property
+    def rows_per_unit(self) -> RowsPerUnit | None:
+        """Rows per unit of both arms, of a mean or a rate per row; None if units are not known."""
+        return self.contrast.rows_per_unit
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         row = self.contrast.effect_row(self.anytime_lower, self.anytime_upper, self.reason)
@@ -387,7 +411,7 @@ class Outcome(Shown):
             findings=findings,
             srm=srm,
             in_several=self.in_several,
-            notes=tuple(_notes(replace(self, srm=srm))),
+            notes=tuple(notes_of(replace(self, srm=srm))),
             recommendation=recommendation_of(
                 plan,
                 findings,
@@ -410,6 +434,7 @@ def _finding(
 ) -> Finding:
     verdict, faded = verdict_of(contrast, reading, against), has_faded(contrast, reading)
     sentence = against or sentence_of(contrast, reading, verdict, faded)
+    sentence += "" if against else on_rows(contrast, verdict)
     last, since = reading.last, reading.since
     reason = "" if reading.known else last.reason
     if verdict == "not_started":
@@ -436,56 +461,3 @@ def _finding(
         distrusted=verdict == "disbelieved",
         sentence=f"{sentence} {warning}" if warning and not against else sentence,
     )
-
-
-def _notes(found: Outcome) -> list[str]:
-    plan, contrasts, srm = found.plan, found.contrasts, found.srm
-    notes, mixed = [*found.same_rows], found.contamination
-    if srm.reason:
-        notes.append(f"The sample ratio is not checked: {srm.reason}.")
-    elif srm.blocks:
-        notes.append(why_distrusted(plan, srm, found.in_several))
-    elif srm.alarm:
-        notes.append(
-            "Units are not split between the variants as planned "
-            f"({evidence(srm)}). This was acknowledged: {srm.acknowledged.rstrip('.')}."
-        )
-    if srm.earlier:
-        notes.append(
-            "Units were not split as planned in an earlier epoch, whose rows still count: "
-            f"{', '.join(srm.earlier)}."
-        )
-    if mixed is not None and mixed.units and not mixed.warning:
-        seen = in_several_variants(mixed.units, estimated=mixed.estimated)
-        dropped = " and dropped" if mixed.dropped else ""
-        notes.append(f"{seen[0].upper()}{seen[1:]}{dropped}.")
-    compared = [one.comparison for one in contrasts if one.comparison.epochs]
-    left_out = sorted({epoch for one in compared for epoch in one.left_out})
-    if left_out:
-        names = ", ".join(epoch or "events without an epoch" for epoch in left_out)
-        notes.append(
-            "Epochs left out of a comparison, because an arm has too little data or no finite "
-            f"estimate in them: {names}."
-        )
-    known = [one.comparison for one in contrasts if one.comparison.n]
-    if any(one.groups is None for one in known) or (not known and plan.cluster == "none"):
-        notes.append("Rows are taken as independent, which is right only if no unit has several.")
-    notes += [
-        f"{name} is adjusted for the pre-exposure covariate {one.metric}, with the slope "
-        f"{one.theta:.6g} (CUPED)."
-        for name, one in plan.covariates.items()
-    ]
-    unfit = dict.fromkeys(
-        one.watched
-        for one in contrasts
-        if one.comparison.kind not in ("rate", "quantile")
-        and one.comparison.least_count  # without rows the kind is unknown
-        and plan.is_for_rates(one.watched)
-    )
-    if unfit:
-        notes.append(
-            "The horizon is that of an unweighted rate, which does not fit "
-            f"{_joined(unfit)}: the always-valid interval may be far wider than necessary. Before "
-            "the data, declare the least effect that matters: mdes in a config, horizons in a Plan."
-        )
-    return notes

@@ -7,6 +7,7 @@ after "at least" are rounded towards 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,7 @@ from streammetrics.experiments.assignment import (
     in_several_variants,
     why_unknown,
 )
+from streammetrics.experiments.confidence_sequence import error_of
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, anytime_lift
 from streammetrics.experiments.numerals import (
@@ -74,13 +76,13 @@ def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | No
     true difference d is shown with this power once d √v = c(v) + z_power, c the multiplier.
     """
     size, v_opt, found = contrast.horizon.mde, contrast.horizon.v_opt, contrast.comparison
-    error, pair = found.std_error, contrast.pair
+    (error, df), pair = error_of(found), contrast.pair
     if size is None or v_opt is None or pair is None or not 0 < error < math.inf:
         return None
     counted = contrast.units or pair.control.rows + pair.treatment.rows
     power = contrast.horizon.power
     now = 1.0 / error / error
-    needed = _information(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, found.df)
+    needed = _information(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, df)
     more = counted * (needed / now - 1.0)
     if not more < _MOST_UNITS:
         return None
@@ -131,6 +133,12 @@ def evidence(srm: SampleRatioFound) -> str:
     return f"{found}: {counts}{since}"
 
 
+def joined(parts: Iterable[str]) -> str:
+    """The parts as a list in a sentence: a, b and c."""
+    known = [one for one in parts if one]
+    return " and ".join(filter(None, (", ".join(known[:-1]), *known[-1:])))
+
+
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
     """The conclusion on one contrast of an experiment that can be trusted."""
     if verdict == "disbelieved":
@@ -159,6 +167,16 @@ def _of_verdict(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
     said = f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}"
     more = f"{_target(contrast, verdict)}{since_decision(contrast, reading)}"
     return f"{said}, a difference of at least {_at_least(contrast, reading)}.{more}"
+
+
+def on_rows(contrast: Contrast, verdict: Verdict) -> str:
+    """A sentence if rows per unit differ between the arms of a mean or a rate per row, else ""."""
+    if not contrast.rows_differ:
+        return ""
+    shown = verdict in ("higher", "lower", "broken", "faded")
+    what = "this is an effect" if shown else "an effect would be one"
+    said = f"{contrast.rows_differ}: {what} on rows, not on units."
+    return f" {said[0].upper()}{said[1:]}"
 
 
 def _faded(contrast: Contrast, reading: Reading) -> str:
@@ -251,6 +269,8 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     lost = f"harm of up to {most(-bound)} is not excluded"
     if bound == -math.inf:
         lost = "no harm is excluded"
+    if not rail.required:
+        return f"No harm to {what} is shown, which is only watched: {lost}; margin: {margin}."
     return f"It is not shown yet that {what} keeps its guardrail: {lost}; margin: {margin}."
 
 

@@ -53,7 +53,7 @@ class SharedUsers:
 
     @property
     def pvalue(self) -> float:
-        """Of a difference of 0, at one look; 1 without a variance."""
+        """Of a difference of 0, at one look; nan without a variance."""
         return two_sided_p(self.statistic, 1.0, self.difference.df)
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Evidence
+from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Evidence, error_of
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.one_look import Anytime
 
@@ -67,8 +67,9 @@ def since_readings(
     if decided is not None:
         yield contrast.name + DECIDED, decided
         yield contrast.name + SINCE, reading_of_increments(contrast, decided)
-    elif decides(contrast, contrast.anytime) and 0 < found.std_error < math.inf:
-        ends = found.effect_size - found.std_error, found.effect_size + found.std_error
+    elif decides(contrast, contrast.anytime) and 0 < error_of(found)[0] < math.inf:
+        error, _ = error_of(found)
+        ends = found.effect_size - error, found.effect_size + error
         yield contrast.name + DECIDED, Anytime(*ends)
 
 
@@ -76,15 +77,16 @@ def reading_of_increments(contrast: Contrast, decided: Anytime) -> Anytime:
     """The reading of the effect of the rows since the decision, two-sided."""
     found = contrast.comparison
     before, error = midpoint(decided.lower, decided.upper), (decided.upper - decided.lower) / 2
-    if not (math.isfinite(found.effect_size) and 0 < found.std_error < math.inf and error > 0):
+    error_now, df = error_of(found)
+    if not (math.isfinite(found.effect_size) and 0 < error_now < math.inf and error > 0):
         return Anytime(gated=True, reason="the effect or its standard error is undefined")
-    v, v0 = found.std_error**-2.0, error**-2.0
+    v, v0 = error_now**-2.0, error**-2.0
     if not (v > v0 and v < math.inf):
         return Anytime(gated=True, reason="there is no information since the decision")
     increment = Evidence(
         effect_size=found.effect_size + (found.effect_size - before) * (v0 / (v - v0)),
         std_error=1.0 / math.sqrt(v - v0),
-        df=found.df,
+        df=df,
         least_count=found.least_count,
         groups=found.groups,
         resolution=found.resolution * (v + v0) / (v - v0),

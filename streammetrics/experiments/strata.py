@@ -18,14 +18,25 @@ from typing import Final
 from streammetrics.core.interval import bounds_within
 from streammetrics.experiments.arm import Arm, without_effect
 from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import jackknife_variance
+from streammetrics.results.has_intervals import Replicates
 
 Number = int | float | Fraction
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
+    """Both arms of one epoch, and its share of the units of all epochs."""
+
+    weight: float
+    control: Arm
+    treatment: Arm
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
     """The effect within one epoch: the units of both arms, the effect and its variance.
 
     df: degrees of freedom of the variance, inf if it is not from groups.
@@ -56,13 +67,13 @@ def smoothed_variance(successes: int, units: int) -> Fraction:
     return p * (1 - p) / units
 
 
-def combined(strata: Iterable[Stratum]) -> Combined:
+def combined(strata: Iterable[Part]) -> Combined:
     """Σ w_e effect_e and Σ w_e² V_e, w_e = N_e / N; exact until each is rounded once.
 
     Degrees of freedom after Welch and Satterthwaite, (Σ w² V)² / Σ (w² V)² / df. nan without a
     stratum, or if the effect or the variance of one is not finite.
 
-    >>> combined([Stratum(10, 0.5, 0.25), Stratum(30, 0.25, 0.125)])
+    >>> combined([Part(10, 0.5, 0.25), Part(30, 0.25, 0.125)])
     Combined(effect=0.3125, variance=0.0859375, df=inf)
     """
     found = [one for one in strata if one.units]
@@ -78,7 +89,7 @@ def combined(strata: Iterable[Stratum]) -> Combined:
     return Combined(ratio(effect, 1), ratio(variance, 1), _df(parts, found))
 
 
-def _df(parts: list[Fraction], found: list[Stratum]) -> float:
+def _df(parts: list[Fraction], found: list[Part]) -> float:
     """Degrees of freedom of the sum; infinite if those of every part are."""
     spread = [
         p * p / Fraction(one.df) for p, one in zip(parts, found, strict=True) if one.df < math.inf
@@ -96,14 +107,21 @@ IN_EPOCH: Final = 10  # rows of a mean, rows of each class of an area, in each a
 class Pair:
     """Control and treatment on one view; effect: their exact difference, rounded once.
 
-    used: the epochs compared; left_out: those in which an arm has too few rows.
+    strata: both arms of each epoch that is compared. used: their names; left_out: the epochs in
+    which an arm has too few rows.
     """
 
     control: Arm
     treatment: Arm
     effect: float
+    strata: tuple[Stratum, ...]
     used: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    @property
+    def weights(self) -> list[float]:
+        """The share of each epoch of the units of all."""
+        return [one.weight for one in self.strata]
 
     def within(self, bounds: Bounds) -> Bounds:
         """The interval of the effect without the values that it cannot have."""
@@ -113,7 +131,8 @@ class Pair:
 
 def pair_of(control: Arm, treatment: Arm) -> Pair:
     """The pair of one epoch."""
-    return Pair(control, treatment, _difference(control, treatment))
+    effect = _difference(control, treatment)
+    return Pair(control, treatment, effect, (Stratum(1.0, control, treatment),))
 
 
 def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> Pair | None:
@@ -136,12 +155,15 @@ def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> P
     sizes = [units[one] for one in used]
     controls, treatments = ([arms[one][side] for one in used] for side in (0, 1))
     differences = [
-        Stratum(n, Fraction(b.value) - Fraction(a.value), 0)
+        Part(n, Fraction(b.value) - Fraction(a.value), 0)
         for n, a, b in zip(sizes, controls, treatments, strict=True)
     ]
     effect, treated = combined(differences).effect, _one(treatments, sizes)
     control = without_effect(treated) if controls[0].known else _one(controls, sizes)
-    return Pair(control, treated, effect, tuple(used), left_out)
+    strata = tuple(
+        Stratum(n / sum(sizes), a, b) for n, a, b in zip(sizes, controls, treatments, strict=True)
+    )
+    return Pair(control, treated, effect, strata, tuple(used), left_out)
 
 
 def _difference(control: Arm, treatment: Arm) -> float:
@@ -160,19 +182,22 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     """The stratified arm of all epochs."""
     first = arms[0]
     sized = list(zip(sizes, arms, strict=True))
-    whole = combined(
-        Stratum(n, arm.value, smoothed_variance(*arm.share) if arm.share else arm.variance, arm.df)
-        for n, arm in sized
-    )
+    whole = combined(Part(n, arm.value, stratum_variance(arm), arm.df) for n, arm in sized)
     alike = len({arm.kind for arm in arms}) == 1
     variance, df, replicates = whole.variance, whole.df, None
+    weights = [n / sum(sizes) for n in sizes]
+    skewness = _skewness(arms, weights)
     reason = "; ".join(dict.fromkeys(arm.reason for arm in arms if arm.reason))
     if first.replicates is not None:
-        replicates = _stratified_replicates(arms, sizes)
+        replicates = _stratified_replicates(arms, sizes, [1.0] * len(arms))
         spread = jackknife_variance([one for one in replicates if one is not None])
         variance, df = spread.variance, spread.df
         reason = first.no_jackknife or spread.reason
-    weights = [n / sum(sizes) for n in sizes]
+        skewness = skewness_number([one for one in replicates if one is not None])
+    of_units: Replicates | None = None
+    if all(arm.of_units is not None for arm in arms):
+        apart = [replace(arm, replicates=arm.of_units) for arm in arms]
+        of_units = _stratified_replicates(apart, sizes, [1.0] * len(arms))
     alone = math.fsum(
         w * w * arm.variance / arm.deff for w, arm in zip(weights, arms, strict=True) if arm.deff
     )  # the variance if rows were independent
@@ -180,7 +205,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     rows = sum(arm.rows for arm in arms)
     return Arm(
         view=first.view,
-        value=combined(Stratum(n, arm.value, 0) for n, arm in sized).effect,
+        value=combined(Part(n, arm.value, 0) for n, arm in sized).effect,
         variance=variance,
         df=df,
         method="stratified",
@@ -190,7 +215,8 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         resolution=math.fsum(w * arm.resolution for w, arm in zip(weights, arms, strict=True)),
         kind=first.kind if alike else "mean",
         counted=counted or (rows,),
-        values=math.fsum(arm.values for arm in arms),
+        skewness=skewness,
+        unit=first.unit,
         replicates=replicates,
         reason=reason,
         direction=first.direction,
@@ -198,6 +224,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         never=_never(arms),
         no_jackknife=first.no_jackknife,
         doubts=tuple(dict.fromkeys(why for arm in arms for why in arm.doubts)),
+        of_units=of_units,
     )
 
 
@@ -208,8 +235,27 @@ def _never(arms: Sequence[Arm]) -> str:
     return next((arm.never for arm in arms if arm.never), "")
 
 
-def _stratified_replicates(arms: Sequence[Arm], sizes: Sequence[int]) -> tuple[float | None, ...]:
-    """Σ_e w_e θ_e(-g) by group; an epoch in which the group has no rows keeps its estimate."""
+def stratum_variance(arm: Arm) -> float | Fraction:
+    """The variance of an arm among others of several epochs."""
+    return smoothed_variance(*arm.share) if arm.share else arm.variance
+
+
+def scaled_variance(
+    arms: Sequence[Arm], weights: Sequence[float], ratios: Sequence[float]
+) -> float:
+    """The variance of the stratified arm if that of each epoch is multiplied by its ratio."""
+    if arms[0].replicates is None:
+        each = zip(arms, weights, ratios, strict=True)
+        return math.fsum(float(stratum_variance(arm)) * w * w * ratio for arm, w, ratio in each)
+    replicates = _stratified_replicates(arms, weights, [math.sqrt(ratio) for ratio in ratios])
+    return jackknife_variance([one for one in replicates if one is not None]).variance
+
+
+def _stratified_replicates(
+    arms: Sequence[Arm], sizes: Sequence[float], scales: Sequence[float]
+) -> tuple[float | None, ...]:
+    """Σ_e w_e θ_e(-g) by group; an epoch in which the group has no rows keeps its estimate. Each
+    epoch's changes are multiplied by its scale."""
     total = sum(sizes)
     found: list[float | None] = []
     for group in zip(*(arm.replicates or () for arm in arms), strict=True):
@@ -217,8 +263,25 @@ def _stratified_replicates(arms: Sequence[Arm], sizes: Sequence[int]) -> tuple[f
             found.append(None)
             continue
         terms = [
-            n / total * (arm.together if one is None else one)
-            for n, arm, one in zip(sizes, arms, group, strict=True)
+            n / total * (arm.together if one is None else _moved(arm.together, one, scale))
+            for n, arm, one, scale in zip(sizes, arms, group, scales, strict=True)
         ]
         found.append(math.fsum(terms) if all(map(math.isfinite, terms)) else math.nan)
     return tuple(found)
+
+
+def _moved(whole: float, without: float, scale: float) -> float:
+    return without if scale == 1 else whole + scale * (without - whole)
+
+
+def _skewness(arms: Sequence[Arm], weights: Sequence[float]) -> float:
+    """The least skewness number of a mean over epochs: V³ / κ₃², where the third cumulant of an
+    epoch is V^(3/2) / √K, whose sign is taken to be the same in all."""
+    each = list(zip(weights, arms, strict=True))
+    variances = [w * w * float(stratum_variance(arm)) for w, arm in each]
+    whole = math.fsum(variances)
+    if not whole > 0 or any(arm.skewness == 0 for arm in arms):
+        return math.inf if whole == 0 else 0.0 if whole > 0 else math.nan
+    parts = ((v / whole, arm.skewness) for v, arm in zip(variances, arms, strict=True))
+    third = math.fsum(v * math.sqrt(v / number) for v, number in parts)
+    return 1.0 / (third * third) if third else math.inf

@@ -32,15 +32,16 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
         return why
     if why := why_never(contrast):
         return why
-    for test, said in (
-        (lambda arm: not arm.rows, "no rows yet"),
-        (lambda arm: _has_none(arm, "rate", 0), "no event yet"),
-        (lambda arm: _has_none(arm, "rate", 1), "no row without an event yet"),
-        (lambda arm: _has_none(arm, "area", 0), "no positive yet"),
-        (lambda arm: _has_none(arm, "area", 1), "no negative yet"),
+    every = len(_arms(contrast))
+    for test, said, at_least in (
+        (lambda arm: not arm.rows, "no rows yet", 1),
+        (lambda arm: _has_none(arm, "rate", 0), "no event yet", every),
+        (lambda arm: _has_none(arm, "rate", 1), "no row without an event yet", every),
+        (lambda arm: _has_none(arm, "area", 0), "no positive yet", 1),
+        (lambda arm: _has_none(arm, "area", 1), "no negative yet", 1),
     ):
         names = _variants(contrast, test)
-        if names:
+        if len(names) >= at_least:
             return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
@@ -194,9 +195,9 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
     """The verdict on one contrast; against: why the experiment must not be believed, or "".
 
     "not_started" if there is no always-valid interval, yet or ever. For a decision: "better" and
-    "worse" if the metric has a direction, "higher" and "lower" if it has none, or if it is not
-    certain which arm is nearer to the target; "faded" if `has_faded`. For a guardrail: "kept",
-    "broken" or "open", and "kept" only if it has not faded.
+    "worse" if the metric has a direction, "higher" and "lower" if it has none, if rows per unit
+    differ, or if it is not certain which arm is nearer to the target; "faded" if `has_faded`. For a
+    guardrail: "kept", "broken" or "open", and "kept" only if it has not faded.
     """
     if against or not reading.consistent:
         return "disbelieved"
@@ -210,6 +211,8 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
     if faded:
         return "faded"
     rises = reading.lower > 0
+    if contrast.rows_differ:
+        return "higher" if rises else "lower"
     match contrast.direction.better:
         case "none":
             return "higher" if rises else "lower"

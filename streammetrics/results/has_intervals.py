@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeAlias
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
@@ -40,6 +40,8 @@ USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
 UNEXPLAINED: Final = "the estimate is nan"  # where a formula does not say why
 _SCARCE: Final = "{} {}: at least 2 needed"
+
+Replicates: TypeAlias = tuple[float | None, ...]  # None: a group without units
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,27 @@ class HasIntervals(Shown):
             return part.least_cell(asked.rest) if isinstance(part, HasIntervals) else None
         return self._least_cell(asked)
 
+    def skewness_number(self, view: object = None) -> float:
+        """The skewness number of the rows that a mean is of; nan for other views, and if unknown.
+
+        (Σ d²)³ / (Σ d³)², d the values minus their mean: of how many values the mean is, if these
+        were rare and equal. It is 1 over the squared skewness of the mean.
+
+        >>> from streammetrics import Moments
+        >>> metric = Moments()
+        >>> metric.update([0, 0, 0, 4])
+        >>> metric.compute().skewness_number("mean")
+        3.0
+        """
+        asked = view_of(self, view)
+        if asked.rest:
+            part = replace(asked, rest="").figure(self)
+            return part.skewness_number(asked.rest) if isinstance(part, HasIntervals) else math.nan
+        return self._skewness_number(asked)
+
+    def _skewness_number(self, view: ViewText) -> float:
+        return math.nan
+
     def _least_cell(self, view: ViewText) -> int | None:
         return None
 
@@ -281,6 +304,10 @@ class HasIntervals(Shown):
     def _arms(self, view: ViewText) -> Arms | None:
         """Successes and rows of the control and the treatment, if a view is the difference of their
         shares; None for most views."""
+        return None
+
+    def _unit_replicates(self, view: ViewText) -> Replicates | None:
+        """The view without each group of units, if the result itself tells units apart."""
         return None
 
     def _scarce(self, view: ViewText) -> str:

@@ -13,8 +13,16 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.present.views import (
+    Directions,
+    Ranges,
+    Reasons,
+    ViewText,
+    directed,
+    ranged,
+)
 from streammetrics.results.has_intervals import Asked, OfWeightedRows
 
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
@@ -129,3 +137,8 @@ class MomentFigures(_PowerSums, OfWeightedRows):
             return None
         variance = mean_variance(n, self.total, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+    def _skewness_number(self, view: ViewText) -> float:
+        if view.name != "mean":
+            return math.nan
+        return skewness_number_of_sums(self._units, self.total, self.squares, self.cubes)

@@ -12,8 +12,9 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
 from streammetrics.kernels.inference.paired import mcnemar
+from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 _HALF: Final = Fraction(1, 2)
@@ -121,6 +122,11 @@ class Preference(HasIntervals):
                 return asked.share(b, n)
         variance = mean_variance(n, Fraction(b - a, 2), Fraction(a + b, 4))
         return asked.spread(variance, n, df=n - 1.0, methods=("t",), units=self.independent)
+
+    def _skewness_number(self, view: ViewText) -> float:
+        a, b, n = self._counts
+        sums = Fraction(b - a, 2), Fraction(a + b, 4), Fraction(b - a, 8)
+        return skewness_number_of_sums(n, *sums) if view.name == "preference" else math.nan
 
 
 class GroupPreference(Preference):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
@@ -23,6 +23,7 @@ from streammetrics.results.has_intervals import (
     units_counted,
 )
 
+_SQUARES: Final = "Moments keeps them, for the mean of a value (Welch's interval of two)"
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 # MeanResult: the mean of one value per row.
@@ -145,7 +146,7 @@ class Quotient(_QuotientSums, HasIntervals):
             return None
         if not self.is_share and self.rows:
             why = "rows are not all 0 or 1 over 1, and sums of squares are not kept"
-            return asked.none(f"{why}; {USERS}", n=self.rows)
+            return asked.none(f"{why}; {_SQUARES}, and {USERS}", n=self.rows)
         return asked.share(int(self.exact[0]), self.rows)
 
 

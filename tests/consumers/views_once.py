@@ -32,10 +32,11 @@ def views_computed_once() -> Iterator[None]:
         computed: Computed,
         views: Callable[[object, Sequence[str]], Views],
         more: Sequence[str],
+        users: str,
     ) -> Found:
-        key = metric, computed.digest, views, more
+        key = metric, computed.digest, views, more, users
         if key not in known:
-            known[key] = real(window, slice_, metric, computed, views, more)
+            known[key] = real(window, slice_, metric, computed, views, more, users)
         rows, *rest = known[key]
         return [replace(row, window=window, slice=slice_) for row in rows], *rest
 

@@ -20,6 +20,8 @@ from streammetrics import (
     MulticlassAUC,
     OverlapError,
     RankingMetrics,
+    UnitMean,
+    UnitRate,
     load,
 )
 from streammetrics.engines import (
@@ -270,3 +272,19 @@ def test_every_accumulator_counts_batches_in_tasks_as_it_does_rows(case: Case[An
         for state in made["state"].to_pylist()
     ]
     assert merged(states) == rows.whole
+
+
+@pytest.mark.parametrize("metric", [UnitMean(), UnitRate()])
+def test_a_user_whose_rows_lie_in_several_tasks_counts_once(metric: UnitMean | UnitRate) -> None:
+    users, values = [1, 2, 1, 3, 2, 1], [0.0, 5.0, 2.5, 0.0, 0.5, -1.0]
+    states = [
+        state
+        for half in (slice(0, 3), slice(3, 6))
+        for made in partial(
+            [pa.record_batch({"units": users[half], "values": values[half]})], metric.empty()
+        )
+        for state in made["state"].to_pylist()
+    ]
+    metric.update(users, values)
+    assert merged(states) == metric
+    assert merged(states).compute().units == 3  # type: ignore[attr-defined]

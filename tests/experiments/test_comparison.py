@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from streammetrics import (
     BinaryConfusion,
     HistogramAUC,
+    Moments,
     Paired,
     Panel,
     PerKey,
@@ -20,10 +22,12 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.experiments import compare
+from streammetrics.experiments import ConfidenceSequence, compare
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.comparison import compared
+from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.strata import pair_of
+from streammetrics.present.value_rows import rows_of
 from streammetrics.results import counts_of
 from streammetrics.results.sums import Quotient
 from tests.experiments.arms import area, clicks, grouped_clicks
@@ -40,7 +44,7 @@ def test_two_rates_have_newcombes_interval_and_fiellers_of_the_lift() -> None:
     assert f"{found.rel_effect_size_ci_lower:.12f}" == "0.003054181780"
     assert f"{found.rel_effect_size_ci_upper:.12f}" == "0.262814318274"
     assert (found.n, found.n_eff, found.deff, found.df) == (20_000, 20_000.0, 1.0, math.inf)
-    assert (found.kind, found.least_count, found.groups) == ("rate", 520, None)
+    assert (found.kind, found.least_count, found.groups) == ("rate", 552, None)  # expected events
 
 
 def test_relative_is_the_lift_with_its_delta_error() -> None:
@@ -87,7 +91,7 @@ def _whole(state: UserGroups) -> Ratio:
 @pytest.mark.parametrize("arms", [(0, 0), (0, 5), (1, 1)])
 def test_thin_data_gives_no_error(arms: tuple[int, int]) -> None:
     found = compare(clicks(0, arms[0]), clicks(0, arms[1]))
-    assert found.pvalue == 1.0 and not found.std_error > 0
+    assert math.isnan(found.pvalue) and not found.std_error > 0
     for state in (
         HistogramAUC(),
         BinaryConfusion(),
@@ -96,7 +100,7 @@ def test_thin_data_gives_no_error(arms: tuple[int, int]) -> None:
     ):
         empty = compare(state, state.copy())
         assert (empty.effect_size_ci_lower, empty.effect_size_ci_upper) == (-math.inf, math.inf)
-        assert empty.pvalue == 1.0 and empty.reason and math.isnan(empty.effect_size)
+        assert math.isnan(empty.pvalue) and empty.reason and math.isnan(empty.effect_size)
 
 
 @pytest.mark.parametrize(
@@ -208,3 +212,54 @@ def test_results_in_place_of_states_are_refused_with_what_to_pass() -> None:
     ):
         with pytest.raises(InputError, match=said):
             compare(*given)  # type: ignore[arg-type]
+
+
+def test_a_p_value_without_an_error_is_nan_with_the_reason_and_what_has_one() -> None:
+    amounts, more, moments = Ratio(), Ratio(), Moments()
+    amounts.update([1.0, 2.5, 3.0] * 50)
+    more.update([2.0, 4.5, 5.0] * 50)
+    found = compare(amounts, more)
+    assert math.isnan(found.pvalue) and found.rel_effect_size > 0.7
+    assert "Moments keeps them" in found.reason and "UserGroups has one" in found.reason
+    row = next(one for one in rows_of(found) if one.name == "pvalue")
+    assert math.isnan(row.value) and row.reason == found.reason
+    other = Moments()
+    moments.update([1.0, 2.5, 3.0] * 50)
+    other.update([2.0, 4.5, 5.0] * 50)
+    assert compare(moments, other).pvalue < 1e-9  # Welch
+    for state in (Ratio(), HistogramAUC()):
+        empty = compare(state, state.copy())
+        assert math.isnan(empty.pvalue) and empty.reason
+    one_class = HistogramAUC()
+    one_class.update([1, 1, 1], [0.1, 0.2, 0.3])
+    found = compare(one_class, one_class.copy())
+    assert math.isnan(found.pvalue) and "negative" in found.reason
+
+
+def test_the_arms_may_change_places_and_values_their_unit() -> None:
+    """Effect and interval are mirrored; the evidence stays."""
+    rng = np.random.default_rng(5)
+    large, small = rng.lognormal(0, 1, 4_000), rng.lognormal(0.2, 1, 1_000)
+
+    def look(a: np.ndarray, b: np.ndarray, times: float) -> Anytime:
+        arms = Moments(), Moments()
+        for state, values in zip(arms, (a, b), strict=True):
+            state.update(values * times)
+        sequence = ConfidenceSequence(v_opt=100.0 / times**2)
+        return sequence.at(compare(*arms))
+
+    there, back, cents = look(large, small, 1), look(small, large, 1), look(large, small, 64)
+    assert (back.lower, back.upper, back.log_e) == (-there.upper, -there.lower, there.log_e)
+    assert (cents.lower, cents.upper) == (64 * there.lower, 64 * there.upper)
+    assert cents.log_e == there.log_e and there.lower > 0
+
+
+def test_what_holds_at_all_looks_rests_on_both_arms_and_one_look_does_not() -> None:
+    few, many = clicks(190, 3_800), clicks(2, 200)
+    found = compare(few, many)
+    assert found.std_error == pytest.approx(math.sqrt(0.05 * 0.95 / 3_800 + 0.01 * 0.99 / 200))
+    assert found.anytime_error == pytest.approx(math.sqrt(0.00024010526315789473), rel=1e-12)
+    equal = compare(clicks(50, 1_000), clicks(70, 1_000))
+    assert equal.anytime_error == equal.std_error
+    lift = compare(clicks(50, 1_000), clicks(70, 1_000), relative=True)
+    assert lift.anytime_error >= lift.std_error

@@ -96,9 +96,9 @@ def test_what_is_undefined_is_no_evidence() -> None:
 
 
 def test_a_comparison_has_the_burn_in_and_the_buckets_of_its_view() -> None:
-    few, many = (two_areas(n) for n in (40, 4_000))
+    few, many = (two_areas(n) for n in (18, 4_000))
     found = ConfidenceSequence(v_opt=1000.0).at(few)
-    assert found.gated and "too few positives or negatives: 20, needs 30" in found.reason
+    assert found.gated and "its area can be judged: 9 positives, needs 10" in found.reason
     for one in (many, two_areas(4_000, relative=True)):
         wide = ConfidenceSequence(v_opt=1000.0).at(one)
         narrow = ConfidenceSequence(v_opt=1000.0).at(replace(one, resolution=0.0))

@@ -181,7 +181,8 @@ def test_a_difference_has_the_ends_that_its_arms_have_and_says_why_one_is_missin
     assert down.effect_size_ci_lower == -up.effect_size_ci_upper
     assert (up.effect_size_ci_lower, down.effect_size_ci_upper) == (-math.inf, math.inf)
     for found in (up, down):  # the end towards 0 is missing
-        assert (found.method, found.pvalue) == ("mover", 1.0) and math.isnan(found.statistic)
+        assert found.method == "mover"
+        assert math.isnan(found.pvalue) and math.isnan(found.statistic)
         assert found.reason == "an arm has too few rows to bound its quantile on both sides"
     neither = compare(waits(0, 90), waits(1, 90), view="p99")
     assert (neither.effect_size_ci_lower, neither.effect_size_ci_upper) == (-math.inf, math.inf)
@@ -191,11 +192,11 @@ def test_a_difference_has_the_ends_that_its_arms_have_and_says_why_one_is_missin
 def test_a_quantile_needs_ten_rows_on_either_side_divided_by_the_design_effect() -> None:
     few = compared(waits(0, 900), waits(1, 900), decision=("wait.p99",))
     assert (few.verdict, few.gated) == ("not_started", True)
-    assert "too few rows below or above the quantile: 9, needs 10" in few.sentence
+    assert "can be judged: 9 rows below or above it, needs 10" in few.sentence
     assert compared(waits(0, 1_001), waits(1, 1_001), decision=("wait.p99",)).reason == ""
     states = waits(0, 1_200, users=60), waits(1, 1_200, users=60)
     users = compared(*states, decision=("wait.p99",))
-    assert "too few effective rows below or above the quantile" in users.sentence
+    assert " effective rows below or above it, needs 10" in users.sentence
 
 
 def test_equal_rows_of_all_users_say_nothing() -> None:
@@ -342,14 +343,15 @@ def test_no_difference_rests_on_the_jackknife_of_a_quantile() -> None:
     a, b = shared(100, np.random.default_rng(6))
     why = "a range of quantiles has an interval, but no standard error"
     found = compare(a, b, view="iqr", paired=True)
-    assert (found.reason, found.effect_size_ci_upper, found.pvalue) == (why, math.inf, 1.0)
+    assert (found.reason, found.effect_size_ci_upper) == (why, math.inf)
+    assert math.isnan(found.pvalue)
     models = Paired(UserGroups(ExactQuantiles()), columns=("values",))
     values = np.arange(600.0)
     models.update(groups=np.arange(600) // 3, values_a=values, values_b=values % 400)
     both = models.compute()
     interval = both.interval("median")
     assert interval.reason.startswith("the jackknife of a quantile is inconsistent; count each")
-    assert both.pvalue_of("median") == 1 and interval.upper == math.inf
+    assert math.isnan(both.pvalue_of("median")) and interval.upper == math.inf
     assert both.interval("mean").defined and both.interval("share_up_to(100)").defined
     assert both.interval("iqr").reason.startswith(why)
     with pytest.raises(SettingsError, match="two states of UserGroups"):
@@ -380,4 +382,4 @@ def test_the_p_value_of_certain_quantiles_agrees_with_their_interval() -> None:
         assert compare(*arms, view="median", level=0.99).pvalue == 0.01
         other = arms[0].empty()
         other.update(*[["c", "d"]] * users, values=[0.0] * 2)
-        assert compare(arms[0], other, view="median").pvalue == 1.0
+        assert math.isnan(compare(arms[0], other, view="median").pvalue)

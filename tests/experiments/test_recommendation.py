@@ -92,9 +92,9 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
         "excluded.", CTR,
     ),
     "too few rows": (
-        ALONE, {"rates": (4, 20)}, "wait",
-        "Wait: it is too early to judge ctr (an arm has too few successes or failures: 4, needs "
-        "10).", CTR,
+        ALONE, {"rates": (4, 8)}, "wait",
+        "Wait: it is too early to judge ctr (at least 6,100 more rows of old before its rate can "
+        "be judged: 6 events expected, needs 10).", CTR,
     ),
     "too little declared": (
         {**ALONE, "horizon": Horizon()}, {}, "check_setup",
@@ -155,8 +155,9 @@ def test_what_nobody_can_judge_is_not_passed_over() -> None:
     assert early.sentence.startswith("Wait: ctr is better; it is too early to judge bounce (")
     states["new"]["ctr"] = clicks(0, 9)
     assert Experiment(two, {"": states}).report().recommendation.sentence == (
-        "Wait: it is too early to judge ctr (new has no event yet) and bounce (an arm has too "
-        "few successes or failures: 4, needs 10)."
+        "Wait: it is too early to judge ctr (at least 190 more rows of new before its rate can be "
+        "judged: 0.4 events expected, needs 10) and bounce (at least 41 more rows of new before "
+        "its rate can be judged: 1.8 events expected, needs 10)."
     )
     told = planned(decision=("ctr", "bounce"), guardrails=(), horizons={},
                    better={"ctr": "higher", "bounce": 0.25})  # fmt: skip

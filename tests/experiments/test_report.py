@@ -175,9 +175,9 @@ def test_without_a_horizon_the_only_look_is_told() -> None:
 
 
 def test_too_early() -> None:
-    assert said(two((4, 100), (20, 100))) == (
-        "Too early to judge ctr (bts - random): an arm has too few successes or failures: 4, "
-        "needs 10."
+    assert said(two((4, 100), (9, 100))) == (
+        "Too early to judge ctr (bts - random): at least 54 more rows of random before its rate "
+        "can be judged: 6.5 events expected, needs 10."
     )
     assert said(Experiment(plan(), {})) == (
         "Too early to judge ctr (bts - random): random and bts have no rows yet."

@@ -12,7 +12,7 @@ from streammetrics import Accumulator, Ratio, UserGroups
 from streammetrics.experiments.arm import Arm, arm_of, no_arm
 from streammetrics.experiments.strata import (
     Pair,
-    Stratum,
+    Part,
     by_epoch,
     combined,
 )
@@ -121,24 +121,24 @@ def test_a_group_without_rows_in_an_epoch_leaves_that_epoch_as_it_is() -> None:
 
 
 def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:
-    found = combined([Stratum(10, 0, 0.25, 5.0), Stratum(30, 0, 0.125, 60.0), Stratum(40, 0, 0.5)])
+    found = combined([Part(10, 0, 0.25, 5.0), Part(30, 0, 0.125, 60.0), Part(40, 0, 0.5)])
     parts = [0.125**2 * 0.25, 0.375**2 * 0.125, 0.25 * 0.5]
     expected = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 60)
     assert math.isclose(found.df, expected, rel_tol=1e-14)
 
 
 def test_epochs_in_any_order_give_the_same_bits() -> None:
-    strata = [Stratum(n, 0.1 * n, 0.3 / n, 3.0 + n) for n in (3, 7, 11, 190)]
+    strata = [Part(n, 0.1 * n, 0.3 / n, 3.0 + n) for n in (3, 7, 11, 190)]
     assert len({combined(order) for order in permutations(strata)}) == 1
 
 
 def test_undefined_strata_stay_undefined() -> None:
     for strata in (
         [],
-        [Stratum(0, 0.5, 0.5)],
-        [Stratum(5, math.nan, 1.0)],
-        [Stratum(5, 0.0, math.nan), Stratum(5, 0.0, 1.0)],
-        [Stratum(5, 0.0, math.inf)],
+        [Part(0, 0.5, 0.5)],
+        [Part(5, math.nan, 1.0)],
+        [Part(5, 0.0, math.nan), Part(5, 0.0, 1.0)],
+        [Part(5, 0.0, math.inf)],
     ):
         found = combined(strata)
         assert all(map(math.isnan, (found.effect, found.variance, found.df))), strata

@@ -44,10 +44,10 @@ VERDICT: dict[str, tuple[tuple[tuple[int, int], tuple[int, int]], dict[str, Any]
     "farther from it": (TARGET, {**SMALL, "better": {"ctr": 0.1}}, "worse"),
     "farther from 0": (TARGET, {**SMALL, "better": {"ctr": 0}}, "worse"),
     "no difference": (((46, 10_000), (69, 10_000)), {}, "no_difference_yet"),
-    "before the burn-in": (((4, 100), (20, 100)), {}, "not_started"),
+    "before the burn-in": (((4, 100), (9, 100)), {}, "not_started"),
     "no horizon": (((46, 10_000), (69, 10_000)), {"horizon": Horizon()}, "not_started"),
     "a guardrail before the burn-in": (
-        ((4, 100), (20, 100)), {"decision": (), "guardrails": (Safeguard("ctr", 0.1),)},
+        ((4, 100), (9, 100)), {"decision": (), "guardrails": (Safeguard("ctr", 0.1),)},
         "not_started",
     ),
 }  # fmt: skip
@@ -80,8 +80,12 @@ def test_where_nothing_is_started_it_says_what_is_missing() -> None:
         ({}, clicks(0, 0), clicks(0, 0), "random and bts have no rows yet"),
         ({}, clicks(9, 90), clicks(0, 0), "bts has no rows yet"),
         ({}, clicks(0, 90), clicks(0, 90), "random and bts have no event yet"),
-        ({}, clicks(20, 90), clicks(0, 90), "bts has no event yet"),
-        ({}, clicks(90, 90), clicks(20, 90), "random has no row without an event yet"),
+        ({}, clicks(90, 90), clicks(90, 90), "random and bts have no row without an event yet"),
+        (
+            {}, clicks(10, 90), clicks(0, 90),
+            "at least 90 more rows of random before its rate can be judged: 5 events expected, "
+            "needs 10",
+        ),
         (of_users, labelled(0, 1), labelled(0), "bts has no positive yet"),
         (
             of_users, grouped_clicks(1, 90, 0.2), grouped_clicks(2, 5, 0.2, first=100),

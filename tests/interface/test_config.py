@@ -175,6 +175,7 @@ ROLES: Mapping[str, object] = {"metrics.top.inputs": None, "event.list": "l", "e
 OF_SUBTOPICS: Mapping[str, object] = {
     "type": "RankingMetrics", "measures": ["StRecall"], "inputs": {"labels": "y", "scores": "z"}
 }  # fmt: skip
+MEAN: Mapping[str, object] = {"type": "UnitMean", "inputs": {"values": "x"}, "better": "lower"}
 # Of each key, what stands beside it and another value of its own.
 CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     **{f"event.{name}": (LABEL, "other") for name in ("time", "variant", "user", "score", "epoch")},
@@ -222,6 +223,7 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "experiment.sample_ratio_acknowledged": (LABEL, "bots"),
     "experiment.assignment_salt": (LABEL, "salt"),
     "experiment.look_every_s": (LABEL, 10.0),
+    "experiment.watch_rates": (LABEL | {"metrics.ctr": MEAN}, False),
     "join.id": (JOIN, "other"),
     "join.impression": (JOIN, {"field": "k", "equals": "j"}),
     "join.outcomes": (JOIN, {"n": {"field": "k", "equals": "m"}}),

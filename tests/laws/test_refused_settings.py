@@ -41,6 +41,8 @@ from streammetrics import (
     Regression,
     SettingsError,
     SlidingAUC,
+    UnitMean,
+    UnitRate,
     Units,
     Uplift,
     UserGroups,
@@ -185,6 +187,16 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({}, "rows", (None, *NO_COUNT)),
         ({}, "seconds", (None, 0, -1.0, NAN, INF, True, "5")),
         ({"rows": 5}, "seconds", (1,)),
+    ],
+    UnitMean: [
+        ({}, "share", (0, 1.5, NAN, True, "half")),
+        ({}, "max_units", (*NO_COUNT, 2.5)),
+        ({}, "salt", (None, 3)),
+    ],
+    UnitRate: [
+        ({}, "share", (0, 1.5, NAN, True, "half")),
+        ({}, "max_units", (*NO_COUNT, 2.5)),
+        ({}, "salt", (None, 3)),
     ],
     Units: [
         ({}, "share", (0, -0.5, 1.5, NAN, INF, True, "1", None)),

@@ -51,3 +51,44 @@ def units(share: Fraction, max_units: int | None) -> Callable[[Sequence[Any]], M
         return {"units": n / share, "sampled": n}
 
     return oracle
+
+
+def _sampled(rows: Sequence[Any], share: Fraction, salt: str) -> dict[int, list[Fraction]]:
+    """The values of each kept unit, by its hash."""
+    found: dict[int, list[Fraction]] = {}
+    for unit, value in rows:
+        mark = hash_of(unit, salt)
+        if Fraction(mark, 1 << 64) < share:
+            found.setdefault(mark, []).append(Fraction(value))
+    return found
+
+
+def unit_rate(
+    share: Fraction, max_units: int | None, salt: str
+) -> Callable[[Sequence[Any]], Mapping[str, Any]]:
+    """The share of kept units with a value above 0."""
+
+    def oracle(rows: Sequence[Any]) -> Mapping[str, Any]:
+        units = _sampled(rows, share, salt)
+        n, events = len(units), sum(max(values) > 0 for values in units.values())
+        if max_units is not None and n > max_units:
+            return {"rate": None}
+        return {"units": n, "units_above_0": events, "rate": Fraction(events, n) if n else None}
+
+    return oracle
+
+
+def unit_mean(
+    share: Fraction, max_units: int | None, salt: str
+) -> Callable[[Sequence[Any]], Mapping[str, Any]]:
+    """The mean of the sums of kept units, with the rate."""
+    rate = unit_rate(share, max_units, salt)
+
+    def oracle(rows: Sequence[Any]) -> Mapping[str, Any]:
+        units = _sampled(rows, share, salt)
+        n, total = len(units), sum((sum(v, Fraction(0)) for v in units.values()), Fraction(0))
+        if max_units is not None and n > max_units:
+            return {"mean": None, "rate": None, "total": None}
+        return {**rate(rows), "total": total, "mean": total / n if n else None}
+
+    return oracle

@@ -64,11 +64,11 @@ size_s = 21600
 by = [[], ["variant"], ["segment"], ["variant", "segment"]]
 
 [metrics]
-click_rate = { type = "Ratio", better = "higher" }
-auc = { type = "HistogramAUC" }
+click_rate = { type = "Ratio", better = "higher", cluster = "groups" }
+auc = { type = "HistogramAUC", cluster = "groups" }
 auc_within_users = { type = "GroupedAUC" }
 ranking = { type = "GroupedScores", measures = ["NDCG@10", "MRR", "HR@3"] }
-"confusion_at_0.05" = { type = "BinaryConfusion", threshold = 0.05 }
+"confusion_at_0.05" = { type = "BinaryConfusion", threshold = 0.05, cluster = "groups" }
 
 # Declared before the data: what decides, what must not get worse, and the least differences that
 # matter. The unit is [event] user.
@@ -97,7 +97,7 @@ click = {{ field = "kind", equals = "click" }}
 revenue = {{ field = "kind", equals = "purchase", counts = "sum", value = "amount" }}
 
 """
-REVENUE: Final = 'revenue = { type = "Ratio", inputs = { numerators = "revenue" } }\n'
+REVENUE: Final = 'revenue = { type = "UnitMean", inputs = { values = "revenue" } }\n'
 JOINED_CONFIG: Final = (  # of `streammetrics simulate --join`
     CONFIG.replace(
         "user, an event is an item of it, and the label is whether it was clicked.",

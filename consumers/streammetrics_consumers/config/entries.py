@@ -74,6 +74,11 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             required=("a number of 0 or more", "say how much worse it may become"),
         ),
         "higher_is_better": Key(Switch(), "by default as the metric declares, else `true`"),
+        "required": Key(
+            Switch(True),
+            "whether it must be shown to be kept before anything is shipped; `false`: it only "
+            "stops what is shown to be worse than the margin, and counts in `level`",
+        ),
     },
     "experiment.covariates.NAME": {
         "metric": Key(

@@ -1,7 +1,7 @@
 """[event]: the roles of an event's fields, and the conditions on events.
 
 From roles to arguments of metrics: label -> labels, numerators; score -> scores, and predictions as
-an array of scores; user -> groups, users; list -> lists; item -> items; weight -> weights;
+an array of scores; user -> groups, users, units; list -> lists; item -> items; weight -> weights;
 subtopics -> subtopics; time -> times_ms.
 
     where = { "exps.e00" = "present", country = ["de", "at"], bot = false }
@@ -48,7 +48,7 @@ Kind = Literal[
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "label": ("labels", "numerators"),
     "score": ("scores", "predictions"),
-    "user": ("groups", "users"),
+    "user": ("groups", "users", "units"),
     "list": ("lists",),
     "item": ("items",),
     "weight": ("weights",),

@@ -19,7 +19,7 @@ from streammetrics_consumers.config.event import EventConfig, Field
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.config.users import in_groups, without_groups
+from streammetrics_consumers.config.users import in_groups, is_of_units, without_groups
 from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH
 
 Cluster = Literal["groups", "none"]
@@ -35,12 +35,20 @@ MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 class GuardrailConfig:
     """One of `guardrails`: a metric, or `metric.view`, that must not get worse by `margin`.
 
-    higher_is_better: None until it is taken from the metric.
+    higher_is_better: None until it is taken from the metric. required: whether it must be kept
+    before anything is shipped; else it only stops what is shown to be worse.
     """
 
     metric: str
     margin: float
     higher_is_better: bool | None = True
+    required: bool = True
+
+    @property
+    def plain(self) -> list[object]:
+        """The guardrail in plain values; a required one as before there were others."""
+        more = [] if self.required else [False]
+        return [self.metric, self.margin, self.higher_is_better, *more]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,8 @@ class ExperimentConfig:
     `streammetrics.experiments.plan`. mdes: the mde of single metrics, by name in the decision or
     the guardrails, instead of the common horizon or mde. better: by name in the decision, the
     direction if the config declares it ("higher", "lower", "none" or a target). covariates: by name
-    in the decision or the guardrails, the covariate that adjusts it (CUPED). name,
+    in the decision or the guardrails, the covariate that adjusts it (CUPED). watch_rates: whether
+    the rate beside each mean over units is one of the guardrails by default. name,
     hypothesis: texts for the page, "" if not declared; days: the planned duration, None if not;
     min_days: the one before which nothing is shipped, None for `days`. sample_ratio_acknowledged:
     why the experiment is believed in spite of an alarm of the sample ratio, "" if it is not.
@@ -87,6 +96,7 @@ class ExperimentConfig:
     max_units: int = 1_000_000
     assignment_salt: str | None = None
     look_every_s: float = 60.0
+    watch_rates: bool = True
     name: str = ""
     hypothesis: str = ""
     days: int | None = None
@@ -133,7 +143,7 @@ class ExperimentConfig:
         return {
             "control": self.control,
             "decision": list(self.decision),
-            "guardrails": [[g.metric, g.margin, g.higher_is_better] for g in self.guardrails],
+            "guardrails": [one.plain for one in self.guardrails],
             "on_several_variants": self.on_several_variants,
             "cluster": self.cluster,
             "horizon": self.horizon,
@@ -173,6 +183,9 @@ def experiment_metrics(
 def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
     name, plain = PREFIX + metric.name, without_groups(metric.empty)
     inputs = {name: field for name, field in metric.inputs.items() if name in plain.arguments()}
+    if is_of_units(plain):
+        own = experiment.unit and {"units": Field(experiment.unit, "hashed_id")}
+        return MetricConfig(name, metric.type, metric.settings, {**inputs, **(own or {})}, plain)
     if experiment.cluster == "none" or experiment.unit is None:
         return MetricConfig(name, metric.type, metric.settings, inputs, plain)
     empty = in_groups(plain)

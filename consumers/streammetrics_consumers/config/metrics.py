@@ -49,14 +49,15 @@ Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] 
 Better: TypeAlias = str | float  # one of WORDS, or a target
 
 _OF_BATCHES: Final = ("offsets", "group_sizes")  # arguments that say where lists begin: no field
-ID_ARGUMENTS: Final = ("groups", "users", "items")
+ID_ARGUMENTS: Final = ("groups", "users", "items", "units")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups", "Paired")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
 MAX_VIEWS: Final = 20  # that an entry names
-MAX_ROWS: Final = 10_000_000  # scores of an exact state in a long-running process
+MAX_ROWS: Final = 10_000_000  # scores of an exact state, or units, in a long-running process
 _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings with another default in Python
     "max_rows": MAX_ROWS,  # less if a row has a score for each class
+    "max_units": MAX_ROWS,
     "ids": "hashed",
     "item_ids": "hashed",
     "duplicates": "conflict",
@@ -318,6 +319,8 @@ def _ids(argument: str, metric: Accumulator) -> object:
     if isinstance(metric, UserGroups):
         theirs = argument in metric.metric.arguments()
         return _ids(argument, metric.metric) if theirs else "hashed"
+    if argument == "units":
+        return "hashed"
     return metric.settings().get("item_ids" if argument == "items" else "ids")
 
 

@@ -22,8 +22,9 @@ from streammetrics_consumers.config.experiment import (
     OnSeveral,
 )
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
+from streammetrics_consumers.config.rates import rate_mdes, with_rates
 from streammetrics_consumers.config.section import Section, did_you_mean
-from streammetrics_consumers.config.users import GROUPS_SALT, without_groups
+from streammetrics_consumers.config.users import GROUPS_SALT, is_of_units, without_groups
 from streammetrics_consumers.model.times import iso_to_ms
 
 MAX_EPOCHS: Final = 1000
@@ -87,6 +88,7 @@ def read_experiment(
         max_units=section.whole("max_units"),
         assignment_salt=section.text("assignment_salt") or None,
         look_every_s=section.number("look_every_s"),
+        watch_rates=section.switch("watch_rates") is not False,
         better={name: said for name, said in better.items() if name in decision},
         name=section.text("name"),
         hypothesis=section.text("hypothesis"),
@@ -94,13 +96,15 @@ def read_experiment(
         min_days=section.optional_whole("min_days"),
         sample_ratio_acknowledged=section.text("sample_ratio_acknowledged"),
     )
+    found = with_rates(found, metrics) if found.watch_rates else found
     found = replace(
         found,
-        mdes=_read_mdes(section, found.watched),
+        mdes={**rate_mdes(found), **_read_mdes(section, found.watched)},
         covariates=_read_covariates(section, found, metrics),
     )
     _require_consistent(section, found)
     _require_comparable_over_epochs(section, found, event, watched)
+    _refuse_epochs_of_units(section, event, found, metrics)
     if found.on_several_variants == "drop" and found.unit is not None:
         _require_droppable(section, found, metrics)
     section.done()
@@ -223,13 +227,13 @@ def _read_guardrails(
         keys = ENTRIES["experiment.guardrails[]"]
         one = Section(entry, table, section.problems, keys=keys)
         name, margin = one.raw("metric"), one.number("margin")
-        better = one.switch("higher_is_better")
+        better, required = one.switch("higher_is_better"), one.switch("required")
         one.done()
         if not _is_metric(section, f"{where}.metric", name, metrics):
             continue
         if str(name) in found:
             section.problem(f"{where}.metric", "another metric", name, "remove the repetition")
-        found[str(name)] = GuardrailConfig(str(name), margin, better)
+        found[str(name)] = GuardrailConfig(str(name), margin, better, required is not False)
     return tuple(found.values())
 
 
@@ -257,6 +261,26 @@ def _require_droppable(
     if found.unit_share < 1:
         hint = "remove it, or keep these units"
         section.bad("unit_share", '1, since on_several_variants = "drop" needs each unit', hint)
+
+
+def _refuse_epochs_of_units(
+    section: Section, event: EventConfig, found: ExperimentConfig, metrics: Sequence[MetricConfig]
+) -> None:
+    """Refuse epochs beside means and rates over units: all rows of a unit belong to the epoch of
+    its first one, which an event does not know, and by the event's epoch a ramp alone moves
+    them."""
+    named = {one[0].name: one[0] for name in found.counted if (one := metric_of(name, metrics))}
+    of_units = sorted(name for name, one in named.items() if is_of_units(one.empty))
+    if not of_units or not (found.epochs or event.epoch):
+        return
+    kinds = " and ".join(sorted({named[name].type for name in of_units}))
+    expected = (
+        f"no epochs, since {', '.join(of_units)} is a {kinds}: all rows of a unit belong to the "
+        "epoch of its first one, which events do not say"
+    )
+    where = "[experiment] epochs" if found.epochs else "[event] epoch"
+    got = list(found.epoch_names[1:]) if found.epochs else event.epoch
+    section.problem(where, expected, got, "leave the epochs out, or decide by a metric of rows")
 
 
 def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:

@@ -25,6 +25,7 @@ from streammetrics_consumers.model.generation import (
     DRIFT,
     ROWS,
     SHOWN,
+    USERS,
     VIEWS,
     DeclaredDrift,
 )
@@ -122,12 +123,19 @@ class MetricSet:
                     "position": positions[made.name],
                     **({VIEWS: list(made.views)} if made.views else {}),
                     **self._drifts_of(made.name),
+                    **self._users_beside(made),
                     **self.shown,
                 },
                 **self.declared,
             }
             for made in self.metrics
         }
+
+    def _users_beside(self, made: MetricConfig) -> dict[str, object]:
+        """The users that [event] names, if the metric of a slice does not use them."""
+        user = self.event.user
+        used = user is None or any(one.path == user for one in made.inputs.values())
+        return {} if used else {USERS: user}
 
     def _drifts_of(self, metric: str) -> dict[str, object]:
         found = [one.plain for one in self.drifts if one.metric == metric]

@@ -13,6 +13,7 @@ DRIFT: Final = "drift"  # under SHOWN: the comparisons of a metric's windows
 SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
 BETTER: Final = "better"  # the key of the directions among these values
 VIEWS: Final = "views"  # the key of the views to show beside the headline views
+USERS: Final = "users"  # the key of the users that [event] names and the metric does not use
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
 
 
@@ -100,6 +101,12 @@ class Metric:
         shown = self.description.get(SHOWN)
         found = shown.get(VIEWS) if isinstance(shown, dict) else None
         return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @property
+    def users(self) -> str:
+        """The field of the users that the last config names, if the metric does not use it; ""."""
+        shown = self.description.get(SHOWN)
+        return str(shown.get(USERS, "")) if isinstance(shown, dict) else ""
 
     @property
     def drifts(self) -> tuple[DeclaredDrift, ...]:

@@ -78,7 +78,8 @@ class ComparisonText(Text, frozen=True):
     """A comparison as tables show it. label: the metric and, where that says more, the view. lift:
     the effect relative to the control, in per cent, ""
     if it is undefined. margin: "" for a decision. reason: why the effect or its always-valid
-    interval is undefined, or "". axis: shared by the comparisons of the metric and view."""
+    interval is undefined, or "". rows: rows per unit of both arms, "" if they are not known. axis:
+    shared by the comparisons of the metric and view."""
 
     label: str
     verdict: str
@@ -93,6 +94,7 @@ class ComparisonText(Text, frozen=True):
     p: str
     p_title: str
     reason: str
+    rows: str
     axis: Axis
 
 
@@ -211,6 +213,18 @@ class ContrastNames(Answer, frozen=True):
     guardrail: bool
 
 
+class RowsPerUnit(Answer, frozen=True):
+    """Rows per unit of both arms, beside a mean or a rate per row.
+
+    differ: at all looks together, at 0.1 %; the comparison is then one of rows, not of units.
+    """
+
+    control: Number
+    treatment: Number
+    differ: bool
+    reason: Annotated[str, Meta(description="why it is not known whether they differ, or empty")]
+
+
 class Comparison(ContrastNames, frozen=True):
     """A treatment compared with the control over one window, after the looks so far.
 
@@ -253,7 +267,9 @@ class Comparison(ContrastNames, frozen=True):
     since_effect: Number
     since_lower: Number
     since_upper: Number
+    rows_per_unit: RowsPerUnit | None
     margin: Number
+    required: Annotated[bool, Meta(description="false for a guardrail that is only watched")]
     looks: Count
     sentence: str
     text: ComparisonText | UnsetType = UNSET

@@ -426,10 +426,20 @@ def comparison_answer(window: Window, finding: Finding, looks: int) -> Compariso
         since_effect=finding.since_effect,
         since_lower=finding.since_lower,
         since_upper=finding.since_upper,
+        rows_per_unit=rows_answer(finding),
         margin=math.nan if rail is None else -rail.margin if rail.higher_is_better else rail.margin,
+        required=rail is None or rail.required,
         looks=looks,
         sentence=finding.sentence,
     )
+
+
+def rows_answer(finding: Finding) -> answers.RowsPerUnit | None:
+    """The rows per unit beside a finding, if units are known."""
+    rows = finding.rows_per_unit
+    if rows is None:
+        return None
+    return answers.RowsPerUnit(rows.control, rows.treatment, rows.differ, rows.reason)
 
 
 def with_report(results: Results, report: Report) -> Results:

@@ -124,8 +124,8 @@ def plan_of(
         variants=variants,
         decision=tuple(cast("list[str]", found["decision"])),
         guardrails=tuple(
-            experiments.Safeguard(metric, margin, higher)
-            for metric, margin, higher in cast("list[tuple[str, float, bool]]", found["guardrails"])
+            experiments.Safeguard(*one)
+            for one in cast("list[tuple[str, float, bool]]", found["guardrails"])
         ),
         horizon=experiments.Horizon(
             units=cast("float | None", found["horizon"]),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from msgspec import UNSET
 
-from streammetrics import Interval, StreamMetricsError
+from streammetrics import Accumulator, Interval, StreamMetricsError
 from streammetrics.results import (
     Bounded,
     band_of,
@@ -26,6 +27,11 @@ from streammetrics_consumers.query.experiment_plan import variants_of
 from streammetrics_consumers.query.lines import FirstLines, Views, all_views, headline_views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
 from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedState, window_key
+
+_NAMED: Final = (
+    "{} of one user are taken as independent although users are named; "
+    'cluster = "groups" of the metric changes it'
+)
 
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
 
@@ -48,6 +54,7 @@ def results_of(
     alarms: dict[str, None] = {}
     doubts: dict[str, None] = {}
     more = {one.name: one.views for one in snapshot.generation.metrics}
+    users = {one.name: one.users for one in snapshot.generation.metrics}
     first: FirstBlocks | FirstLines = FirstBlocks(query.blocks)
     if query.lines is not None:
         first = FirstLines(query.lines, more)
@@ -70,7 +77,9 @@ def results_of(
                     about = headlines_of(one.value)[0]
                     doubts[f"{_name(metric, slice_, window)}: doubts about {about}: {why}"] = None
                 named = more.get(metric, ())
-                some, headlines, limits = rows_of(window, slice_, metric, one, views, named)
+                some, headlines, limits = rows_of(
+                    window, slice_, metric, one, views, named, users.get(metric, "")
+                )
                 rows.extend(keep(some))
                 known.update(dict.fromkeys((metric, view) for view in headlines))
                 for view, (low, high) in limits.items():
@@ -170,9 +179,11 @@ def rows_of(
     computed: Computed,
     views: Callable[[object, Sequence[str]], Views] = all_views,
     more: Sequence[str] = (),
+    users: str = "",
 ) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
     """A row for each of these views of a plain metric's state, by name; its headline views, and the
-    ranges of the views. more: the views of the metric that the config names."""
+    ranges of the views. more: the views of the metric that the config names; users: the field of
+    the users that it names, if the metric does not use it."""
     of, digest, result = computed.metric, computed.digest, computed.value
     found, headlines = views(result, more)
     counts = counts_of(result)
@@ -181,7 +192,8 @@ def rows_of(
     for view in sorted(found):
         value, low, high = bounds(result, view, found[view])
         # Over users if the state has them; an undefined value has the reason of the metric itself.
-        interval = interval_of(result if math.isnan(value) else computed.result, of, view)
+        shown = result if math.isnan(value) else computed.result
+        interval = _beside_users(shown, of, view) if users else interval_of(shown, of, view)
         band = band_of(computed.result, view)
         rows.append(
             Result(
@@ -200,6 +212,15 @@ def rows_of(
             )
         )
     return rows, headlines, ranges
+
+
+def _beside_users(result: object, of: Accumulator, view: str) -> Interval:
+    """The interval of a view of rows whose users are named, and not used by the metric."""
+    found, units = interval_of(result, of, view, cluster="none"), getattr(result, "independent", "")
+    if not found.defined or not units:
+        return found
+    why = filter(None, (_NAMED.format(units), found.reason))
+    return replace(found, reason="; ".join(why))
 
 
 def bounds(result: object, view: str, figure: float | Bounded) -> tuple[float, float, float]:

@@ -39,13 +39,8 @@ from streammetrics_consumers.query.answers import (
     Window,
 )
 from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc, slice_key
-from streammetrics_consumers.query.slices import (
-    VARIANT,
-    across_of,
-    fixed_of,
-    preference,
-)
-from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
+from streammetrics_consumers.query.slices import VARIANT, across_of, fixed_of, preference
+from streammetrics_consumers.render import verdict_words
 
 NONE: Final = "none"
 METRIC: Final = 64  # letters of the longest name that a config gives a metric
@@ -396,9 +391,9 @@ def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
     once = row.effect_size_ci_lower, row.effect_size_ci_upper
     return ComparisonText(
         label=formatting.label(row.metric, row.view, most=METRIC),
-        verdict=words(row.verdict),
-        symbol=SYMBOLS[row.verdict],
-        tone=TONES[row.verdict],
+        verdict=verdict_words.words(row.verdict),
+        symbol=verdict_words.SYMBOLS[row.verdict],
+        tone=verdict_words.tone_of_verdict(row),
         effect=signed(row.effect_size),
         lift=formatting.lift(row.rel_effect_size),
         margin=signed(row.margin) if row.guardrail else "",
@@ -408,6 +403,7 @@ def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
         p=NONE if math.isnan(p) else chance(p),
         p_title=p_title,
         reason=row.reason or row.anytime_reason,
+        rows=verdict_words.rows_per_unit(row),
         axis=(),
     )
 

@@ -22,10 +22,10 @@ from streammetrics_consumers.render.cells import METRIC, compared, contrast_numb
 from streammetrics_consumers.render.verdict_words import (
     ACTION_SYMBOLS,
     ACTION_TONES,
-    TONES,
     parted,
     standing,
     tone_of,
+    tone_of_verdict,
     words,
 )
 
@@ -68,7 +68,7 @@ def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
     """Each treatment in one line: the verdicts on its decisions, then its guardrails."""
     for arm in dict.fromkeys(row.treatment_variant for row in rows):
         mine = [row for row in rows if row.treatment_variant == arm]
-        tones = {TONES[row.verdict] for row in mine}
+        tones = {tone_of_verdict(row) for row in mine}
         tone = next(one for one in _WORST if one in tones)
         parts = [_decision(row) for row in mine if not row.guardrail]
         many = f"{len(parts) - NAMES} more decisions" if len(parts) > NAMES else ""
@@ -119,7 +119,8 @@ def _label(row: Comparison) -> str:
 
 def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
     """The guardrails of a treatment: broken and unresolved ones by name."""
-    rails = [row for row in rows if row.guardrail]
+    every = [row for row in rows if row.guardrail]
+    rails = [row for row in every if row.required or row.verdict in ("broken", "disbelieved")]
     broken = [_label(row) for row in rails if row.verdict == "broken"]
     unresolved = [_label(row) for row in rails if row.verdict in _UNRESOLVED]
     kept = len(rails) - len(broken) - len(unresolved)
@@ -128,6 +129,8 @@ def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
             yield f"{_guardrails(len(names))} {what}: {_listed(names)}"
     if kept:
         yield f"{formatting.count(kept)} {_guardrails(kept)} kept"
+    if watched := [_label(row) for row in every if row not in rails]:
+        yield f"no harm shown to {_listed(watched)}"
 
 
 def _guardrails(n: int) -> str:

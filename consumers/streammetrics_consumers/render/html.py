@@ -255,6 +255,7 @@ def _effects(rows: Sequence[Comparison]) -> str:
 
 def _effect(one: Comparison, found: ComparisonText) -> tuple[str, ...]:
     guard = f", guardrail, margin {found.margin}" if found.margin else ""
+    guard += f", rows per unit {found.rows}" if found.rows else ""
     return (
         f"{found.label}{guard}",
         f"{formatting.name(one.treatment_variant)} - {formatting.name(one.control_variant)}",
@@ -368,7 +369,10 @@ def _planned(plan: Plan) -> str:
         f"{', '.join(map(name, plan.decision))}, together at level {plain(plan.level)}; "
     )
     if plan.guardrails:
-        rails = (f"{name(one.metric)} within {plain(one.margin)}" for one in plan.guardrails)
+        rails = (
+            name(one.metric) + (f" within {plain(one.margin)}" if one.required else " (watched)")
+            for one in plan.guardrails
+        )
         text += f"guardrails {', '.join(rails)}; "
     if plan.cluster == "none":
         return text + "rows are taken as independent."

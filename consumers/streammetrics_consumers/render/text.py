@@ -52,7 +52,7 @@ from streammetrics_consumers.render.cells import (
     units_of,
     window_text,
 )
-from streammetrics_consumers.render.verdict_words import ACTION_TONES, parted
+from streammetrics_consumers.render.verdict_words import ACTION_TONES, on_rows, parted
 
 WIDTH: Final = 80  # of a text if the width of its reader is not known
 GAP: Final = 2  # spaces between columns
@@ -426,7 +426,8 @@ def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator
         lines = [(label, cells) for label, cells in lines if any(cells)]
         yield from _split("", keys, lines, style)
         for row, effect in zip(rows, effects, strict=True):
-            sentence = _marked(row.sentence, results.contamination, "")
+            said, of_rows = on_rows(row.sentence)
+            sentence = _marked(said, results.contamination, "").append(of_rows, COLOURS["warn"])
             line = Text("\n").append(effect.verdict, COLOURS[effect.tone] or "bold")
             yield line.append(": ").append_text(sentence)
     yield Text("")
@@ -460,6 +461,7 @@ def _numbers(row: Comparison, effect: ComparisonText, truth: Truth | None) -> di
         "  p, always valid, Holm": chance(row.holm_pvalue) if is_adjusted else "",
         "  since the decision": since,
         "  margin": effect.margin,
+        "rows per unit": effect.rows,
         "design effect": formatting.number(row.deff, 2),
         "looks": formatting.count(row.looks) if row.looks else "",
     }

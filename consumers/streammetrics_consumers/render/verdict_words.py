@@ -6,12 +6,15 @@ Every surface shows verdicts by these, and colours by the tone alone: "good" is 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from streammetrics import experiments
+from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import (
+    Comparison,
     Contamination,
     ExperimentState,
     Recommendation,
@@ -46,6 +49,7 @@ SYMBOLS: Final = {verdict: symbol for verdict, (symbol, _) in _VERDICTS.items()}
 TONES: Final = {verdict: tone for verdict, (_, tone) in _VERDICTS.items()}
 ACTION_SYMBOLS: Final = {action: symbol for action, (symbol, _) in _ACTIONS.items()}
 ACTION_TONES: Final = {action: tone for action, (_, tone) in _ACTIONS.items()}
+_ON_ROWS: Final = re.compile(r"(?<= )Rows per unit differ .* on rows, not on units\.")
 _ENDS: Final = re.compile(r"(?<=[.]) (?=[A-Z])")  # between two sentences
 
 
@@ -56,6 +60,33 @@ def words(verdict: experiments.Verdict) -> str:
     'no difference yet'
     """
     return verdict.replace("_", " ")
+
+
+def tone_of_verdict(row: Comparison) -> Tone:
+    """The tone of a comparison: "warn" if rows per unit differ, unless that of its verdict is
+    "bad"."""
+    tone, rows = TONES[row.verdict], row.rows_per_unit
+    return "warn" if rows is not None and rows.differ and tone != "bad" else tone
+
+
+def rows_per_unit(row: Comparison) -> str:
+    """The rows per unit of both arms, the control's first; "" if they are not known."""
+    rows = row.rows_per_unit
+    if rows is None or not (math.isfinite(rows.control) and math.isfinite(rows.treatment)):
+        return ""
+    return f"{formatting.number(rows.control, 2)} and {formatting.number(rows.treatment, 2)}"
+
+
+def on_rows(sentence: str) -> tuple[str, str]:
+    """A sentence on a comparison without, and with only, its words about rows per unit, which every
+    surface shows in amber.
+
+    >>> on_rows("new is lower. Rows per unit differ (2 and 3): this is an effect on rows, not on "
+    ...         "units.")[0]
+    'new is lower. '
+    """
+    found = _ON_ROWS.search(sentence)
+    return (sentence, "") if found is None else (sentence[: found.start()], found[0])
 
 
 def tone_of(found: Recommendation, mixed: Contamination | None) -> Tone:

@@ -91,5 +91,26 @@ def mixed(words: Words, salt: np.uint64) -> Words:
     return out
 
 
+def words_of(hashes: Words, salt: np.uint64) -> Words:
+    """The words of ids from their hashes under a salt, [n]: the inverse of `mixed`.
+
+    >>> word = np.array([5, 7], np.uint64)
+    >>> words_of(mixed(word, salt_word("a")), salt_word("a")).tolist()
+    [5, 7]
+    """
+    found = _unshifted(hashes, 31)
+    for shift, factor in reversed(_STEPS):
+        found = _unshifted(found * np.uint64(pow(int(factor), -1, 1 << 64)), int(shift))
+    return (found - _GOLDEN) ^ salt
+
+
+def _unshifted(words: Words, shift: int) -> Words:
+    """The x with x ^ x >> shift = word, [n]."""
+    found = words.copy()
+    for bits in range(shift, 64, shift):
+        found ^= words >> np.uint64(bits)
+    return found
+
+
 def _words(ids: NDArray[np.int64] | DictionaryColumn) -> Words:
     return np.ascontiguousarray(cast("NDArray[np.int64]", ids)).view(np.uint64)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, Self, cast
 import numpy as np
 
 from streammetrics.core.codec import Reader, Writer, damaged
+from streammetrics.core.conversion import as_float
+from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import ranges
@@ -144,6 +146,27 @@ class UnitSet(Part[UnitsColumn]):
         column = self.empty(owner, width)
         column.read(data)
         return column
+
+
+def check_unit_settings(owner: Declared) -> None:
+    """SettingsError unless the settings `share` and `max_units` of a metric fit a UnitSet."""
+    kind, settings = type(owner).__name__, owner.settings()
+    share, limit = as_float(settings["share"]), settings["max_units"]
+    if share is None or not 2.0**-64 <= share <= 1:
+        raise SettingsError(
+            expected="a number above 0, and at most 1",
+            got=shown(settings["share"]),
+            where=f"{kind}.share",
+            hint="pass 1 for all",
+        )
+    owner._set("share", share)
+    if limit is not None and (type(limit) is not int or not 1 <= limit < 1 << 63):
+        raise SettingsError(
+            expected="a number from 1, or None for no limit",
+            got=shown(limit),
+            where=f"{kind}.max_units",
+            hint="pass the maximum number of units in a state",
+        )
 
 
 def _distinct(hashes: Words) -> Words:

@@ -1,7 +1,7 @@
 """Intervals of an estimate with a standard error: symmetric, and on the logit scale.
 
 Bounds are (lower, upper). Nothing here raises: if the estimate or its error is unknown, the bounds
-are infinite and the p-value is 1. `log` and `exp` are used only in the last step of a result.
+are infinite and the p-value is nan. `log` and `exp` are used only in the last step of a result.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def logit_bounds(estimate: float, se: float, q: float) -> Bounds:
 
 
 def two_sided_p(estimate: float, se: float, df: float = math.inf) -> float:
-    """The probability of a |t| of at least |estimate / se|; 1 if the error is unknown.
+    """The probability of a |t| of at least |estimate / se|; nan if the error is unknown.
 
     >>> round(two_sided_p(1.959963984540054, 1.0), 12), two_sided_p(1.0, math.nan)
-    (0.05, 1.0)
+    (0.05, nan)
     """
     if (
         math.isnan(estimate)
@@ -70,7 +70,7 @@ def two_sided_p(estimate: float, se: float, df: float = math.inf) -> float:
         or not df > 0
         or (se == 0 and estimate == 0)
     ):
-        return 1.0
+        return math.nan
     return min(1.0, 2.0 * t_sf(abs(estimate) / se if se else math.inf, df))
 
 

@@ -73,7 +73,7 @@ def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixt
     assert "$ streammetrics simulate --join" in err
     true = truth_of(20_000, join=True).by_figure["click_rate", "ratio"]
     assert 0.99 < true / truth_of(20_000).by_figure["click_rate", "ratio"] < 1
-    assert re.search(r"^revenue +control +0\.[0-9]+", out, re.M)
+    assert re.search(r"^revenue mean +control +[0-9]+\.[0-9]+", out, re.M)
     assert "joined, label window 1,800 s" in out
     assert re.search(r"^  pending +[1-9]", out, re.M)
     assert all(len(line) <= 100 for line in out.splitlines())

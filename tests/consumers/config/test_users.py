@@ -3,9 +3,16 @@ what is refused."""
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 from streammetrics_consumers.config.event import Field
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
 
 from streammetrics import GroupedAUC, HistogramAUC, Paired, RankingMetrics, Ratio, UserGroups
+from tests.consumers.experiment_run import run, write
 from tests.consumers.small_config import EVENT, METRICS, config, problems, refused
 
 TWO = 'two = { type = "HistogramAUC", models = ["score", "new.score"] }'
@@ -97,3 +104,29 @@ def test_an_experiment_counts_a_metric_of_users_by_its_own_unit() -> None:
         assert {"session" if name == "groups" else "label" for name in ctr.inputs} == {
             field.path for field in ctr.inputs.values()
         }
+
+
+def test_a_metric_that_does_not_use_the_named_users_says_which_key_changes_that(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, rows=400)
+    plain = 'ctr = { type = "Ratio", better = "higher" }'
+    text = path.read_text(encoding="utf-8").partition("[experiment]")[0]
+    text = text.replace(plain, f'{plain}\nrate = {{ type = "Ratio", cluster = "groups" }}')
+
+    def reasons(name: str, text: str) -> dict[str, str]:
+        path.write_text(text.replace("store.db", name), encoding="utf-8")
+        run(path)
+        with closing(Ledger.open(str(tmp_path / name))) as ledger:
+            rows = read_results(ledger, Query("total")).rows
+        return {row.metric: row.interval.reason for row in rows if row.interval is not None}
+
+    said = reasons("named.db", text)
+    assert said["ctr"] == (
+        "rows of one user are taken as independent although users are named; "
+        'cluster = "groups" of the metric changes it'
+    )
+    assert "independent" not in said["rate"]
+    nobody = text.replace('user = "user"\n', "").replace(', cluster = "groups"', "")
+    unnamed = reasons("unnamed.db", nobody)
+    assert unnamed["ctr"] == "rows are taken as independent because no users are known"

@@ -184,6 +184,14 @@ export function effects(comparisons, caption, named, axes = {}) {
     const names = [...new Set(some.map((one) => one.text.label))].join(", ");
     return h("p", { class: "note" }, `—${named ? ` of ${names}` : ""}: ${why}.`);
   });
+  const rows = Map.groupBy(comparisons.filter((one) => one.text.rows), (one) => `${one.text.rows}\n${one.rows_per_unit.differ}`);
+  for (const some of rows.values()) {
+    const names = [...new Set(some.map((one) => one.text.label))].join(", ");
+    const said = some[0].rows_per_unit.differ
+      ? h("b", { class: "attention" }, `differ (${some[0].text.rows}): an effect on rows, not on units`)
+      : some[0].text.rows;
+    notes.push(h("p", { class: "note" }, `Rows per unit${named ? ` of ${names}` : ""}: `, said, "."));
+  }
   const label = named ? title : `${name(comparisons[0].metric, METRIC)}, ${title}`;
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table, ...notes);
 }

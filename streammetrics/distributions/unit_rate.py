@@ -1,0 +1,122 @@
+"""UnitRate: the share of units, such as users, that had an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
+from streammetrics.core.codec import require
+from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word
+from streammetrics.core.inputs import Inputs, Real, UnitIds
+from streammetrics.core.parts.part import SLOT_0, Slots
+from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
+from streammetrics.core.rows import DictionaryColumn
+from streammetrics.results.unit_results import UnitRateResult
+
+GROUPS: Final = 64  # of units, by the lowest bits of their hash
+
+
+def sizes_of_groups(hashes: Words) -> tuple[int, ...]:
+    """The units of each group, [64]."""
+    groups = (hashes & np.uint64(GROUPS - 1)).astype(np.intp)
+    return tuple(np.bincount(groups, minlength=GROUPS).tolist())
+
+
+def units_unknown(max_units: int | None) -> str:
+    """Why a state past `max_units` has no result."""
+    return f"more than max_units={max_units} units were counted"
+
+
+def check_salt(owner: Accumulator, salt: object) -> None:
+    """SettingsError unless the salt is a text."""
+    if not isinstance(salt, str):
+        raise SettingsError(
+            expected="a string",
+            got=shown(salt),
+            where=f"{type(owner).__name__}.salt",
+            hint="pass any text",
+        )
+
+
+class UnitRate(Accumulator, schema="unit-rate/1"):
+    """The share of units that had an event, such as users who bought, of all that were seen.
+
+    Settings
+        share: the share of all units that is kept, in (0, 1], by a hash of the unit alone; rows of
+        others are ignored. max_units: a state of more kept units drops them, and its result is
+        undefined. salt: selects the hash of units into 64 groups, as that of UserGroups.
+    Rows
+        units: [n] ids, integers or strings (or their hashes by `hash_ids`). values: [n], no NaN;
+        a row with a value above 0 is an event, any other only shows that the unit was there.
+    State
+        The set of the 64-bit hashes of units, and that of units with an event: 8 bytes each. Both
+        are sets, so that a row that is counted twice changes nothing.
+    Result
+        UnitRateResult: `rate`, `units`, `units_above_0`.
+    Undefined
+        nan without units, and past `max_units`; `reason` says so.
+    Exactness
+        Exact, and rounded once, unless two of n units have one hash (n² / 2⁶⁵ expected pairs).
+        Units are independent, so intervals are those of a share: Wilson's, and Newcombe's of a
+        difference.
+    Cost
+        About 25 ns a row, and 8 to 16 bytes a unit; a union sorts.
+    Source
+        Deng, Knoblich and Lu 2018, KDD, arXiv:1803.06336, for units of analysis; Wilson 1927,
+        J. Am. Stat. Assoc. 22, 209-212.
+
+    >>> from streammetrics import UnitRate
+    >>> buyers = UnitRate()
+    >>> buyers.update(["ann", "ann", "bo", "cy"], [0, 1, 0, 1])
+    >>> found = buyers.compute()
+    >>> found.rate, found.units, found.units_above_0
+    (0.6666666666666666, 3, 2)
+    """
+
+    share: float = 1.0
+    max_units: int | None = None
+    salt: str = "streammetrics"
+    inputs = Inputs(units=UnitIds(), values=Real())
+    units = UnitSet()
+    above = UnitSet()  # those with an event
+
+    def check_settings(self) -> None:
+        check_unit_settings(self)
+        check_salt(self, self.salt)
+
+    if TYPE_CHECKING:
+
+        def update(self, units: ArrayLike | DictionaryColumn, values: ArrayLike) -> None: ...
+
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        hashes = mixed(batch.units.view(np.uint64), salt_word(self.salt))
+        self.units.add(hashes, slots)
+        above = batch.values > 0
+        self.above.add(hashes[above], None if slots is None else slots[above])
+
+    def _require_possible(self) -> None:
+        for slot in range(self._width):
+            units, above = self.units.of_slot(slot), self.above.of_slot(slot)
+            if units is not None:
+                within = above is not None and bool(np.isin(above, units).all())
+                require(within, "an event of a unit that was not seen")
+
+    def compute(self) -> UnitRateResult:
+        """The share of units with an event, and their number."""
+        self._flush()
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[UnitRateResult]:
+        found = []
+        for slot in slots.tolist():
+            units, above = self.units.of_slot(slot), self.above.of_slot(slot)
+            if units is None or above is None:
+                found.append(UnitRateResult(reason=units_unknown(self.max_units)))
+            else:
+                found.append(UnitRateResult(sizes_of_groups(units), sizes_of_groups(above)))
+        return found

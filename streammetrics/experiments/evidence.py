@@ -1,0 +1,209 @@
+"""What a verdict on two arms rests on: the variance of their difference, and whether each arm has
+enough rows. Both ask both arms together, never the small one about itself; `pooled_variance` has
+the formulas. What is shown of one look does not come from here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from streammetrics.experiments.arm import Arm
+from streammetrics.experiments.numerals import about
+from streammetrics.experiments.strata import Pair, Stratum, scaled_variance, stratum_variance
+from streammetrics.kernels.inference.pooled_variance import (
+    SKEWNESS,
+    Parts,
+    expected_counts,
+    pooled_parts,
+)
+from streammetrics.kernels.inference.t_interval import welch_df
+
+NAMES: Final = ("control", "treatment")
+_OWN: Final = ""  # the name of no mass: each arm has its own variance
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The variance of a difference at all looks together, and its degrees of freedom.
+
+    parts: for each form that the variance may have, what control and treatment add to it.
+
+    >>> Spread(((0.5, 0.25), (0.25, 0.5)), (math.inf, math.inf)).variance()
+    0.75
+    """
+
+    parts: tuple[Parts[float], ...]
+    dfs: tuple[float, float]
+
+    def variance(self, ratio: float = 1.0) -> float:
+        """The greatest variance of treatment - ratio · control; nan if one is."""
+        return sum(self._greatest(ratio))
+
+    def df(self, ratio: float = 1.0) -> float:
+        """Degrees of freedom of that variance."""
+        control, treatment = self._greatest(ratio)
+        return welch_df(control, self.dfs[0], treatment, self.dfs[1])
+
+    def _greatest(self, ratio: float) -> Parts[float]:
+        square = ratio * ratio
+        return max(((square * c, t) for c, t in self.parts), key=sum)
+
+
+def spread_of(pair: Pair) -> Spread:
+    """The spread of a pair of arms, of one epoch or of several."""
+    a, b = pair.control, pair.treatment
+    own = a.variance, b.variance
+    if a.known:
+        return Spread((own,), (a.df, b.df))
+    dfs = _df(a), _df(b)
+    if not math.isfinite(sum(own)):
+        return Spread((own,), dfs)
+    if len(pair.strata) < 2:
+        return Spread((own, *(pooled_parts(*own, mass) for mass in masses(a, b).values())), dfs)
+    forms = [{_OWN: (1.0, 1.0), **masses(s.control, s.treatment)} for s in pair.strata]
+    chosen = [[name] * len(forms) for name in dict.fromkeys(n for form in forms for n in form)]
+    chosen.append([_widest(s, form) for s, form in zip(pair.strata, forms, strict=True)])
+    parts = []
+    for names in chosen:
+        each = [form.get(name, (1.0, 1.0)) for name, form in zip(names, forms, strict=True)]
+        parts.append(_together(pair, each))
+    return Spread(tuple(dict.fromkeys(parts)), dfs)
+
+
+def not_surer(pair: Pair) -> tuple[Arm, Arm]:
+    """Both arms, neither with a smaller variance than a unit of the other one would give it."""
+    a, b = pair.control, pair.treatment
+    if a.known:
+        return a, b
+    pooled = [pooled_parts(a.variance, b.variance, mass) for mass in masses(a, b).values()]
+    return (
+        replace(a, variance=max([a.variance, *(t for _, t in pooled)])),
+        replace(b, variance=max([b.variance, *(c for c, _ in pooled)])),
+    )
+
+
+def masses(a: Arm, b: Arm) -> dict[str, Parts[float]]:
+    """The masses that both arms have, by name."""
+    both = {name: (mass, b.masses[name]) for name, mass in a.masses.items() if name in b.masses}
+    return {name: mass for name, mass in both.items() if all(0 < one < math.inf for one in mass)}
+
+
+def _df(arm: Arm) -> float:
+    """Those of groups or of a small area; the mean of rows is compared by the normal mixture."""
+    return math.inf if arm.replicates is None and arm.kind == "mean" else arm.df
+
+
+def _widest(stratum: Stratum, form: dict[str, Parts[float]]) -> str:
+    own = float(stratum_variance(stratum.control)), float(stratum_variance(stratum.treatment))
+    return max(form, key=lambda name: sum(pooled_parts(*own, form[name])) if name else sum(own))
+
+
+def _together(pair: Pair, each: Sequence[Parts[float]]) -> Parts[float]:
+    """What both arms add over all epochs, if those of each epoch are pooled over this mass."""
+    ratios = [c / t for c, t in each]
+    control = scaled_variance([s.control for s in pair.strata], pair.weights, ratios)
+    inverse = [1.0 / ratio for ratio in ratios]
+    treatment = scaled_variance([s.treatment for s in pair.strata], pair.weights, inverse)
+    return control, treatment
+
+
+# Whether there are enough rows.
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """The count of the arm that has the least of what its view needs.
+
+    count: what is needed, which grows with `rows`, of the `unit`; what: a text with it. quantity:
+    what cannot be judged yet.
+    """
+
+    arm: str
+    count: float
+    what: str
+    rows: int
+    unit: str
+    quantity: str
+
+    def reason(self, need: float) -> str:
+        """What a person can do about it, if at least `need` are needed.
+
+        >>> Shortage("new", 2.5, "{} events expected", 100, "rows", "rate").reason(10)
+        'at least 300 more rows of new before its rate can be judged: 2.5 events expected, needs 10'
+        """
+        counted = f"{self.what.format(f'{_down(self.count):g}')}, needs {need:g}"
+        more = f"at least {about(self.rows * (need / self.count - 1.0))} " if self.count else ""
+        return (
+            f"{more}more {self.unit} of {self.arm} before its {self.quantity} can be judged: "
+            f"{counted}"
+        )
+
+
+_SPARSE: Final = {"rate": ("rate", "events"), "cells": ("metric", "rows that decide it")}
+_QUANTILE: Final = "rows below or above it"
+
+
+def shortage_of(pair: Pair, names: tuple[str, str] = NAMES) -> Shortage | None:
+    """The least count of both arms of what a view of this kind needs; None without an arm.
+
+    Of a rate the events, and the other rows, that each arm would have at the rate of both together,
+    divided by the design effect; never the observed ones, because a treatment may end all events.
+    """
+    found = [one for one in _shortages(pair, names) if not math.isnan(one.count)]
+    return min(found, key=lambda one: one.count, default=None)
+
+
+def _shortages(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
+    a, b = pair.control, pair.treatment
+    if a.kind == b.kind and a.kind in _SPARSE and not a.known:
+        yield from _expected(pair, names)
+        return
+    for name, arm in zip(names, (a, b), strict=True):
+        if arm.known:
+            continue
+        if a.kind != b.kind:
+            yield Shortage(name, arm.rows, f"{{}} {arm.unit}", arm.rows, arm.unit, "metric")
+        elif arm.kind == "area":
+            for count, what in zip(arm.counted, ("positives", "negatives"), strict=True):
+                yield Shortage(name, count, f"{{}} {what}", arm.rows, arm.unit, "area")
+        elif arm.kind == "quantile":
+            what = f"{{}} {'effective ' * (arm.groups is not None)}{_QUANTILE}"
+            yield Shortage(name, arm.least, what, arm.rows, arm.unit, "quantile")
+        else:
+            what = f"{{}} {'effective ' * (arm.groups is not None)}{arm.unit}"
+            yield Shortage(name, arm.least, what, arm.rows, arm.unit, "mean")
+
+
+def _expected(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
+    """What each arm would have of the cells of a rate, or of a view of a confusion matrix."""
+    arms = pair.control, pair.treatment
+    deff = max((one.deff for one in arms if 1.0 < one.deff < math.inf), default=1.0)
+    quantity, events = _SPARSE[pair.control.kind]
+    for cell in range(len(pair.control.counted)):
+        each = [_of_stratum(one, cell) for one in pair.strata]
+        what = "rows without an event" if cell else events
+        for side, (name, arm) in enumerate(zip(names, arms, strict=True)):
+            count = math.fsum(one[side] for one in each) / deff
+            yield Shortage(name, count, f"{{}} {what} expected", arm.rows, arm.unit, quantity)
+
+
+def _of_stratum(stratum: Stratum, cell: int) -> Parts[float]:
+    rows = stratum.control.counted_of, stratum.treatment.counted_of
+    counts = stratum.control.counted[cell], stratum.treatment.counted[cell]
+    return expected_counts(counts, rows) if sum(rows) else (0.0, 0.0)
+
+
+def too_skew(pair: Pair, names: tuple[str, str] = NAMES) -> str:
+    """Why a mean is too far from normal in an arm that has a variance, or ""."""
+    for name, arm in zip(names, (pair.control, pair.treatment), strict=True):
+        if arm.variance > 0 and arm.is_skew and not arm.skewness >= SKEWNESS:
+            number = 0.0 if math.isnan(arm.skewness) else arm.skewness
+            what = "its skewness number is {}"
+            return Shortage(name, number, what, arm.rows, arm.unit, "mean").reason(SKEWNESS)
+    return ""
+
+
+def _down(number: float) -> float:
+    return number if math.isinf(number) else math.floor(10 * number) / 10

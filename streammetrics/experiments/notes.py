@@ -1,0 +1,68 @@
+"""The notes of a report: sentences on the whole experiment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streammetrics.experiments.assignment import in_several_variants
+from streammetrics.experiments.sentence import evidence, joined, why_distrusted
+
+if TYPE_CHECKING:
+    from streammetrics.experiments.report import Outcome
+
+
+def notes_of(found: Outcome) -> list[str]:
+    """Sentences on the sample ratio, units of several variants, epochs left out, independent rows,
+    covariates and horizons."""
+    plan, contrasts, srm = found.plan, found.contrasts, found.srm
+    notes, mixed = [*found.same_rows], found.contamination
+    if srm.reason:
+        notes.append(f"The sample ratio is not checked: {srm.reason}.")
+    elif srm.blocks:
+        notes.append(why_distrusted(plan, srm, found.in_several))
+    elif srm.alarm:
+        notes.append(
+            "Units are not split between the variants as planned "
+            f"({evidence(srm)}). This was acknowledged: {srm.acknowledged.rstrip('.')}."
+        )
+    if srm.earlier:
+        notes.append(
+            "Units were not split as planned in an earlier epoch, whose rows still count: "
+            f"{', '.join(srm.earlier)}."
+        )
+    if mixed is not None and mixed.units and not mixed.warning:
+        seen = in_several_variants(mixed.units, estimated=mixed.estimated)
+        dropped = " and dropped" if mixed.dropped else ""
+        notes.append(f"{seen[0].upper()}{seen[1:]}{dropped}.")
+    compared = [one.comparison for one in contrasts if one.comparison.epochs]
+    left_out = sorted({epoch for one in compared for epoch in one.left_out})
+    if left_out:
+        names = ", ".join(epoch or "events without an epoch" for epoch in left_out)
+        notes.append(
+            "Epochs left out of a comparison, because an arm has too little data or no finite "
+            f"estimate in them: {names}."
+        )
+    known = [one.comparison for one in contrasts if one.comparison.n and not one.is_of_units]
+    if any(one.groups is None for one in known) or (
+        not known and plan.cluster == "none" and not any(one.is_of_units for one in contrasts)
+    ):
+        notes.append("Rows are taken as independent, which is right only if no unit has several.")
+    notes += [
+        f"{name} is adjusted for the pre-exposure covariate {one.metric}, with the slope "
+        f"{one.theta:.6g} (CUPED)."
+        for name, one in plan.covariates.items()
+    ]
+    unfit = dict.fromkeys(
+        one.watched
+        for one in contrasts
+        if one.comparison.kind not in ("rate", "quantile")
+        and one.comparison.least_count  # without rows the kind is unknown
+        and plan.is_for_rates(one.watched)
+    )
+    if unfit:
+        notes.append(
+            "The horizon is that of an unweighted rate, which does not fit "
+            f"{joined(unfit)}: the always-valid interval may be far wider than necessary. Before "
+            "the data, declare the least effect that matters: mdes in a config, horizons in a Plan."
+        )
+    return notes

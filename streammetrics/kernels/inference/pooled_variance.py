@@ -1,0 +1,131 @@
+"""The variance of a difference that asks both arms together, and when an arm has enough rows.
+
+A small arm that by chance lacks its tail has a low mean and looks precise as well; the other arm
+knows better. So the variance of a difference that holds at all looks is
+
+    V = max(V_c + V_t, max over m of V_c m_c/m_t + V_t m_t/m_c),
+
+V_i the variance of the estimate of arm i, m_i a mass of which it is an estimate, such as its rows
+or its users. The second term is what V would be if a unit of that mass had the pooled variance in
+both arms: n_i V_i = σ_i² gives Σ n_i σ_i² / Σ n_i · (1/n_c + 1/n_t). For rates it is the score
+test's, to first order. Equal masses change nothing, and an arm whose variance is 0 has the other's.
+
+The functions take floats, or arrays of one shape: a simulation asks for all looks at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, TypeAlias, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.exact.rounding import ratio
+
+Floats: TypeAlias = NDArray[np.float64]
+Number = TypeVar("Number", float, Floats)
+Parts: TypeAlias = tuple[Number, Number]  # what control and treatment add to a variance
+
+EXPECTED: Final = 10.0  # events, and other rows than events, of a rate in each arm
+CLASS_ROWS: Final = 10.0  # rows of each class of an area in each arm
+SKEWNESS: Final = 10.0  # the skewness number of an arm
+# That of an arm which is compared with no other one, of groups of users and of rows.
+ALONE: Final = 40.0
+ALONE_ROWS: Final = 20.0
+
+
+def pooled_parts(control: Number, treatment: Number, masses: Parts[Number]) -> Parts[Number]:
+    """What each arm adds to the variance if a unit of this mass has the pooled one in both.
+
+    masses: above 0.
+
+    >>> pooled_parts(0.5, 0.25, (10.0, 20.0))
+    (0.25, 0.5)
+    """
+    c, t = masses
+    return control * (c / t), treatment * (t / c)
+
+
+def difference_variance(
+    control: Number, treatment: Number, masses: Sequence[Parts[Number]]
+) -> Number:
+    """V of two arms, from the variances of their estimates and the masses of both; nan if one is.
+
+    >>> float(difference_variance(0.5, 0.25, [(10.0, 20.0)]))
+    0.75
+    >>> float(difference_variance(0.5, 0.0, [(4.0, 1.0)]))
+    2.0
+    """
+    found = control + treatment
+    for mass in masses:
+        parts = pooled_parts(control, treatment, mass)
+        found = cast("Number", np.maximum(found, parts[0] + parts[1]))
+    return found
+
+
+def expected_counts(counts: Parts[Number], rows: Parts[Number]) -> Parts[Number]:
+    """The events of both arms if both have the rate of all rows together, of which there are some.
+
+    >>> expected_counts((10.0, 3.0), (200.0, 180.0))
+    (6.842105263157896, 6.157894736842105)
+    """
+    rate = (counts[0] + counts[1]) / (rows[0] + rows[1])
+    return rate * rows[0], rate * rows[1]
+
+
+# The skewness number: of how many values an estimate is, if they were rare and equal.
+
+
+def skewness_number(contributions: Sequence[float]) -> float:
+    """(Σ d²)³ / (Σ d³)², d the contributions minus their mean; infinite without skewness.
+
+    It is 1 over the squared skewness of their sum, and grows with their number. nan if one of them
+    is not finite, or there is none.
+
+    >>> round(skewness_number([1.0] * 10 + [0.0] * 9_990), 1), skewness_number([1.0, 2.0, 3.0])
+    (10.0, inf)
+    """
+    if not contributions or not all(map(math.isfinite, contributions)):
+        return math.nan
+    mean = math.fsum(one / len(contributions) for one in contributions)
+    apart = [one - mean for one in contributions]
+    scale = max(map(abs, apart))
+    if not 0 < scale < math.inf:
+        return math.inf
+    apart = [one / scale for one in apart]
+    squares = math.fsum(one * one for one in apart)
+    cubes = math.fsum(one * one * one for one in apart)
+    return squares * squares * squares / (cubes * cubes) if cubes * cubes else math.inf
+
+
+def skewness_number_of_sums(
+    n: int, sum_: Fraction | int, squares: Fraction | int, cubes: Fraction | int
+) -> float:
+    """The skewness number of n values, from their exact sums; nan without a value.
+
+    >>> skewness_number_of_sums(4, 4, 16, 64)  # 0, 0, 0, 4
+    3.0
+    """
+    if not n:
+        return math.nan
+    second = max(n * squares - sum_ * sum_, 0)  # n Σ d²; a rounded Σx² may be too small
+    third = n * n * cubes - 3 * n * sum_ * squares + 2 * sum_ * sum_ * sum_  # n² Σ d³
+    return ratio(n * second * second * second, third * third) if third else math.inf
+
+
+def most_skewness_number(n: int, mean: float, variance: float) -> float:
+    """(Σx)² / Σx² of n values, from their mean and its variance; 0 if unknown.
+
+    The number of equal values with the same weight (Kish), which bounds the skewness number of
+    values of at least 0 about 0 from above, by the Cauchy-Schwarz inequality; for states that keep
+    no cubes.
+
+    >>> round(most_skewness_number(100, 0.1, 0.1 * 0.9 / 99), 9)  # ten ones among a hundred
+    10.0
+    """
+    square = mean * mean
+    below = square + (n - 1) * variance  # Σ x² / n
+    return n * square / below if below > 0 else 0.0
