@@ -70,19 +70,24 @@ def power(times: float, rng: np.random.Generator) -> list[float]:
 
 
 def burn_in(p: float, share: float, sizes: Sizes, rng: np.random.Generator) -> list[float]:
-    """Whether ever significant, by the successes and failures that the burn-in requires."""
+    """Whether ever significant: by the variance of each arm by itself, from one expected event, and
+    by that of both arms together, from each number of expected events and other rows."""
     n = int(sizes.sum())
-    sequences = [tuned(n, p, 0.25, share, least) for least in (1, 5, 10, 30)]
+    leasts = 1, 1, 10, 30
+    sequences = [tuned(n, p, 0.25, share, least) for least in leasts]
     crossed = [False] * len(sequences)
     for found in rate_looks(rng, sizes, (p, p), share):
-        look = Evidence(  # without its kind, whose burn-in would hold in each
-            effect_size=found.effect_size,
-            std_error=found.std_error,
-            df=found.df,
-            least_count=found.least_count,
-            no_sequence=found.no_sequence,
-        )
-        said = [one.at(look).p_value <= ALPHA for one in sequences]
+        errors = found.std_error, *[found.anytime_error] * 3
+        looks = [
+            Evidence(
+                effect_size=found.effect_size,
+                std_error=error,
+                least_count=found.least_count,
+                no_sequence=found.no_sequence,
+            )
+            for error in errors
+        ]
+        said = [one.at(look).p_value <= ALPHA for one, look in zip(sequences, looks, strict=True)]
         crossed = [was or now for was, now in zip(crossed, said, strict=True)]
     return list(map(float, crossed))
 
@@ -124,7 +129,7 @@ POWER: Final = Table(
 BURN_IN: Final = Table(
     "burn-in",
     "rate, share of the treatment",
-    ("minimum 1", "5", "10 (used)", "30"),
+    ("each arm by itself, minimum 1", "both arms together, 1", "10 (used)", "30"),
     tuple(
         Row(
             f"{100 * p:g} %, {100 * share:g} %",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -25,6 +25,12 @@ from benchmarks.coverage.amounts import (
 from benchmarks.coverage.streams import LOOKS, logarithmic
 from benchmarks.coverage.table import Row, Table
 from streammetrics.experiments import ConfidenceSequence, Evidence, Horizon
+from streammetrics.kernels.inference.pooled_variance import (
+    EXPECTED,
+    SKEWNESS,
+    difference_variance,
+    expected_counts,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,31 +45,41 @@ SHARES: Final = (0.02, 0.05, 0.5)
 @dataclass(frozen=True, slots=True)
 class Looks:
     """One arm at each look, all of [looks]: the estimate, its variance with its degrees of freedom,
-    rows, and the number that the burn-in counts. skew: whether that is a skewness number, of which
-    a smaller arm needs more; least: the number needed otherwise. of_each: the skewness number
-    (Σx²)³ / (Σ|x|³)² of single users."""
+    rows, and the number that the gate asks for. cells: whether that is the smallest cell of a
+    confusion matrix, else it is a skewness number. groups: of users with rows. decided: the rows
+    that decide the view, if not all do."""
 
     value: Floats
     variance: Floats
     df: Floats
     rows: Ints
     number: Floats
-    skew: bool = False
-    least: float = 0.0
-    of_each: Floats | None = None
+    cells: bool = False
+    groups: Floats | None = None
+    decided: Floats | None = None
 
     def ready(self, other: Looks) -> NDArray[np.bool_]:
         """Whether this arm has enough rows, given the other arm's; [looks]."""
-        rest = other.rows / np.maximum(self.rows + other.rows, 1)
-        need = np.maximum(10.0, 40.0 * rest * rest) if self.skew else self.least
-        found: NDArray[np.bool_] = self.number >= need
+        found: NDArray[np.bool_]
+        if self.cells:
+            rows = self.rows.astype(np.float64), other.rows.astype(np.float64)
+            found = expected_counts((self.number, other.number), rows)[0] >= EXPECTED
+            return found
+        found = ~(self.variance > 0) | (self.number >= SKEWNESS)
         return found & self.rows_alone()
 
     def rows_alone(self) -> NDArray[np.bool_]:
         """Whether there are a hundred rows and sixteen groups of users; [looks]."""
-        groups = self.df + 1 if self.skew else 16
-        found: NDArray[np.bool_] = (self.rows >= 100) & (groups >= 16)
-        return found
+        found: NDArray[np.bool_] = self.rows >= 100
+        return found if self.groups is None else found & (self.groups >= 16)
+
+
+def together(a: Looks, b: Looks) -> Floats:
+    """The variance of the difference of both arms together; [looks]."""
+    masses = [(a.rows.astype(np.float64), b.rows.astype(np.float64))]
+    if a.decided is not None and b.decided is not None:
+        masses.append((a.decided, b.decided))
+    return difference_variance(a.variance, b.variance, masses)
 
 
 Arms = Callable[[np.random.Generator, Ints], Looks]
@@ -86,11 +102,7 @@ def of_users(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amount
     y = np.bincount(cells, spent, minlength=size).reshape(-1, K).cumsum(axis=0)
     n = rng.multinomial(new - count, np.full(K, 1 / K))
     n = (n + np.bincount(cells, minlength=size).reshape(-1, K)).cumsum(axis=0)
-    squares, cubes = (
-        np.bincount(at, spent**power, minlength=len(new)).cumsum() for power in (2, 3)
-    )
-    with np.errstate(all="ignore"):
-        return replace(of_groups(y, n), of_each=squares**3 / cubes**2)
+    return of_groups(y, n)
 
 
 def of_groups(y: Floats, n: Ints) -> Looks:
@@ -105,7 +117,7 @@ def of_groups(y: Floats, n: Ints) -> Looks:
         variance = (groups - 1) / groups * squares
         value = (all_y / all_n)[:, 0]
     df = np.array(groups - 1, np.float64)
-    return Looks(value, variance, df, all_n[:, 0], number, skew=True)
+    return Looks(value, variance, df, all_n[:, 0], number, groups=df + 1)
 
 
 def of_lists(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts) -> Looks:
@@ -118,13 +130,12 @@ def of_lists(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amount
 
 def of_values(first: Floats, squares: Floats, n: Ints) -> Looks:
     """Means of n values in [0, 1] at each look, from the sums of values and squares; [looks]. The
-    burn-in counts the smaller of Kish's numbers of the values and of 1 - value."""
+    number is the bound of the skewness number, of the values and of 1 - value."""
     with np.errstate(all="ignore"):
         value, variance = first / n, (squares - first * first / n) / (n - 1) / n
-        kish = first * first / squares
+        bound = first * first / squares
         other = (n - first) ** 2 / (n - 2 * first + squares)
-    df = np.array(n - 1, np.float64)
-    return Looks(value, variance, df, n, np.minimum(kish, other), least=20.0)
+    return Looks(value, variance, np.full(len(n), np.inf), n, np.minimum(bound, other))
 
 
 def of_rates(view: str, shares: tuple[float, ...], rng: np.random.Generator, new: Ints) -> Looks:
@@ -134,7 +145,7 @@ def of_rates(view: str, shares: tuple[float, ...], rng: np.random.Generator, new
 
 
 def of_cells(view: str, cells: Ints) -> Looks:
-    """The same from cells [looks, 4]; by the delta method; the burn-in counts the smallest cell."""
+    """The same from cells [looks, 4]; by the delta method."""
     tp, fp, fn, tn = cells.T.astype(np.float64)
     with np.errstate(all="ignore"):
         if view == "f1":
@@ -154,21 +165,29 @@ def of_cells(view: str, cells: Ints) -> Looks:
             ]
             least = cells.min(axis=1).astype(np.float64)
         squares = [n * one * one for n, one in zip((tp, fp, fn, tn), psi, strict=True)]
-    variance = np.sum(squares, axis=0)
-    return Looks(value, variance, np.full(len(tp), np.inf), cells.sum(axis=1), least, least=10.0)
+    variance, rows = np.sum(squares, axis=0), cells.sum(axis=1)
+    decided = tp + fp + fn if view == "f1" else None
+    df = np.full(len(tp), np.inf)
+    return Looks(value, variance, df, rows, least, cells=True, decided=decided)
 
 
 class Alarms:
-    """Whether the sequence shows a difference at a look; each look is evaluated once."""
+    """Whether the sequence shows a difference at a look with this variance; each is evaluated
+    once."""
 
-    def __init__(self, control: Looks, treatment: Looks, v_opt: float | None) -> None:
-        self.arms = control, treatment
+    def __init__(
+        self, control: Looks, treatment: Looks, variance: Floats, v_opt: float | None
+    ) -> None:
+        self.arms, self.variance = (control, treatment), variance
         self.sequence = ConfidenceSequence(alpha=ALPHA, v_opt=v_opt)
         self.known: dict[int, bool] = {}
 
     def ever(self, at: NDArray[np.bool_]) -> bool:
         """Whether there is an alarm at any of these looks; [looks]."""
-        return any(self.alarm(i) for i in np.flatnonzero(at).tolist())
+        a, b = self.arms
+        with np.errstate(all="ignore"):
+            far = np.abs(b.value - a.value) > NEAR * np.sqrt(self.variance)
+        return any(self.alarm(i) for i in np.flatnonzero(at & far & (self.variance > 0)).tolist())
 
     def alarm(self, i: int) -> bool:
         """Whether there is an alarm at this look."""
@@ -176,7 +195,7 @@ class Alarms:
             a, b = self.arms
             look = Evidence(
                 effect_size=float(b.value[i] - a.value[i]),
-                std_error=math.sqrt(a.variance[i] + b.variance[i]),
+                std_error=math.sqrt(self.variance[i]),
                 df=welch_df(a, b, i),
                 least_count=int(min(a.rows[i], b.rows[i])),
             )
@@ -199,33 +218,23 @@ def watched(
     n: int = N,
     looks: int = LOOKS,
 ) -> list[float]:
-    """An A/A test: whether it ever alarmed with a burn-in of a hundred rows, with a skewness number
-    of single users of 10 in each arm, and with our burn-in at ten looks and at all looks; whether
-    our burn-in was over at the end. planned: the variance of a unit."""
+    """An A/A test: whether it ever alarmed after a hundred rows if each arm has its own variance,
+    and with that of both together; with the gates as well, at ten looks and at all looks; whether
+    it is judged at the end. planned: the variance of a unit."""
     new = 2 * logarithmic(n, looks)
     treated = rng.binomial(new, share)
     control, treatment = (arms(rng, some) for some in (new - treated, treated))
     v_opt = Horizon(units=2.0 * n, variance=planned, treatment_share=share).v_opt
     with np.errstate(all="ignore"):
-        error = np.sqrt(control.variance + treatment.variance)
-        far = np.abs(treatment.value - control.value) > NEAR * error
-    known = (control.variance > 0) & (treatment.variance > 0)
-    rows = known & control.rows_alone() & treatment.rows_alone()
-    ready = known & control.ready(treatment) & treatment.ready(control)
-    alarms, of_each = Alarms(control, treatment, v_opt), math.nan
-    if control.of_each is not None and treatment.of_each is not None:
-        enough = np.fmin(control.of_each, treatment.of_each) >= 10
-        of_each = float(alarms.ever(rows & far & enough))
+        of_both = Alarms(control, treatment, together(control, treatment), v_opt)
+        each = Alarms(control, treatment, control.variance + treatment.variance, v_opt)
+        rows = control.rows_alone() & treatment.rows_alone()
+        ready = control.ready(treatment) & treatment.ready(control)
+    varied = (control.variance > 0) & (treatment.variance > 0)
     tenth = np.arange(1, looks + 1) % (looks // 10) == 0
+    before = float(each.ever(rows & varied))
     asked = rows, ready & tenth, ready
-    before, ten, after = (float(alarms.ever(far & at)) for at in asked)
-    return [before, of_each, ten, after, float(ready[-1])]
-
-
-def without_each(arms: Arms, planned: float, share: float, rng: np.random.Generator) -> list[float]:
-    """As `watched`, without the skewness number of single users."""
-    found = watched(arms, planned, share, rng)
-    return [found[0], *found[2:]]
+    return [before, *(float(of_both.ever(at)) for at in asked), float(ready[-1])]
 
 
 def users_watched(
@@ -241,21 +250,21 @@ def lists_watched(
 ) -> list[float]:
     """`watched` for a mean over lists, of which 1 % have a hit."""
     arms = partial(of_users if users else of_lists, buyers=0.01, amounts=values)
-    return without_each(arms, spending(0.01, values), share, rng)
+    return watched(arms, spending(0.01, values), share, rng)
 
 
 def rates_watched(view: str, share: float, rng: np.random.Generator) -> list[float]:
     """`watched` for a view of a confusion matrix with few true positives."""
     many = of_cells(view, (np.array([RARE]) * 1e7).round().astype(np.int64))
-    return without_each(partial(of_rates, view, RARE), float(many.variance[0]) * 1e7, share, rng)
+    return watched(partial(of_rates, view, RARE), float(many.variance[0]) * 1e7, share, rng)
 
 
 COLUMNS: Final = (
-    "100 rows alone, 200 looks",
-    "skewness number 10 of users in each arm, 200 looks",
-    "the burn-in, 10 looks",
-    "the burn-in, 200 looks",
-    "over at the end",
+    "each arm by itself, 200 looks",
+    "both arms together, no gate, 200 looks",
+    "with the gate, 10 looks",
+    "with the gate, 200 looks",
+    "judged at the end",
 )
 
 
@@ -276,11 +285,11 @@ ZEROS: Final = Table(
         Row(
             f"{name}; {_percent(buyers)}; {_percent(share)}",
             partial(users_watched, buyers, amounts, share),
-            1000,
+            500,
             5.5,
         )
         for name, amounts in AMOUNTS.items()
-        for buyers in (0.002, 0.01, 0.05)
+        for buyers in (0.01, 0.05)
         for share in SHARES
     ),
 )
@@ -295,13 +304,13 @@ RARE: Final = (0.003, 0.003, 0.097, 0.897)
 SPARSE: Final = Table(
     "sparse",
     "metric; share of the treatment",
-    (COLUMNS[0], *COLUMNS[2:]),
+    COLUMNS,
     (
         *(
             Row(
                 f"{name}, a hit in 1 % of the lists{', UserGroups' * users}; {_percent(share)}",
                 partial(lists_watched, users, values, share),
-                1000,
+                500,
                 5.5,
             )
             for name, values in LISTS.items()
@@ -312,7 +321,7 @@ SPARSE: Final = Table(
             Row(
                 f"{name}, recall 3 %; {_percent(share)}",
                 partial(rates_watched, view, share),
-                1000,
+                500,
                 5.5,
             )
             for name, view in (("F1", "f1"), ("Matthews", "mcc"))

@@ -191,9 +191,10 @@ class Pair:
         )
 
 
-def watched(pair: Pair, worse: Pair, other: Pair, margin: float) -> list[float]:
-    """The figures of one replicate. worse: a treatment that is worse by the margin of a guardrail;
-    other: one with the effect that is looked for."""
+def watched(pairs: tuple[Pair, Pair, Pair], margin: float) -> list[float]:
+    """The figures of one replicate: of two equal arms, of a treatment that is worse by the margin
+    of a guardrail, and of one with the effect that is looked for."""
+    pair, worse, other = pairs
     return [
         float(pair.rejected(pair.variance())),
         float(pair.rejected(pair.own_variance(), gated=False)),
@@ -235,11 +236,11 @@ def amounts_watched(
     pairs = [Pair(control, treatment, v_opt, share)]
     if heavier is not None:
         (pair,) = pairs
-        found = watched(pair, pair, pair, 0.0)
+        found = watched((pair, pair, pair), 0.0)
         return [*found[:2], math.nan, math.nan, found[4]]
     effect = looked_for(N, variance, share, amounts.mean)
     pairs += [Pair(control, treatment.times(1 - x), v_opt, share) for x in (MARGIN, effect)]
-    return watched(*pairs, MARGIN * amounts.mean)
+    return watched((pairs[0], pairs[1], pairs[2]), MARGIN * amounts.mean)
 
 
 def rates_watched(rate: float, share: float, rng: np.random.Generator) -> list[float]:
@@ -253,7 +254,7 @@ def rates_watched(rate: float, share: float, rng: np.random.Generator) -> list[f
         Pair(of_events(control, new[0]), of_events(rng.binomial(treated, p), new[1]), v_opt, share)
         for p in keep
     ]
-    return watched(*pairs, MARGIN * rate)
+    return watched((pairs[0], pairs[1], pairs[2]), MARGIN * rate)
 
 
 def users_watched(
@@ -277,7 +278,7 @@ def users_watched(
         Pair(control, of_users(rng.binomial(y, p), n, new), v_opt, share)
         for p in (1.0, 1 - MARGIN, 1 - effect)
     ]
-    return watched(*pairs, MARGIN * mean)
+    return watched((pairs[0], pairs[1], pairs[2]), MARGIN * mean)
 
 
 def rates_stopped(rate: float, share: float, rng: np.random.Generator) -> list[float]:
@@ -286,12 +287,8 @@ def rates_stopped(rate: float, share: float, rng: np.random.Generator) -> list[f
     control, treated = (of_events(rng.binomial(n, rate), n) for n in new)
     none = of_events(0 * new[1], new[1])
     v_opt = planned(N, rate * (1 - rate), share)
-    found = watched(
-        Pair(control, treated, v_opt, share),
-        Pair(control, none, v_opt, share),
-        Pair(control, none, v_opt, share),
-        MARGIN * rate,
-    )
+    equal, stopped = (Pair(control, one, v_opt, share) for one in (treated, none))
+    found = watched((equal, stopped, stopped), MARGIN * rate)
     return [*found[:2], math.nan, *found[3:]]
 
 

@@ -101,7 +101,7 @@ class PairedResult(Generic[R], Shown):
 
     @property
     def pvalue(self) -> float:
-        """How often two equal models would differ at least this much, two-sided; 1 if no variance
+        """How often two equal models would differ at least this much, two-sided; nan if no variance
         is known."""
         return self.pvalue_of()
 
@@ -202,8 +202,9 @@ class PairedResult(Generic[R], Shown):
         return interval_within(made, *self._limits(_metric_view(view)))
 
     def pvalue_of(self, view: object = None) -> float:
-        """The p-value of a view: that of the interval's t; nan without an error. If buckets may have moved the difference
-        by more than a quarter of its error, it is moved towards 0 by as much."""
+        """The p-value of a view: of the interval's t; nan without an error. If buckets may have
+        moved the difference by more than a quarter of its error, it is moved towards 0 by as
+        much."""
         difference, known = self.difference_of(view), self.error_of(view)
         if not known.variance > 0:
             return math.nan

@@ -7,12 +7,9 @@ from streammetrics.lazy_names import lazy_names
 if TYPE_CHECKING:
     from streammetrics.combine.units import keeps_units
     from streammetrics.experiments.assignment import Contamination, SampleRatio, SampleRatioFound
+    from streammetrics.experiments.compared import Evidence
     from streammetrics.experiments.comparison import Comparison, compare
-    from streammetrics.experiments.confidence_sequence import (
-        ConfidenceSequence,
-        Evidence,
-        Guardrail,
-    )
+    from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Guardrail
     from streammetrics.experiments.contrast import Contrast
     from streammetrics.experiments.covariate import (
         Covariate,
@@ -71,10 +68,9 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
         {
             "streammetrics.combine.units": "keeps_units",
             "streammetrics.experiments.assignment": "Contamination SampleRatio SampleRatioFound",
+            "streammetrics.experiments.compared": "Evidence",
             "streammetrics.experiments.comparison": "Comparison compare",
-            "streammetrics.experiments.confidence_sequence": (
-                "ConfidenceSequence Evidence Guardrail"
-            ),
+            "streammetrics.experiments.confidence_sequence": "ConfidenceSequence Guardrail",
             "streammetrics.experiments.contrast": "Contrast",
             "streammetrics.experiments.covariate": (
                 "Covariate PlannedCovariate UserTotals user_slope"

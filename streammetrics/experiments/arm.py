@@ -32,7 +32,12 @@ from streammetrics.present.views import (
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import HasIntervals, Replicates, doubts_of
+from streammetrics.results.has_intervals import (
+    HasIntervals,
+    Replicates,
+    doubts_of,
+    skewness_of,
+)
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
@@ -371,7 +376,7 @@ def _skewness(
     cubes, the bound that follows from the squares, in [0, 1] also of 1 - value."""
     if replicates is not None:
         return skewness_number([one for one in replicates if one is not None])
-    found = figures.skewness_number(view) if isinstance(figures, HasIntervals) else math.nan
+    found = skewness_of(figures, view)
     if not math.isnan(found):
         return found
     n, mean, variance = plain.n, plain.estimate, plain.se * plain.se

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import among, flag, numeric
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.experiments.arm import ALONE_BURN_IN, BURN_IN, GROUPS, Arm, Kind, arm_of
-from streammetrics.experiments.evidence import Shortage
+from streammetrics.experiments.arm import ALONE_BURN_IN, GROUPS, Arm, arm_of
+from streammetrics.experiments.compared import (
+    Compared,
+    Evidence,
+    error_of,
+    information,
+    not_ready,
+)
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.experiments.plan import Horizon, check_share
 from streammetrics.experiments.quantile_arms import (
-    QuantileArms,
     anytime_of_quantiles,
     guarded_of_quantiles,
 )
 from streammetrics.kernels.inference import empirical_bernstein
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import (
-    Successes,
     log_e_of_successes,
     relative_rates,
 )
-from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.normal_mixture import (
     as_t,
     gaussianised,
@@ -38,80 +40,10 @@ from streammetrics.kernels.inference.normal_mixture import (
     tuned,
 )
 
-
-class Compared(Protocol):
-    """The values that a confidence sequence reads from a comparison; a missing one is None.
-
-    effect_size: treatment - control. df: of the standard error, inf if it is not from groups.
-    anytime_error, anytime_df: the same of both arms together, which what holds at all looks rests
-    on; nan: std_error and df. least_count: the smallest burn-in count of either arm: expected
-    events, and other rows, of a rate, positives and negatives of an area, units of a mean.
-    shortage: of which arm, and what would be enough. no_sequence: why there is no always-valid
-    interval of an arm, such as an estimate that is too far from normal, or "". groups: of users,
-    None if rows are independent. successes: by epoch.
-    moments: of control and treatment, values with bounds known by design. kind: the quantity that
-    a burn-in counts. quantiles: both arms of a quantile, which has no standard error. resolution:
-    how far buckets may have moved the effect, or 0. reason: why the effect is undefined, or "".
-    """
-
-    @property
-    def effect_size(self) -> float: ...
-    @property
-    def std_error(self) -> float: ...
-    @property
-    def df(self) -> float: ...
-    @property
-    def anytime_error(self) -> float: ...
-    @property
-    def anytime_df(self) -> float: ...
-    @property
-    def least_count(self) -> int: ...
-    @property
-    def shortage(self) -> Shortage | None: ...
-    @property
-    def no_sequence(self) -> str: ...
-    @property
-    def groups(self) -> int | None: ...
-    @property
-    def successes(self) -> tuple[Successes, ...] | None: ...
-    @property
-    def moments(self) -> tuple[Moments, Moments] | None: ...
-    @property
-    def kind(self) -> Kind | None: ...
-    @property
-    def quantiles(self) -> QuantileArms | None: ...
-    @property
-    def resolution(self) -> float: ...
-    @property
-    def reason(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """The values of `Compared` as plain fields."""
-
-    effect_size: float = math.nan
-    std_error: float = math.nan
-    df: float = math.inf
-    anytime_error: float = math.nan
-    anytime_df: float = math.inf
-    least_count: int = 0
-    shortage: Shortage | None = None
-    no_sequence: str = ""
-    groups: int | None = None
-    successes: tuple[Successes, ...] | None = None
-    moments: tuple[Moments, Moments] | None = None
-    kind: Kind | None = None
-    quantiles: QuantileArms | None = None
-    resolution: float = 0.0
-    reason: str = ""
-
-
 _UNBOUNDED: Final = "no bounds of the values of rows are known by design, or users are grouped"
 # Only lists that two variants drafted have users and successes. If each draft is random, a coin
 # decides for whom a click counts, whoever clicks; another share of wins may depend on the user.
 _SEVERAL: Final = "users may have several lists, for which only equal shares can be tested"
-_LEAST: Final = 10  # of a comparison whose kind is unknown
 _KINDS: Final = ("asymptotic", "empirical_bernstein", "label")
 UNDECLARED = "neither a horizon nor an mde was declared before the data"
 _OF_ROWS: Final = (
@@ -120,13 +52,6 @@ _OF_ROWS: Final = (
 )
 _FAR: Final = "the information so far is {:.2g}, too little of the planned {:.2g}"
 _ONE_RATE: Final = "this sequence compares two rates; one has no such interval"
-_COUNTED: Final[Mapping[Kind, str]] = {
-    "rate": "events, or rows without one",
-    "cells": "rows that decide the metric",
-    "area": "positives or negatives",
-    "mean": "rows or lists",
-    "quantile": "rows below or above the quantile",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +70,8 @@ class ConfidenceSequence:
       events alone where an experiment knows the planned shares of independent rows.
       Two arms of a quantile are compared by their ranks, exactly, or over users by the share of
       rows up to the quantile.
-    - "label": two rates by their successes alone, exact; the interval is of the treatment's rate
-      divided by the control's, and `prior` is the weight of its prior in successes. Needs no v_opt.
+    - "label": two rates by their events alone, exact; the interval is of the treatment's rate
+      divided by the control's, and `prior` is the weight of its prior in events. Needs no v_opt.
       Of interleaving: the lists that the treatment won, divided by those that the control won.
     - "empirical_bernstein": two means of values in [0, b], b known by design as for shares of rows
       and clipped off-policy values; valid at any sample size. v_opt, which no horizon replaces, is
@@ -155,7 +80,7 @@ class ConfidenceSequence:
 
     Raises SettingsError for settings out of range.
 
-    >>> from streammetrics.experiments.confidence_sequence import Evidence
+    >>> from streammetrics.experiments import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.003230854197, least_count=520)
     >>> found = ConfidenceSequence(v_opt=210526.3).at(look)
     >>> f"{found.lower:.4f} {found.upper:.4f} {found.p_value:.3f}"
@@ -336,7 +261,7 @@ class ConfidenceSequence:
     def _label(self, found: Compared) -> Anytime:
         if found.successes is None:
             hint = "compare rates of independent rows in an Experiment"
-            return Anytime(reason=f"no successes with planned shares: {hint}")
+            return Anytime(reason=f"no events with planned shares: {hint}")
         log_e = log_e_of_successes(found.successes, self.prior)
         if found.groups is not None:
             return Anytime(log_e=log_e, reason=_SEVERAL)
@@ -361,48 +286,11 @@ def _check_compared(given: object) -> None:
         )
 
 
-def information(found: Compared) -> float:
-    """The clock v = 1 / V."""
-    error, _ = error_of(found)
-    return 1.0 / error / error
-
-
-def error_of(found: Compared) -> tuple[float, float]:
-    """√V, which what holds at all looks rests on, and its degrees of freedom."""
-    if math.isnan(found.anytime_error):
-        return found.std_error, found.df
-    return found.anytime_error, found.anytime_df
-
-
 def no_horizon(found: Compared, horizon: Horizon) -> str:
     """Why the horizon gives no interval of this comparison, or "": that of a quantile needs rows,
     any other one needs information."""
     known = found.kind == "quantile" and horizon.planned_rows is not None
     return "" if known else horizon.reason
-
-
-def not_ready(found: Compared, min_count: int | None) -> Anytime | None:
-    """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready.
-    min_count: None for that of the kind."""
-    error, df = error_of(found)
-    known = found.quantiles is not None or (0 < error < math.inf and df > 0)
-    if not (math.isfinite(found.effect_size) and known):
-        why = found.reason or found.no_sequence or "the effect or its standard error is undefined"
-        return Anytime(gated=True, reason=why)
-    if found.groups is not None and found.groups < GROUPS:
-        why = f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
-        return Anytime(gated=True, reason=why)
-    need = min_count
-    if need is None:
-        need = BURN_IN[found.kind] if found.kind else _LEAST
-    if found.least_count < need and found.shortage is not None:
-        return Anytime(gated=True, reason=found.shortage.reason(need))
-    if found.least_count < need:
-        effective = "" if found.groups is None else "effective "
-        counted = f"few {effective}{_COUNTED[found.kind]}" if found.kind else "low a burn-in count"
-        why = f"an arm has too {counted}: {found.least_count}, needs {need}"
-        return Anytime(gated=True, reason=why)
-    return Anytime(gated=True, reason=found.no_sequence) if found.no_sequence else None
 
 
 def _missing(
@@ -453,7 +341,7 @@ class Guardrail:
     Guardrails that must all pass need no correction among themselves, because a false overall pass
     needs a false pass of one of them. v_opt or horizon, min_count: as in `ConfidenceSequence`.
 
-    >>> from streammetrics.experiments.confidence_sequence import Evidence
+    >>> from streammetrics.experiments import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.00323, least_count=520)
     >>> Guardrail(margin=0.004, v_opt=210526.3).at(look).passed
     True

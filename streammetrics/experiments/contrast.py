@@ -15,11 +15,11 @@ from streammetrics.experiments.confidence_sequence import (
     Guardrail,
     no_horizon,
 )
-from streammetrics.experiments.one_look import Anytime, Guarded
+from streammetrics.experiments.one_look import Anytime, Guarded, e_value
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
 from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.experiments.strata import Pair, by_epoch
-from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
 from streammetrics.present.views import EVERY_VIEW, NONE, Direction, counts_of
@@ -60,7 +60,7 @@ class Contrast(Shown):
 
     @property
     def label(self) -> Anytime | None:
-        """An exact reading of a rate of independent units from its successes alone: an interval of
+        """An exact reading of a rate of independent units from its events alone: an interval of
         the treatment's rate divided by the control's; of interleaving, its wins divided by the
         control's. None for guardrails and other metrics.
         Computed at each access, in tens of milliseconds."""
@@ -68,6 +68,17 @@ class Contrast(Shown):
             return None
         sequence = ConfidenceSequence(alpha=self.alpha, v_opt=None, kind="label")
         return sequence.at(self.comparison)
+
+    def e_value(self, last: Anytime) -> float:
+        """The e-value of the last look. If that is this one, and a rate of independent units is
+        judged, it is the mean of that of the interval and the exact one of the events alone; before
+        that the exact one alone."""
+        label = self.comparison.successes
+        if last != self.anytime or label is None or last.gated or last.reason:
+            return last.e_value
+        if self.safeguard is not None or self.comparison.kind != "rate":
+            return last.e_value
+        return (last.e_value + e_value(log_e_of_successes(label))) / 2.0
 
     @property
     def is_of_units(self) -> bool:

@@ -61,7 +61,7 @@ def spread_of(pair: Pair) -> Spread:
     if not math.isfinite(sum(own)):
         return Spread((own,), dfs)
     if len(pair.strata) < 2:
-        return Spread((own, *(pooled_parts(*own, mass) for mass in masses(a, b).values())), dfs)
+        return Spread((own, *(pooled_parts(*own, both) for both in masses(a, b).values())), dfs)
     forms = [{_OWN: (1.0, 1.0), **masses(s.control, s.treatment)} for s in pair.strata]
     chosen = [[name] * len(forms) for name in dict.fromkeys(n for form in forms for n in form)]
     chosen.append([_widest(s, form) for s, form in zip(pair.strata, forms, strict=True)])
@@ -77,7 +77,7 @@ def not_surer(pair: Pair) -> tuple[Arm, Arm]:
     a, b = pair.control, pair.treatment
     if a.known:
         return a, b
-    pooled = [pooled_parts(a.variance, b.variance, mass) for mass in masses(a, b).values()]
+    pooled = [pooled_parts(a.variance, b.variance, both) for both in masses(a, b).values()]
     return (
         replace(a, variance=max([a.variance, *(t for _, t in pooled)])),
         replace(b, variance=max([b.variance, *(c for c, _ in pooled)])),
@@ -86,8 +86,8 @@ def not_surer(pair: Pair) -> tuple[Arm, Arm]:
 
 def masses(a: Arm, b: Arm) -> dict[str, Parts[float]]:
     """The masses that both arms have, by name."""
-    both = {name: (mass, b.masses[name]) for name, mass in a.masses.items() if name in b.masses}
-    return {name: mass for name, mass in both.items() if all(0 < one < math.inf for one in mass)}
+    both = {name: (own, b.masses[name]) for name, own in a.masses.items() if name in b.masses}
+    return {name: pair for name, pair in both.items() if all(0 < one < math.inf for one in pair)}
 
 
 def _df(arm: Arm) -> float:

@@ -396,7 +396,7 @@ class Outcome(Shown):
         }
         family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
         holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
-        e_values = {one.name: readings[one.name].last.e_value for one in family}
+        e_values = {one.name: one.e_value(readings[one.name].last) for one in family}
         e_bh = adjust_fdr(e_values=e_values, alpha=1.0 - plan.level)
         against = why_distrusted(plan, srm, self.in_several)
         warning = self.contamination.sentence if self.contamination else ""
@@ -446,7 +446,7 @@ def _finding(
         anytime_lower=reading.lower if reading.consistent else -math.inf,
         anytime_upper=reading.upper if reading.consistent else math.inf,
         anytime_pvalue=reading.pvalue,
-        e_value=last.e_value,
+        e_value=contrast.e_value(last),
         gated=last.gated,
         reason=reason,
         verdict=verdict,

@@ -15,8 +15,8 @@ from streammetrics.combine.units import UnitsResult
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments.arm import Arm
+from streammetrics.experiments.compared import error_of, not_ready
 from streammetrics.experiments.comparison import compared
-from streammetrics.experiments.confidence_sequence import error_of, not_ready
 from streammetrics.experiments.plan import Horizon
 from streammetrics.experiments.strata import by_epoch
 from streammetrics.kernels.inference.normal_mixture import gaussianised, log_e, tuned

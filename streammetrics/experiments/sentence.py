@@ -18,7 +18,7 @@ from streammetrics.experiments.assignment import (
     in_several_variants,
     why_unknown,
 )
-from streammetrics.experiments.confidence_sequence import error_of
+from streammetrics.experiments.compared import error_of
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, anytime_lift
 from streammetrics.experiments.numerals import (

@@ -20,7 +20,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Evidence, error_of
+from streammetrics.experiments.compared import Evidence, error_of
+from streammetrics.experiments.confidence_sequence import ConfidenceSequence
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.one_look import Anytime
 

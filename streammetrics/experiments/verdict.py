@@ -100,7 +100,11 @@ def has_no_error(contrast: Contrast) -> bool:
 
 def warnings_of(contrast: Contrast) -> str:
     """Sentences on reasons to doubt the estimate of an arm, else ""."""
-    doubts = "; ".join(f"of {name}, {why}" for name, arm in _arms(contrast) for why in arm.doubts)
+    by_doubt: dict[str, list[str]] = {}
+    for name, arm in _arms(contrast):
+        for why in arm.doubts:
+            by_doubt.setdefault(why, []).append(name)
+    doubts = "; ".join(f"of {' and '.join(names)}, {why}" for why, names in by_doubt.items())
     return f" Warning: {doubts}." if doubts else ""
 
 

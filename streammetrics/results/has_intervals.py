@@ -240,25 +240,9 @@ class HasIntervals(Shown):
             return part.least_cell(asked.rest) if isinstance(part, HasIntervals) else None
         return self._least_cell(asked)
 
-    def skewness_number(self, view: object = None) -> float:
-        """The skewness number of the rows that a mean is of; nan for other views, and if unknown.
-
-        (Σ d²)³ / (Σ d³)², d the values minus their mean: of how many values the mean is, if these
-        were rare and equal. It is 1 over the squared skewness of the mean.
-
-        >>> from streammetrics import Moments
-        >>> metric = Moments()
-        >>> metric.update([0, 0, 0, 4])
-        >>> metric.compute().skewness_number("mean")
-        3.0
-        """
-        asked = view_of(self, view)
-        if asked.rest:
-            part = replace(asked, rest="").figure(self)
-            return part.skewness_number(asked.rest) if isinstance(part, HasIntervals) else math.nan
-        return self._skewness_number(asked)
-
     def _skewness_number(self, view: ViewText) -> float:
+        """The skewness number of the values that a view is a mean of; nan for other views, and if
+        their cubes are not kept."""
         return math.nan
 
     def _least_cell(self, view: ViewText) -> int | None:
@@ -378,6 +362,24 @@ def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
         return doubts_of(replace(asked, rest="").figure(result), asked.rest)
     doubts = result._doubts(asked)
     return () if not doubts or math.isnan(float(value_of(result, asked.text))) else doubts
+
+
+def skewness_of(result: object, view: object = None) -> float:
+    """The skewness number of the values that a view is a mean of, (Σ d²)³ / (Σ d³)², d the values
+    minus their mean: of how many the mean is, if these were rare and equal. nan if unknown.
+
+    >>> from streammetrics import Moments
+    >>> metric = Moments()
+    >>> metric.update([0, 0, 0, 4])
+    >>> skewness_of(metric.compute(), "mean")
+    3.0
+    """
+    if not isinstance(result, HasIntervals):
+        return math.nan
+    asked = view_of(result, view)
+    if asked.rest:
+        return skewness_of(replace(asked, rest="").figure(result), asked.rest)
+    return result._skewness_number(asked)
 
 
 class RoundedWeights(HasIntervals):

@@ -50,7 +50,7 @@ _ARM: Final = "an arm has no rows"
 _PERFECT: Final = "an arm has no rows, or no order is better than another"
 _ALARM: Final = 1 / 1000
 LEAST: Final = 10  # successes, and failures, of each arm that an interval of an area needs
-_SCARCE: Final = "an arm has too few successes or failures: {}, needs {}"
+_SCARCE: Final = "an arm has too few events, or rows without one: {}, needs {}"
 _AREAS: Final = (*("qini", "qini_radcliffe", "qini_radcliffe_relative", "gain", "gain_relative"),)
 
 

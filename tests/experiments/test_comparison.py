@@ -262,4 +262,4 @@ def test_what_holds_at_all_looks_rests_on_both_arms_and_one_look_does_not() -> N
     equal = compare(clicks(50, 1_000), clicks(70, 1_000))
     assert equal.anytime_error == equal.std_error
     lift = compare(clicks(50, 1_000), clicks(70, 1_000), relative=True)
-    assert lift.anytime_error >= lift.std_error
+    assert lift.anytime_error == pytest.approx(lift.std_error, rel=1e-12)

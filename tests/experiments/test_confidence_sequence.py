@@ -134,7 +134,7 @@ def test_means_of_bounded_values() -> None:
 
 def test_a_kind_that_does_not_fit_says_why() -> None:
     for kind, why in (
-        ("label", "no successes with"),
+        ("label", "no events with"),
         ("empirical_bernstein", "the comparison has"),
     ):
         found = ConfidenceSequence(v_opt=1.0, kind=kind).at(LOOK)  # type: ignore[arg-type]

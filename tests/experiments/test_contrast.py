@@ -13,7 +13,17 @@ from streammetrics import HistogramAUC
 from streammetrics.core.errors import InputError
 from streammetrics.experiments import Experiment, Horizon, Plan, Safeguard, compare
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence
-from tests.experiments.arms import clicks, only, plan, two, units
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
+from tests.experiments.arms import (
+    clicks,
+    finding,
+    grouped_clicks,
+    of_states,
+    only,
+    plan,
+    two,
+    units,
+)
 
 
 def test_real_clicks_look_convincing_once_and_not_always() -> None:
@@ -141,3 +151,29 @@ def test_arms_without_any_variance_give_no_p_value() -> None:
     assert found.reason == "the variance of both arms is 0, which says nothing about other rows"
     always = only(two((0, 5), (5, 5))).anytime
     assert always.gated and always.reason == found.reason
+
+
+def test_the_exact_evidence_of_events_needs_no_burn_in_and_is_the_half_of_it_afterwards() -> None:
+    early = only(two((9, 10_000), (0, 10_000)))
+    assert early.anytime.gated and early.anytime.e_value == pytest.approx(
+        math.exp(log_e_of_successes([Successes(9, 0)]))
+    )
+    assert early.e_value(early.anytime) == early.anytime.e_value > 1
+    late = only(two((46, 10_000), (99, 10_000)))
+    label = math.exp(log_e_of_successes([Successes(46, 99)]))
+    assert late.e_value(late.anytime) == (late.anytime.e_value + label) / 2
+    assert finding(two((46, 10_000), (99, 10_000))).e_value == late.e_value(late.anytime)
+
+
+def test_users_that_an_experiment_counts_are_a_mass() -> None:
+    control = grouped_clicks(1, 900, 0.1)
+    treatment = grouped_clicks(2, 90, 0.1, first=10**6)
+    more = np.repeat(np.arange(10**6, 10**6 + 90), 90)  # so that there are as many rows
+    treatment.update(groups=more, numerators=np.arange(len(more)) % 10 == 0)
+    seen = range(900), range(10**6, 10**6 + 90)
+    settings = {"horizon": Horizon(mde=0.1)}
+    without, counted = (
+        only(of_states(control, treatment, seen=units, **settings)) for units in ((), seen)
+    )
+    assert counted.comparison.anytime_error > 2 * without.comparison.anytime_error
+    assert counted.comparison.std_error == without.comparison.std_error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -10,11 +11,14 @@ from pytest import approx
 
 from streammetrics import Accumulator, Ratio, UserGroups
 from streammetrics.experiments.arm import Arm, arm_of, no_arm
+from streammetrics.experiments.evidence import spread_of
 from streammetrics.experiments.strata import (
     Pair,
     Part,
     by_epoch,
     combined,
+    pair_of,
+    smoothed_variance,
 )
 from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import area, clicks, grouped_clicks
@@ -142,3 +146,53 @@ def test_undefined_strata_stay_undefined() -> None:
     ):
         found = combined(strata)
         assert all(map(math.isnan, (found.effect, found.variance, found.df))), strata
+
+
+def test_in_each_epoch_the_arms_are_asked_together() -> None:
+    """V is that of each epoch by itself, with its weight; equal arms change nothing."""
+    arms = pairs(RAMP)
+    found = stratified(arms)
+    expected = 0.0
+    for a, b in arms.values():
+        weight = (a.rows + b.rows) / sum(sizes(arms).values())
+        (s, n), (t, m) = a.share or (0, 1), b.share or (0, 1)
+        own = float(smoothed_variance(s, n)), float(smoothed_variance(t, m))
+        expected += weight**2 * max(sum(own), own[0] * n / m + own[1] * m / n)
+    assert spread_of(found).variance() == approx(expected, rel=1e-12)
+    assert spread_of(found).df() == math.inf
+    back = stratified({name: (b, a) for name, (a, b) in arms.items()})
+    assert spread_of(back).variance() == spread_of(found).variance()
+    assert back.effect == -found.effect
+
+
+def test_groups_of_several_epochs_are_scaled_in_each_of_them() -> None:
+    """With one ratio of rows in both epochs it is as if the variance itself were scaled."""
+    large, small = grouped_clicks(1, 900, 0.1), grouped_clicks(2, 90, 0.1, first=10**6)
+    pair = read(large, small)
+    found = stratified({"a": pair, "b": pair}, {"a": 1, "b": 1})
+    c, t = found.control.variance, found.treatment.variance
+    assert spread_of(found).variance() == approx(max(c + t, 10 * c + t / 10), rel=1e-12)
+    alone = spread_of(pair_of(*pair)).variance()
+    assert spread_of(found).variance() == approx(alone, rel=1e-12)
+
+
+def test_users_are_a_mass_beside_rows_and_whichever_gives_more_counts() -> None:
+    control, treatment = read(grouped_clicks(1, 900, 0.1), grouped_clicks(2, 900, 0.1, first=10**6))
+    by_rows = spread_of(pair_of(control, treatment)).variance()
+    assert by_rows == control.variance + treatment.variance
+    with_users = (
+        replace(arm, masses={**arm.masses, "users": users})
+        for arm, users in ((control, 900.0), (treatment, 90.0))
+    )
+    expected = 10 * control.variance + treatment.variance / 10
+    assert spread_of(pair_of(*with_users)).variance() == approx(expected, rel=1e-12)
+
+
+def test_an_area_has_pairs_as_its_mass_and_not_rows() -> None:
+    few, many = read(area(1, 4_000, 1.0), area(2, 400, 1.0))
+    positives, negatives = few.counted
+    assert few.masses == {"classes": positives * negatives / 4_000}
+    pooled = few.variance * few.masses["classes"] / many.masses["classes"]
+    pooled += many.variance * many.masses["classes"] / few.masses["classes"]
+    expected = max(few.variance + many.variance, pooled)
+    assert spread_of(pair_of(few, many)).variance() == approx(expected, rel=1e-12)

@@ -180,7 +180,7 @@ def test_an_area_of_few_successes_has_no_interval_and_says_why() -> None:
         found = states[0].compute().interval("qini")
         compared = compare(*states, view="qini", paired=True)
         if hits < 10:
-            said = "an arm has too few successes or failures: 9, needs 10"
+            said = "an arm has too few events, or rows without one: 9, needs 10"
             assert (found.reason, compared.reason) == (said, said)
             assert not found.defined and compared.effect_size_ci_upper == math.inf
             assert states[0].compute().interval("ate").defined

@@ -60,8 +60,8 @@ def difference_variance(
     2.0
     """
     found = control + treatment
-    for mass in masses:
-        parts = pooled_parts(control, treatment, mass)
+    for both in masses:
+        parts = pooled_parts(control, treatment, both)
         found = cast("Number", np.maximum(found, parts[0] + parts[1]))
     return found
 
