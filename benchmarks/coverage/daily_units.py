@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.table import Row, Table
-from streammetrics.kernels.inference.dirichlet_multinomial import CONCENTRATIONS
 
 Floats = NDArray[np.float64]
 
 DAYS: Final = 60
 HOURS: Final = 24
+CONCENTRATIONS: Final = (10, 100, 1_000, 10_000)  # those of `SampleRatio`
 BAD_DAY: Final = 20  # the 21st
 _STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
@@ -38,7 +38,8 @@ def log_e(control: Floats, treatment: Floats) -> Floats:
         + n * math.log(2)
         for k in CONCENTRATIONS
     ]
-    return np.logaddexp.reduce(each, axis=0) - math.log(len(each))
+    found: Floats = np.logaddexp.reduce(each, axis=0) - math.log(len(each))
+    return found
 
 
 def of_looks(control: Floats, treatment: Floats) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.table import Row, Table
-from streammetrics.kernels.inference.normal_mixture import multiplier, tuned
+from streammetrics.experiments import ConfidenceSequence, Evidence
 
 Floats = NDArray[np.float64]
 
@@ -23,9 +23,12 @@ ALPHA: Final = 0.05
 def reaches() -> Floats:
     """Half the width of the always-valid interval after 1 to 40 units of information, tuned for
     half of the planned ones; infinite after none."""
-    rho = tuned(LOOKS / 2, ALPHA)
-    each = [multiplier(float(v), rho, ALPHA) / math.sqrt(v) for v in range(1, LOOKS + 1)]
-    return np.array([math.inf, *each])
+    sequence = ConfidenceSequence(alpha=ALPHA, v_opt=LOOKS / 2)
+    looks = [
+        Evidence(effect_size=0.0, std_error=1 / math.sqrt(v), least_count=1000)
+        for v in range(1, LOOKS + 1)
+    ]
+    return np.array([math.inf, *(sequence.at(one).upper for one in looks)])
 
 
 def fading(
