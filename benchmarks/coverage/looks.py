@@ -134,7 +134,7 @@ BURN_IN: Final = Table(
         Row(
             f"{100 * p:g} %, {100 * share:g} %",
             partial(burn_in, p, share, logarithmic(N)),
-            500,
+            300,
             36,
         )
         for p, share in ((0.05, 0.5), (0.05, 0.02), (0.005, 0.1), (0.005, 0.02), (0.0005, 0.1))

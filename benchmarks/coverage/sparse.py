@@ -285,7 +285,7 @@ ZEROS: Final = Table(
         Row(
             f"{name}; {_percent(buyers)}; {_percent(share)}",
             partial(users_watched, buyers, amounts, share),
-            500,
+            300,
             5.5,
         )
         for name, amounts in AMOUNTS.items()
@@ -310,7 +310,7 @@ SPARSE: Final = Table(
             Row(
                 f"{name}, a hit in 1 % of the lists{', UserGroups' * users}; {_percent(share)}",
                 partial(lists_watched, users, values, share),
-                500,
+                300,
                 5.5,
             )
             for name, values in LISTS.items()
@@ -321,7 +321,7 @@ SPARSE: Final = Table(
             Row(
                 f"{name}, recall 3 %; {_percent(share)}",
                 partial(rates_watched, view, share),
-                500,
+                300,
                 5.5,
             )
             for name, view in (("F1", "f1"), ("Matthews", "mcc"))

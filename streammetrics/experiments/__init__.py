@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from streammetrics.experiments.one_look import Anytime, Guarded
     from streammetrics.experiments.plan import Horizon, Plan, Safeguard
     from streammetrics.experiments.report import Finding, Outcome, Report
+    from streammetrics.experiments.rows_per_unit import RowsPerUnit
     from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "PlannedCovariate",
     "Recommendation",
     "Report",
+    "RowsPerUnit",
     "Safeguard",
     "SampleRatio",
     "SampleRatioFound",
@@ -81,6 +83,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.experiments.one_look": "Anytime Guarded",
             "streammetrics.experiments.plan": "Horizon Plan Safeguard",
             "streammetrics.experiments.report": "Finding Outcome Report",
+            "streammetrics.experiments.rows_per_unit": "RowsPerUnit",
             "streammetrics.experiments.verdict": "ACTIONS VERDICTS Action Recommendation Verdict",
         },
     )

@@ -32,12 +32,7 @@ from streammetrics.present.views import (
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import (
-    HasIntervals,
-    Replicates,
-    doubts_of,
-    skewness_of,
-)
+from streammetrics.results.has_intervals import HasIntervals, Replicates, doubts_of, skewness_of
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 

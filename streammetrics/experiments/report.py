@@ -201,7 +201,7 @@ def _why_undirected(findings: Sequence[Finding]) -> str:
     return joined(
         [
             f"no direction of {_names(none)} is declared as better" if none else "",
-            *(f"the {rows}, so {_names(of)} shows an effect on rows, not on units"
+            *(f"{rows}: the effect on {_names(of)} is one on rows, not on units"
               for rows, of in by_reason.items()),
         ]
     )  # fmt: skip

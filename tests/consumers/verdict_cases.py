@@ -35,7 +35,7 @@ port = 0
 control = "old"
 decision = ["ctr"]
 unit = "user"
-cluster = "none"
+cluster = "{cluster}"
 mde = 0.05
 on_several_variants = "keep"
 {rest}
@@ -48,7 +48,8 @@ START_MS: Final = 1_700_000_000_000 // 3_600_000 * 3_600_000
 @dataclass(frozen=True, slots=True)
 class Case:
     """clicks, stays: of twenty users of (old, new); users: of each arm; both: the share of users,
-    in twentieths, that see both arms. says: the verdicts in order; action: the recommendation."""
+    in twentieths, that see both arms; again: whether every other user of new has two events, in
+    groups of users. says: the verdicts in order; action: the recommendation."""
 
     says: tuple[str, ...]
     action: str
@@ -58,6 +59,7 @@ class Case:
     stays: tuple[int, int] = (18, 18)
     users: tuple[int, int] = (2000, 2000)
     both: int = 0
+    again: bool = False
 
 
 CASES: Final = {
@@ -69,16 +71,17 @@ CASES: Final = {
     "mixed": Case(("better",), "check_setup", clicks=(5, 10), both=1),
     "early": Case(("not_started",), "wait", clicks=(5, 10), users=(20, 20)),
     "none": Case(("no_difference_yet",), "wait", users=(1000, 1000)),
+    "rows": Case(("higher",), "decide", clicks=(5, 10), again=True),
     "undirected": Case(("higher",), "decide", better="", clicks=(5, 10)),
 }
 
 
 def events(case: Case) -> Iterator[dict[str, object]]:
-    """An event of each user; users of both arms have two."""
+    """An event of each user; users of both arms have two, and some of new if `again`."""
     for arm, variant in enumerate(("old", "new")):
         for i in range(case.users[arm]):
             shared = i % 20 < case.both
-            yield {
+            event: dict[str, object] = {
                 "ts": START_MS + i,
                 "variant": variant,
                 "user": f"both-{i}" if shared else f"{variant}-{i}",
@@ -86,6 +89,7 @@ def events(case: Case) -> Iterator[dict[str, object]]:
                 "click": int(7 * i % 20 < case.clicks[arm]),
                 "stay": int(3 * i % 20 < case.stays[arm]),
             }
+            yield from [event] * (2 if case.again and arm and i % 2 else 1)
 
 
 def write(folder: Path, case: Case) -> Path:
@@ -93,7 +97,9 @@ def write(folder: Path, case: Case) -> Path:
     lines = (json.dumps(event) for event in events(case))
     (folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     path = folder / "config.toml"
-    path.write_text(CONFIG.format(better=case.better, rest=case.rest), encoding="utf-8")
+    cluster = "groups" if case.again else "none"
+    text = CONFIG.format(better=case.better, rest=case.rest, cluster=cluster)
+    path.write_text(text, encoding="utf-8")
     return path
 
 

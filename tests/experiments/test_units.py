@@ -251,7 +251,7 @@ def test_a_shown_effect_on_rows_is_to_be_decided_by_a_person() -> None:
     same = experiment(A, b, horizon=Horizon(mde=0.2), decision=("per_row",), better=worse).report()
     assert same.findings[0].verdict == "lower"
     assert same.recommendation.sentence == (
-        f"Decide: per_row is lower, but the {DIFFER}, so per_row shows an effect on rows, not on "
+        f"Decide: per_row is lower, but {DIFFER}: the effect on per_row is one on rows, not on "
         "units."
     )
 

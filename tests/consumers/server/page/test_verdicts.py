@@ -49,6 +49,11 @@ def test_every_verdict_has_its_word_symbol_and_colour(
             assert seen.page.locator("#experiment thead th").last.inner_text() == "p (Holm)"
             cells = seen.page.locator("#experiment tbody tr td:last-child").all_inner_texts()
             assert cells == ["<0.0001", "—"]
+        if name == "rows":
+            rows = seen.page.locator("#experiment .note .attention")
+            said = "differ (1.00 and 1.50): an effect on rows, not on units"
+            assert rows.all_inner_texts() == [said]
+            assert rows.first.evaluate(COLOUR) == "warn"
         if name == "mixed":
             assert seen.text("#sentence .attention").startswith("100 units (2.56 % of all)")
             assert seen.page.locator("#sentence .attention").first.evaluate(COLOUR) == "warn"
@@ -64,7 +69,8 @@ def shown(seen: Seen, case: Case, sentence: str) -> None:
         for one in case.says
     ]
     for i, verdict in enumerate(case.says):
-        assert cells.nth(i).evaluate(COLOUR) == TONES[verdict_words.TONES[verdict]]  # type: ignore[index]
+        colour = "warn" if case.again else TONES[verdict_words.TONES[verdict]]  # type: ignore[index]
+        assert cells.nth(i).evaluate(COLOUR) == colour
     tone = verdict_words.ACTION_TONES[case.action]  # type: ignore[index]
     assert seen.page.locator(".sentence .symbol").evaluate(COLOUR) == TONES[tone]
     arms = seen.page.locator("#arms li")
