@@ -23,6 +23,8 @@ from streammetrics import (
     Ratio,
     Regression,
     SettingsError,
+    UnitMean,
+    UnitRate,
     Units,
     registry,
 )
@@ -203,7 +205,7 @@ def test_rows_that_weigh_other_units_and_classes_with_names_are_for_the_check_al
     kinds = {type(metric) for metric in SURE.values()}
     assert kinds >= {HistogramAUC, ExactAUC, BinaryConfusion, Calibration, GroupedAUC}
     assert kinds >= {Ratio, Regression, Units}
-    for kind in kinds - {Ratio, Units, GroupedInterleaving, Interleaving}:
+    for kind in kinds - {Ratio, UnitMean, UnitRate, Units, GroupedInterleaving, Interleaving}:
         assert not registry.metric(kind.__name__, {"weight_unit": Fraction(1, 10)})._validators
     for kind in (HistogramAUC, ExactAUC, BinaryConfusion):
         assert not registry.metric(kind.__name__, {"positive": 2})._validators

@@ -45,7 +45,15 @@ from streammetrics import (
     evaluate,
 )
 from streammetrics.core.bounded import equal
-from streammetrics.experiments import Anytime, Contamination, Guarded, Look, Monitor, SampleRatio
+from streammetrics.experiments import (
+    Anytime,
+    Contamination,
+    Guarded,
+    Look,
+    Monitor,
+    RowsPerUnit,
+    SampleRatio,
+)
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import rows_of
 from streammetrics.present.views import has_parts
@@ -68,7 +76,7 @@ OTHERS = {
         "UserTotals"
     ),
     "statistics between a state and a result": (
-        "Arm Moments Ordered Pair QuantileArm Sided Successes ValueRow"
+        "Arm Moments Ordered Pair QuantileArm Shortage Sided Stratum Successes ValueRow"
     ),
     "sentences and records, without a value": "Look Recommendation",
 }
@@ -208,6 +216,7 @@ def comparisons() -> list[object]:
     looks = [Look.at("x", 1, {"s/0": n}, {"ctr": Anytime(0.1, 0.3, 0.5)}) for n in (1, 2)]
     found += [Monitor.of(looks).watched("x", 1, name) for name in ("ctr", "none")]
     found += [Contamination(3.0, 0.5), Contamination(0.0, math.nan)]
+    found += [RowsPerUnit(4.0, 5.0, 9.0), RowsPerUnit(math.nan, 1.0, reason="no units")]
     found += [Guarded(-math.inf, reason="too few"), Guarded(-0.01, passed=True), Anytime()]
     return found
 
