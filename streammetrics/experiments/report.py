@@ -16,7 +16,6 @@ from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, Watched, reading_of
 from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
 from streammetrics.experiments.notes import notes_of
-from streammetrics.experiments.numerals import least
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.ratio_looks import (
@@ -119,8 +118,8 @@ def _unless_early(advice: _Advice, min_days: int | None, days: float | None) -> 
     early = min_days is not None and (days is None or days < min_days)
     if advice.action not in ("ship", "decide") or not early:
         return advice
-    passed = "an unknown number" if days is None else f"only {least(max(0.0, days)) or 0}"
-    why = f"{advice.reason}, but {passed} of the planned {min_days} days have passed"
+    over = "it is unknown how many" if days is None else f"only {math.floor(max(0.0, days))}"
+    why = f"{advice.reason}, but {over} of the planned {min_days} days are over"
     return replace(advice, action="wait", reason=why)
 
 
@@ -224,7 +223,7 @@ def _waiting(
     reasons = [
         _is(better, "better"),
         _each(undirected),
-        f"the effect on {_names(faded)} is another one since the decision" if faded else "",
+        f"the effect on {_names(faded)} has changed since the decision" if faded else "",
         f"it is uncertain which is nearer to the target of {_names(nearer)}" if nearer else "",
         f"no difference in {_names(nothing)} is shown yet" if nothing and not decided else "",
         f"it is not shown yet that {_is(unknown, 'kept', guardrails=True)}" if unknown else "",

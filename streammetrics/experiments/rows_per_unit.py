@@ -117,6 +117,8 @@ def rows_per_unit(
 
     The clock of the evidence is n_c n_t / (n_c + n_t) in units, which no data change, narrowest
     where the horizon plans it; the variance is that of both arms together, with units as the mass.
+    Where every unit of an arm has the same rows, as when a client sends each event twice, units are
+    taken to vary by as much as the arms differ.
     """
     pair = by_epoch(arms, sizes)
     if pair is None:
@@ -124,13 +126,15 @@ def rows_per_unit(
     a, b = pair.control, pair.treatment
     if a.replicates is None or b.replicates is None:
         return RowsPerUnit(a.estimate, b.estimate, reason=a.reason or b.reason)
-    found = compared(pair, 1.0 - ALPHA)
-    waiting = not_ready(found, None)
-    if waiting is not None:
-        return RowsPerUnit(a.estimate, b.estimate, reason=waiting.reason)
-    error, df = error_of(found)
     share = horizon.treatment_share
     planned = (horizon.units or UNITS) * horizon.optimize_at * share * (1.0 - share)
     clock = a.n * b.n / (a.n + b.n)
-    z = gaussianised(found.effect_size / error, df)
+    comparison = compared(pair, 1.0 - ALPHA)
+    if a.variance == b.variance == 0.0:
+        z = math.sqrt(clock) if comparison.effect_size else 0.0
+    elif (waiting := not_ready(comparison, None)) is not None:
+        return RowsPerUnit(a.estimate, b.estimate, reason=waiting.reason)
+    else:
+        error, df = error_of(comparison)
+        z = gaussianised(comparison.effect_size / error, df)
     return RowsPerUnit(a.estimate, b.estimate, log_e(z, clock, tuned(planned, ALPHA)))

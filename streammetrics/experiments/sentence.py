@@ -180,6 +180,12 @@ def on_rows(contrast: Contrast, verdict: Verdict) -> str:
 
 
 def _faded(contrast: Contrast, reading: Reading) -> str:
+    if not reading.consistent:
+        return (
+            f"We can no longer tell: the always-valid intervals of {_compared(contrast)} exclude "
+            "one another, so the effect has changed since the decision, or one of them misses it "
+            f"by chance.{since_decision(contrast, reading)}"
+        )
     word = "higher" if reading.lower > 0 else "lower"
     return (
         f"We can no longer tell: all looks together show that {contrast.treatment_variant} is "
@@ -190,9 +196,9 @@ def _faded(contrast: Contrast, reading: Reading) -> str:
 def _changed(contrast: Contrast, reading: Reading) -> str:
     """That the effect since the decision contradicts that of all looks together."""
     since = reading.since
-    known = since is not None and since.known
-    bounds = f": {_bounds(contrast, since.lower, since.upper)}" if since and known else ""
-    return f"the effect since the decision is another one{bounds}"
+    if since is None or not since.known:
+        return "the effect has changed since the decision"
+    return f"since the decision the effect is {_bounds(contrast, since.lower, since.upper)}"
 
 
 def since_decision(contrast: Contrast, reading: Reading) -> str:
@@ -270,7 +276,7 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     if bound == -math.inf:
         lost = "no harm is excluded"
     if not rail.required:
-        return f"No harm to {what} is shown, which is only watched: {lost}; margin: {margin}."
+        return f"No harm to {what} is shown: {lost}; margin: {margin}."
     return f"It is not shown yet that {what} keeps its guardrail: {lost}; margin: {margin}."
 
 

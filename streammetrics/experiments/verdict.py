@@ -44,12 +44,24 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
         if len(names) >= at_least:
             return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
     if has_no_error(contrast):
-        return found.reason or "there is no formula for its standard error"
+        return (
+            _reason_of_arms(contrast)
+            or found.reason
+            or "there is no formula for its standard error"
+        )
     if found.groups is not None and found.groups < GROUPS:
         return f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
     if _variants(contrast, lambda arm: math.isnan(arm.value)):
         return _undefined(contrast)
     return reading.last.reason or found.reason or "its standard error is unknown"
+
+
+def _reason_of_arms(contrast: Contrast) -> str:
+    """Why an arm is undefined, with its variant unless that is so of both; "" if neither is."""
+    reasons = {name: arm.reason for name, arm in _arms(contrast)}
+    if len(set(reasons.values())) == 1:
+        return next(iter(reasons.values()))
+    return "; ".join(f"of {name}, {reason}" for name, reason in reasons.items() if reason)
 
 
 def _one_stream(contrast: Contrast) -> str:
@@ -133,7 +145,7 @@ def implausible(contrast: Contrast, reading: Reading) -> str:
         if found.treatment == 0:
             by = "to 0"
         way = "rises" if found.treatment > found.control else "falls"
-        return f"the rate of {contrast.watched} {way} {by}"
+        return f"{contrast.watched} {way} {by}"
     return ""
 
 
@@ -201,13 +213,16 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
     "not_started" if there is no always-valid interval, yet or ever. For a decision: "better" and
     "worse" if the metric has a direction, "higher" and "lower" if it has none, if rows per unit
     differ, or if it is not certain which arm is nearer to the target; "faded" if `has_faded`. For a
-    guardrail: "kept", "broken" or "open", and "kept" only if it has not faded.
+    guardrail: "kept", "broken" or "open", and "kept" only if it has not faded. "disbelieved" also
+    if the looks exclude one another and nothing was decided before.
     """
-    if against or not reading.consistent:
+    faded = has_faded(contrast, reading)
+    if against or not (reading.consistent or (faded and contrast.safeguard is None)):
         return "disbelieved"
     if not reading.known:
         return "not_started"
-    faded = has_faded(contrast, reading)
+    if not reading.consistent:
+        return "faded"
     if contrast.safeguard is not None:
         return _of_guardrail(contrast.safeguard, reading, faded)
     if not (reading.lower > 0 or reading.upper < 0):

@@ -66,9 +66,9 @@ def test_an_effect_that_ends_is_found() -> None:
     report = followed(looks(UP, SAME))
     (found,) = report.findings
     assert (found.verdict, found.faded) == ("faded", True)
-    assert "the effect since the decision is another one: -0.01" in found.sentence
+    assert "but since the decision the effect is -0.01" in found.sentence
     assert report.recommendation.sentence == (
-        "Wait: the effect on ctr is another one since the decision."
+        "Wait: the effect on ctr has changed since the decision."
     )
 
 

@@ -152,7 +152,7 @@ def test_the_effect_since_the_decision_comes_from_the_looks(tmp_path: Path) -> N
     assert row.faded and row.verdict == "faded"
     assert row.since_lower < row.since_effect < row.since_upper < row.anytime_lower
     assert advice(found) == (
-        "wait", "Wait: the effect on ctr is another one since the decision."
+        "wait", "Wait: the effect on ctr has changed since the decision."
     )  # fmt: skip
     with closing(Ledger.open(str(tmp_path / "store.db"))) as ledger:
         of = declared(ledger.generation())
