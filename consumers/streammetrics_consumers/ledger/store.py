@@ -139,6 +139,14 @@ class Store:
             event.listen(self.engine, "connect", _synchronous)
             self.engine.dispose()
 
+    def close_idle(self) -> None:
+        """Close the connections that no transaction uses, unless there is only one, which the next
+        transaction would open again. A connection costs PostgreSQL a process, and SQLite a cache of
+        pages."""
+        pool = self.engine.pool
+        if isinstance(pool, QueuePool) and pool.checkedin() > 1:
+            self.engine.dispose()
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()

@@ -14,6 +14,7 @@ from typing import Final, cast
 import uvicorn
 
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.turns import MAX_SLICES
 from streammetrics_consumers.server import ServeError
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.connections import (
@@ -26,6 +27,7 @@ from streammetrics_consumers.server.health import NO_WORKERS, Watched
 
 PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
+IDLE_S: Final = 60.0  # how often connections with the store that nobody uses are closed
 STOP_S: Final = 5.0  # how long open requests may take once the server ends
 
 
@@ -38,18 +40,28 @@ def serving(
     *,
     token: str = "",
     limits: Limits | None = None,
+    max_slices: int = MAX_SLICES,
+    cache_bytes: int | None = None,
 ) -> Iterator[str]:
     """Serve a store at `http://HOST:PORT/`, the address that it yields, until the block ends.
 
     Port 0 is any free one. token: the one that clients must send; "" for none. limits: of
-    connections; None: the defaults. Raises ServeError if the address is taken or not ours.
+    connections; None: the defaults. max_slices: of one answer. cache_bytes: of the states and
+    answers that are kept; None: a quarter of the memory. Raises ServeError if the address is taken or not ours.
     """
     # Clients do not wait for long: Prometheus gives up after 10 s.
     opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
     with closing(opened) as ledger, closing(_listen(host, port)) as listener:
         ended = Event()
         app = application(
-            ledger, watched, store=store, hosts=(host,), token=token, ended=ended.is_set
+            ledger,
+            watched,
+            store=store,
+            hosts=(host,),
+            token=token,
+            ended=ended.is_set,
+            max_slices=max_slices,
+            cache_bytes=cache_bytes,
         )
         connections = OpenConnections(limits or Limits.of(PER_PEER), watched.monotonic)
         server = uvicorn.Server(
@@ -66,12 +78,18 @@ def serving(
         )
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="http", daemon=True)
         thread.start()
+        Thread(target=_close_idle, args=(ledger, ended), name="idle", daemon=True).start()
         try:
             yield address(host, listener.getsockname()[1])
         finally:
             ended.set()
             server.should_exit = True
             thread.join(STOP_S + 1)
+
+
+def _close_idle(ledger: Ledger, ended: Event) -> None:
+    while not ended.wait(IDLE_S):
+        ledger.close_idle()
 
 
 def address(host: str, port: int) -> str:
