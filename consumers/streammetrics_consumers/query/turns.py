@@ -28,7 +28,7 @@ GIVE_WAY_S: Final = 0.02  # for at most so long at each checkpoint: a heavy answ
 
 
 class Abandoned(Exception):
-    """The client of an answer has gone."""
+    """The client of an answer has gone, or the server is about to end."""
 
 
 class TooHeavy(Exception):
@@ -36,9 +36,11 @@ class TooHeavy(Exception):
 
 
 class Queue:
-    """The answers of one server that come first, and those that give way to them."""
+    """The answers of one server that come first, and those that give way to them. ended: whether
+    the server is about to end."""
 
-    def __init__(self) -> None:
+    def __init__(self, ended: Callable[[], bool] = lambda: False) -> None:
+        self.ended = ended
         self._changed = Condition()
         self._first = 0
         self.heavy = 0  # answers that are computed at the moment and give way
@@ -102,8 +104,8 @@ class Turn:
             _TURN.reset(token)
 
     def require_awaited(self) -> None:
-        """Raise Abandoned if nobody awaits the answer."""
-        if self.abandoned.is_set():
+        """Raise Abandoned if nobody awaits the answer, or the server is about to end."""
+        if self.abandoned.is_set() or self.queue.ended():
             raise Abandoned
 
 

@@ -57,7 +57,7 @@ def application(
     clients must send; "" for none. ended: whether open streams must end. max_slices: of one answer.
     cache_bytes: of the states and answers that are kept; None: a quarter of the memory.
     """
-    queue, monitor, limit = Queue(), HealthMonitor(ledger, watched), memory_limit()
+    queue, monitor, limit = Queue(ended), HealthMonitor(ledger, watched), memory_limit()
     cache = QueryCache(
         ledger,
         queue,

@@ -11,6 +11,7 @@ from threading import Event
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -48,6 +49,8 @@ class ConcurrencyLimiter:
                 async with _watched(request, turn):
                     return await self._answer(turn, work)
             except Abandoned:
+                if not turn.abandoned.is_set():
+                    raise HTTPException(503, "the server stops") from None
                 return Response(status_code=GONE)
 
         return in_turn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from asyncio import Protocol
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
 IDLE_S: Final = 60.0  # how often connections with the store that nobody uses are closed
 STOP_S: Final = 5.0  # how long open requests may take once the server ends
+CLOSE_S: Final = 3.0  # after which connections are closed then, also those that nobody reads
 
 
 @contextmanager
@@ -64,7 +66,7 @@ def serving(
             cache_bytes=cache_bytes,
         )
         connections = OpenConnections(limits or Limits.of(PER_PEER), watched.monotonic)
-        server = uvicorn.Server(
+        server = _Server(
             uvicorn.Config(
                 app,
                 http=cast("type[Protocol]", partial(HttpProtocol, connections=connections)),
@@ -73,7 +75,6 @@ def serving(
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                timeout_graceful_shutdown=int(STOP_S),
             )
         )
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="http", daemon=True)
@@ -85,6 +86,20 @@ def serving(
             ended.set()
             server.should_exit = True
             thread.join(STOP_S + 1)
+
+
+class _Server(uvicorn.Server):
+    """A server that closes what is still open some time after it was told to end. uvicorn would
+    cancel the answers instead, and log each of them as an error."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the connections, and wait for their answers."""
+        asyncio.get_running_loop().call_later(CLOSE_S, self._abort)
+        await super().shutdown(sockets)
+
+    def _abort(self) -> None:
+        for connection in list(self.server_state.connections):
+            cast("HttpProtocol", connection).drop()
 
 
 def _close_idle(ledger: Ledger, ended: Event) -> None:
