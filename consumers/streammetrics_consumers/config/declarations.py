@@ -427,11 +427,9 @@ SERVER: Final = {
         "share one",
     ),
     "cache_bytes": Key(
-        Other(
-            "whole number, 0 or more",
-            "a quarter of the limit of its control group, or of the machine's memory",
-        ),
-        "the most memory for states and answers that are kept for the next request",
+        Other("whole number, 0 or more"),
+        "the most bytes of states and answers that are kept for the next request; without it a "
+        "quarter of the limit of its control group, or of the machine's memory",
     ),
     "max_slices": Key(
         Whole(1000, 100_000_000, 10_000),
