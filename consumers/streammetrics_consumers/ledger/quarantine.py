@@ -169,6 +169,22 @@ def open_by_reason(
     return store.read(work)
 
 
+def open_kinds(
+    store: Store, generation: int, limit: int
+) -> Sequence[tuple[str, str | None, int]]:
+    """The most frequent reasons and fields of a generation's open refused events, with how many."""
+    many = func.count()
+    query = (
+        select(quarantine.c.reason, quarantine.c.field, many)
+        .where(quarantine.c.generation == generation, quarantine.c.done.is_(False))
+        .group_by(quarantine.c.reason, quarantine.c.field)
+        .order_by(many.desc(), quarantine.c.reason, quarantine.c.field)
+        .limit(limit)
+    )
+    found = store.read(lambda connection: list(connection.execute(query)))
+    return [(str(reason), field, int(count)) for reason, field, count in found]
+
+
 def open_since(store: Store, of: Head, offset: int) -> int:
     """The number of open refused events of a log from this offset on."""
     query = select(func.count()).where(

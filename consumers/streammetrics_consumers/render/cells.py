@@ -441,9 +441,9 @@ def results_with_texts(results: Results) -> Results:
     for block in blocks_of(results.rows, results.tables):
         checkpoint()
         for figure in block.figures():
-            for row, text in zip(figure.rows, figure.texts, strict=True):
-                if row is not None and text is not None:
-                    texts[id(row)] = _explained(row, text, axes[row.metric, row.view])
+            for one, text in zip(figure.rows, figure.texts, strict=True):
+                if one is not None and text is not None:
+                    texts[id(one)] = _explained(one, text, axes[one.metric, one.view])
     return replace(
         results,
         rows=tuple(replace(row, text=texts[id(row)]) for row in results.rows),

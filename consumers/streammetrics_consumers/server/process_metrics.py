@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -23,7 +24,7 @@ def process_metrics(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
     processes = {"": os.getpid(), **others}
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for worker, pid in processes.items():
-        for found in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():
+        for found in ProcessCollector(pid=partial(int, pid), registry=None).collect():
             kind = CounterMetricFamily if found.type == "counter" else GaugeMetricFamily
             family = families.setdefault(
                 found.name, kind(found.name, found.documentation, labels=["worker"])

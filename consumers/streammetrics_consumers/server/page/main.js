@@ -189,7 +189,10 @@ listen({
     if (before !== null && before.outline !== data.outline) outlines += 1;
     refresh({ moved: before?.moment === data.moment ? LOOKS : ALL });
   },
-  health: health.show,
+  health(data) {
+    health.show(data);
+    notice.warnings(data.warnings);
+  },
   away(came) {
     lost(sentence(came), "broken");
   },
