@@ -40,7 +40,7 @@ from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources import Remote, Source
+from streammetrics_consumers.sources import Remote, Source, compaction_warning
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +110,9 @@ class Worker:
         Raises NewSource, LogChanged, LedgerError or SourceError.
         """
         there, heads = self.source.partitions(), self.ledger.heads(self.generation)
+        warning = compaction_warning(self.source)
+        if warning is not None:
+            log.warning("%s", warning)
         self._wanted = chosen(there, self.options.partitions)
         require_keyed(self.config.dedup, there)
         if not self._wanted and self.options.on_gap == "stop":
