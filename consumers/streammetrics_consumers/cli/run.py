@@ -138,9 +138,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     return 0
 
 
-def serving_by(
-    server: ServerConfig, store: str, watched: Watched
-) -> AbstractContextManager[str]:
+def serving_by(server: ServerConfig, store: str, watched: Watched) -> AbstractContextManager[str]:
     """A server of this store with the settings of [server]; see `serving`."""
     return serving(
         store,

@@ -169,9 +169,7 @@ def open_by_reason(
     return store.read(work)
 
 
-def open_kinds(
-    store: Store, generation: int, limit: int
-) -> Sequence[tuple[str, str | None, int]]:
+def open_kinds(store: Store, generation: int, limit: int) -> Sequence[tuple[str, str | None, int]]:
     """The most frequent reasons and fields of a generation's open refused events, with how many."""
     many = func.count()
     query = (

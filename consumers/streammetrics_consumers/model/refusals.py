@@ -38,8 +38,8 @@ _KEYS: Final[Mapping[str, str]] = {  # by reason
 
 
 class RefusedKind(NamedTuple):
-    """Events that are refused for one reason in one field. detail: of the first of them, or "" where
-    contents must not be shown."""
+    """Events that are refused for one reason in one field. detail: of the first of them, or ""
+    where contents must not be shown."""
 
     reason: str
     field: str | None

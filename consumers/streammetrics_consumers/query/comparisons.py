@@ -120,7 +120,9 @@ class ComparisonReader:
     @property
     def nbytes(self) -> int:
         """The approximate bytes of the states of the windows that it holds."""
-        return sum(one.nbytes for counted in self._counted.values() for one in counted.users.values())
+        return sum(
+            one.nbytes for counted in self._counted.values() for one in counted.users.values()
+        )
 
     def with_experiment(self, read: Callable[[], Results]) -> Results:
         """The results of `read`, with the experiment of the same moment. (If others commit faster

@@ -1,9 +1,9 @@
-"""The turns of answers: one that nobody awaits any more ends, and a heavy one gives way to the others.
+"""The turns of answers: one that nobody awaits any more ends, and a heavy one gives way to others.
 
-Python computes one thread at a time, so an answer of ten thousand slices would hold up pages, probes
-and scrapes for as long as it takes. An answer that a client awaits has a turn. Code that computes it
-calls `checkpoint` between two slices, where the answer ends if its client has gone. Programs that
-have no clients, such as `results`, have no turns and no limits.
+Python computes one thread at a time, so an answer of ten thousand slices would hold up pages,
+probes and scrapes for as long as it takes. An answer that a client awaits has a turn. Code that
+computes it calls `checkpoint` between two slices, where the answer ends if its client has gone.
+Programs that have no clients, such as `results`, have no turns and no limits.
 
 An answer starts with a light turn. If it needs more slices than that admits, it is started again
 with a heavy one, of which the server computes one at a time; beyond `most` slices it is refused.

@@ -88,8 +88,8 @@ class OpenConnections:
         self._wait(connection)
 
     def begins_probe(self, connection: Droppable) -> None:
-        """Its probe is complete. It counts for no limit and is not closed until `ends_probe`, unless
-        its peer has many of them: those count as waiting."""
+        """Its probe is complete. It counts for no limit and is not closed until `ends_probe`,
+        unless its peer has many of them: those count as waiting."""
         theirs = sum(one.peer == connection.peer for one in self._probing)
         if theirs < RESERVED[0] and len(self._probing) < RESERVED[1]:
             self._probing[connection] = None

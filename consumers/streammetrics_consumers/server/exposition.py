@@ -54,7 +54,7 @@ _COUNTERS: Final = {  # name: (help text, field of WorkerStatus)
 
 @dataclass(frozen=True, slots=True)
 class ServerNumbers:
-    """What a server knows of its answers. heavy: those that give way to others, charts among them."""
+    """What a server knows of its answers. heavy: those that give way to others, as charts do."""
 
     heavy: int
     cached_bytes: int

@@ -49,7 +49,8 @@ def serving(
 
     Port 0 is any free one. token: the one that clients must send; "" for none. limits: of
     connections; None: the defaults. max_slices: of one answer. cache_bytes: of the states and
-    answers that are kept; None: a quarter of the memory. Raises ServeError if the address is taken or not ours.
+    answers that are kept; None: a quarter of the memory. Raises ServeError if the address is taken
+    or not ours.
     """
     # Clients do not wait for long: Prometheus gives up after 10 s.
     opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)

@@ -151,8 +151,8 @@ def compaction_warning(source: Source) -> str | None:
     named = f"topic {topics[0]} is" if len(topics) == 1 else f"topics {', '.join(topics)} are"
     return (
         f"{named} compacted (cleanup.policy): Kafka deletes an event when another one with its key "
-        "comes, so events are missing that were not read before, and `verify` cannot read again what "
-        'was counted; set cleanup.policy = "delete"'
+        "comes, so events are missing that were not read before, and `verify` cannot read again "
+        'what was counted; set cleanup.policy = "delete"'
     )
 
 

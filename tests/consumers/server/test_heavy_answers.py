@@ -1,4 +1,4 @@
-"""A heavy answer is refused past a limit, gives way to all others, and ends when its client goes."""
+"""A heavy answer is refused past a limit, gives way to others, and ends when its client goes."""
 
 from __future__ import annotations
 

@@ -140,9 +140,7 @@ def test_with_little_memory_left_nothing_is_kept(many: Path) -> None:
     emptied: list[str] = []
     full = False
     with closing(Ledger.open(str(many))) as ledger:
-        cache = QueryCache(
-            ledger, is_full=lambda: full, emptied=lambda: emptied.append("once")
-        )
+        cache = QueryCache(ledger, is_full=lambda: full, emptied=lambda: emptied.append("once"))
         rows = cache.results(Query()).rows
         assert cache.nbytes > 0 and not emptied
         full = True
@@ -169,6 +167,6 @@ def test_connections_that_nobody_uses_are_closed(many: Path) -> None:
 def test_a_server_closes_them_by_itself(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Ledger] = []
     monkeypatch.setattr(process, "IDLE_S", 0.01)
-    monkeypatch.setattr(Ledger, "close_idle", lambda ledger: closed.append(ledger))  # noqa: PLW0108
+    monkeypatch.setattr(Ledger, "close_idle", lambda ledger: closed.append(ledger))
     with process.serving(str(many), "127.0.0.1", 0, ALONE):
         patience.until(lambda: len(closed) > 1)

@@ -37,7 +37,7 @@ def test_an_answer_that_is_slower_than_a_window_is_shown(served: Stream, open_pa
         page.wait_for_function("() => globalThis.said")
         page.evaluate("said(0, 'one window')")
         page.wait_for_selector("html[data-state=ready]", state="attached")
-        page.route("**/api/results*", lambda route: held.append(route))  # noqa: PLW0108
+        page.route("**/api/results*", lambda route: held.append(route))
         page.evaluate("said(1, 'one window')")
         for at in (1, 2, 3):
             while not held:
