@@ -39,12 +39,7 @@ from streammetrics_consumers.query.answers import (
     Window,
 )
 from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc, slice_key
-from streammetrics_consumers.query.slices import (
-    VARIANT,
-    across_of,
-    fixed_of,
-    preference,
-)
+from streammetrics_consumers.query.slices import VARIANT, across_of, fixed_of, preference
 from streammetrics_consumers.query.turns import checkpoint
 from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
 
