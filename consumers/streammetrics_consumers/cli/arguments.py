@@ -262,7 +262,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
             "the state file of the reference, and that to compare with it",
             (JSON, LABEL, BINS), nargs=2),
     Command("quarantine", "Print, export or retry refused events.", "[list|export|retry] STORE",
-            f"list (default), export or retry, and {STORE_WORD}", (JSON, OUTPUT, CONFIG), nargs="+"),
+            f"list (default), export or retry; {STORE_WORD}", (JSON, OUTPUT, CONFIG), nargs="+"),
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
     Command("demo", "Simulate an A/B test, count it, print the results, and serve the live page.",
             "", "", DEMO),
