@@ -142,5 +142,11 @@ def expect_slices(count: int) -> None:
             "by, where or metric; `streammetrics results --json` has no limit, and "
             "[server] max_slices sets this one",
         )
-    if turn.light is not None and count > turn.light:
+    expect_work(count)
+
+
+def expect_work(count: int) -> None:
+    """Say of how many slices values are computed, shown or not. Raises TooHeavy."""
+    turn = _TURN.get()
+    if turn is not None and turn.light is not None and count > turn.light:
         raise TooHeavy

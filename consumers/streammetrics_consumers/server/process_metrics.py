@@ -23,6 +23,7 @@ def process_metrics(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
     others = {name: one.pid for name, one in workers.items() if one.pid != os.getpid()}
     processes = {"": os.getpid(), **others}
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+    alive = {""}
     for worker, pid in processes.items():
         for found in ProcessCollector(pid=partial(int, pid), registry=None).collect():
             kind = CounterMetricFamily if found.type == "counter" else GaugeMetricFamily
@@ -30,12 +31,13 @@ def process_metrics(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
                 found.name, kind(found.name, found.documentation, labels=["worker"])
             )
             for sample in found.samples:
+                alive.add(worker)
                 family.add_metric([worker], sample.value)
     yield from families.values()
     build = GaugeMetricFamily(
         "streammetrics_build_info", "The program that runs; its value is 1",
         labels=["version", "python", "worker"],
     )  # fmt: skip
-    for worker in processes:
+    for worker in sorted(alive):
         build.add_metric([__version__, platform.python_version(), worker], 1)
     yield build

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from starlette.types import Message
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import follow, results
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.query import Query, QueryError
+from streammetrics_consumers.query.query import Lines, Query, QueryError
 from streammetrics_consumers.query.turns import (
     LIGHT_SLICES,
     Queue,
@@ -179,6 +180,20 @@ def test_a_heavy_answer_is_computed_apart_from_light_ones_and_ends_in_its_own_tu
     limited: Callable[[Request], object] = make  # type: ignore[assignment]
     assert asyncio.run(ask_twice()) == [200, 499]
     assert [turn.is_heavy for turn in turns] == [False, True, False, True]
+
+
+def test_to_sort_many_slices_by_a_value_is_heavy_and_not_refused(many: Path) -> None:
+    lines = Lines(5, "value", down=True)
+    by = frozenset(["variant", "phase"])
+    query = Query("all", by=by, headlines=False, lines=lines)
+    with closing(Ledger.open(str(many))) as ledger:
+        cache, light = QueryCache(ledger), Turn(Queue(), light=ITEMS // 2, most=ITEMS // 2)
+        few = replace(query, lines=replace(lines, order="slice"))
+        assert light.run(lambda: cache.results(few)).rows  # only five lines are computed
+        with pytest.raises(TooHeavy):
+            light.run(lambda: cache.results(replace(query, lines=replace(lines, order="rows"))))
+        found = light.as_heavy().run(lambda: cache.results(query))
+    assert found.slices["ctr"].all > ITEMS and found.slices["ctr"].shown == 5
 
 
 def test_others_give_way_to_what_comes_first_but_not_for_ever() -> None:
