@@ -64,11 +64,13 @@ def refusal_sentence(
     description: Mapping[str, object],
     *,
     lately: bool = False,
+    newest: int | None = None,
 ) -> str:
     """The sentence about events that `mostly_refused` or `all_skipped` is true of.
 
     kinds: the most frequent first. description: of a metric, as the store has it. lately: whether
-    these are the last events, not all of them.
+    these are the last events, not all of them. newest: the most refused events whose kinds were
+    counted; None: all.
     """
     rows = counters.rows - counters.skipped
     of = "the last " if lately else ""
@@ -84,6 +86,8 @@ def refusal_sentence(
     if not kinds:
         return said
     parts = [_kind(one) for one in kinds[:SHOWN]]
+    if newest is not None and counters.quarantined > newest:
+        said += f"; of the newest {formatting.count(newest)}"
     return f"{said}: {', '.join(parts)}. The likely key is {likely_key(kinds[0], description)}"
 
 

@@ -13,6 +13,7 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.refusal_watch import EVERY_S, FIRST, RefusalWatch
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Counters, Refused
+from streammetrics_consumers.query import stream_warnings
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.server.application import application
 
@@ -82,6 +83,20 @@ def test_it_is_in_the_log_in_status_and_on_the_page_without_contents(
         assert json.loads(status_json(ledger))["warnings"] == [said]
         client = Client(application(ledger, store=str(store)))
         assert client.get("/api/health").json()["warnings"] == [said]
+
+
+def test_of_very_many_only_the_newest_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [{**GOOD, "ts": 1}] * MANY + [{**GOOD, "variant": "c"}] * 20
+    store = make_store(tmp_path, events)
+    monkeypatch.setattr(stream_warnings, "NEWEST", 50)
+    with closing(Ledger.open(str(store))) as ledger:
+        (warning,) = json.loads(status_json(ledger))["warnings"]
+    assert warning.startswith(
+        "all 320 events were refused; of the newest 50: 30 wrong_type in `ts`, 20 unknown_variant "
+        "in `variant`. The likely key is [event] time_unit"
+    )
 
 
 def test_a_store_of_good_events_has_no_warning(store: Path) -> None:
