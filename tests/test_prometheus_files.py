@@ -14,12 +14,14 @@ from typing import Any
 
 import httpx
 import pytest
+from streammetrics_consumers.cli.arguments import parse
 from streammetrics_consumers.counting.worker_status import WorkerStatus
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.render.prometheus import join_gauges
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.openapi import OF_JSON, OTHERS
 
 from tests import patience
 from tests.consumers import experiment_run
@@ -163,6 +165,33 @@ def test_the_panels_of_the_dashboard_lie_beside_each_other() -> None:
         taken |= cells
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(set(ids)) == len(ids)
+
+
+def test_each_alert_leads_to_its_section_of_the_runbook() -> None:
+    alerts = re.findall(
+        r"- alert: (\w+)\n(?:(?!- alert:)[\s\S])*?annotations:\n +runbook_url: (\S+)\n",
+        RULES.read_text(encoding="utf-8"),
+    )
+    names = [name for name, _ in alerts]
+    assert len(names) == RULES.read_text(encoding="utf-8").count("- alert:") == 18
+    assert alerts == [(name, f"docs/runbook.md#{name.lower()}") for name in names]
+    page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+    _, *sections = re.split(r"^## ", page, flags=re.MULTILINE)
+    assert [section.partition("\n")[0] for section in sections] == names
+    for section in sections:
+        parts = re.findall(r"^\*\*(.+?)\.\*\* \S|^```$", section, re.MULTILINE)
+        assert parts[:2] == ["What it means", "What to look at"], section
+        assert parts[2:5] == ["", "", "What to do"], section
+
+
+def test_the_commands_of_the_runbook_are_commands() -> None:
+    page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^streammetrics (.+)$", page, re.MULTILINE)
+    assert len(commands) > 18
+    for command in commands:
+        assert parse(command.split(), {}).command == command.split()[0]
+    paths = set(re.findall(r"^curl -s http://ADDRESS(/\S+)$", page, re.MULTILINE))
+    assert paths <= {*OF_JSON, *OTHERS}
 
 
 @pytest.mark.usefixtures("programs")

@@ -240,6 +240,8 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "server.port": (LABEL, 0),
     "server.token": (LABEL, "0123456789abcdef"),
     "server.connections_per_peer": (LABEL, 10),
+    "server.cache_bytes": (LABEL, 10),
+    "server.max_slices": (LABEL, 2000),
 }
 
 

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
@@ -19,7 +19,7 @@ from streammetrics_consumers.cli import logs, progress
 from streammetrics_consumers.cli.arguments import RUN, Arguments, UsageError
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.config.section import ConfigError, Override, Problem, Section
-from streammetrics_consumers.config.tables import QuarantineConfig, read_server
+from streammetrics_consumers.config.tables import QuarantineConfig, ServerConfig, read_server
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.events.messages import MAX_EVENTS
@@ -51,7 +51,8 @@ from streammetrics_consumers.sources.open_source import open_source
 
 Clock = Callable[[], float]
 
-WHOLE = ("port", "connections-per-peer")  # flags of serve that are whole numbers
+# Flags of serve that are whole numbers.
+WHOLE = ("port", "connections-per-peer", "cache-bytes", "max-slices")
 FOREVER_S = 3600.0
 log = logging.getLogger(__name__)
 
@@ -98,14 +99,10 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
             seen = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
-            address = config.server.host, config.server.port
             watched = Watched(seen, monotonic, clock)
-            token, limits = config.server.token, Limits.of(config.server.connections_per_peer)
-            url = stack.enter_context(
-                serving(config.store.url, *address, watched, token=token, limits=limits)
-            )
-            announce(url, logs.say, token=bool(token))
-            warn_where_open(address[0], token)
+            url = stack.enter_context(serving_by(config.server, config.store.url, watched))
+            announce(url, logs.say, token=bool(config.server.token))
+            warn_where_open(config.server.host, config.server.token)
         if workers > 1:
             return _several(arguments, workers, stop, channel)
         report = stack.enter_context(progress.shown("counting", monotonic))
@@ -128,12 +125,10 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     if problems:
         raise ConfigError("serve", problems)
     watched = Watched(dict, monotonic, clock)
-    limits = Limits.of(server.connections_per_peer)
-    address = arguments.words[0], server.host, server.port
     stop = Stop()
     with (
         signals_request(stop, "stopping"),
-        serving(*address, watched, token=server.token, limits=limits) as url,
+        serving_by(server, arguments.words[0], watched) as url,
     ):
         prepare()
         announce(url, logs.say, token=bool(server.token))
@@ -141,6 +136,20 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         while not stop.wait(FOREVER_S):
             pass
     return 0
+
+
+def serving_by(server: ServerConfig, store: str, watched: Watched) -> AbstractContextManager[str]:
+    """A server of this store with the settings of [server]; see `serving`."""
+    return serving(
+        store,
+        server.host,
+        server.port,
+        watched,
+        token=server.token,
+        limits=Limits.of(server.connections_per_peer),
+        max_slices=server.max_slices,
+        cache_bytes=server.cache_bytes,
+    )
 
 
 def warn_where_open(host: str, token: str) -> None:

@@ -7,10 +7,11 @@ command line), checks everything, and raises one ConfigError that lists every ba
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from streammetrics_consumers.config.declarations import TABLES
 from streammetrics_consumers.config.drift import read_drifts
@@ -203,6 +204,15 @@ def load_config(
     )
 
 
+# The marks of other encodings, and of UTF-8, which TOML does not have either.
+_MARKS: Final = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_TOO_LONG: Final = (
+    "whole numbers of at most 64 bits, as TOML 1.0 has",
+    "a longer one",
+    "write the number with fewer digits, or as a text in quotes",
+)
+
+
 def _read_toml(path: Path) -> dict[str, object]:
     def failed(expected: str, got: object, hint: str) -> ConfigError:
         return ConfigError(str(path), [Problem(str(path), expected, str(got), hint)])
@@ -214,10 +224,33 @@ def _read_toml(path: Path) -> dict[str, object]:
         raise failed("a readable file", error.strerror, "check the path") from None
     if len(data) > MAX_FILE_BYTES:
         raise failed(f"at most {MAX_FILE_BYTES} bytes", "more", "is this a config file?")
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            raise failed(
+                "TOML 1.0 in UTF-8 without a byte-order mark",
+                f"the mark of {encoding} at the start",
+                "save the file as UTF-8 without a mark (without BOM)",
+            )
     try:
-        return tomllib.loads(data.decode("utf-8"))
+        document = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise failed("TOML 1.0 in UTF-8", error, "correct the file there") from None
+    except ValueError:  # Python does not read more than 4300 digits
+        raise failed(*_TOO_LONG) from None
+    if any(value.bit_length() > 64 for value in _integers(document)):
+        raise failed(*_TOO_LONG)
+    return document
+
+
+def _integers(value: object) -> Iterator[int]:
+    """All whole numbers in a document."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _integers(one)
+    elif isinstance(value, int):
+        yield value
 
 
 def _by_table(

@@ -444,6 +444,15 @@ SERVER: Final = {
         "the most connections open at once from one address; behind a reverse proxy all browsers "
         "share one",
     ),
+    "cache_bytes": Key(
+        Other("whole number, 0 or more"),
+        "the most bytes of states and answers that are kept for the next request; without it a "
+        "quarter of the limit of its control group, or of the machine's memory",
+    ),
+    "max_slices": Key(
+        Whole(1000, 100_000_000, 10_000),
+        "the most slices of one answer, each counted for every metric and window",
+    ),
 }
 
 TABLES: Final[Mapping[str, Mapping[str, Key]]] = {

@@ -125,12 +125,15 @@ class QuarantineConfig:
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     """[server]. Port 0 is any free one. token: required from every client, unless it is "".
-    connections_per_peer: the limit of simultaneous connections from one address."""
+    connections_per_peer: the limit of simultaneous connections from one address. cache_bytes: of
+    states and answers; None: by the memory of the process. max_slices: of one answer."""
 
     host: str
     port: int
     token: str = field(repr=False)
     connections_per_peer: int
+    cache_bytes: int | None
+    max_slices: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,9 +368,19 @@ def read_server(section: Section) -> ServerConfig:
         section.whole("port"),
         _read_token(section),
         section.whole("connections_per_peer"),
+        _read_cache_bytes(section),
+        section.whole("max_slices"),
     )
     section.done()
     return found
+
+
+def _read_cache_bytes(section: Section) -> int | None:
+    value = section.raw("cache_bytes")
+    if value is None or (type(value) is int and 0 <= value < 1 << 50):
+        return value
+    section.bad("cache_bytes", "a whole number of bytes, 0 or more", "correct it")
+    return None
 
 
 def _read_token(section: Section) -> str:

@@ -30,6 +30,7 @@ from streammetrics_consumers.counting.options import (
     require_within,
     start_of,
 )
+from streammetrics_consumers.counting.refusal_watch import RefusalWatch
 from streammetrics_consumers.counting.seen_ids import Repeats
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.events.decoder import Decoded, Decoder
@@ -39,7 +40,7 @@ from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources import Remote, Source
+from streammetrics_consumers.sources import Remote, Source, compaction_warning
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +96,8 @@ class Worker:
         self._limits = Limits(config.store)
         self._repeats = None if config.dedup is None else Repeats(config.dedup, ledger.store)
         self._error_budget = ErrorBudget(config.store.max_bad_share)
+        description = next(iter(config.descriptions.values()), {})
+        self._refusals = RefusalWatch(description, monotonic)
         self._compactor = IdleCompactor(ledger.store, monotonic)
         self._closer = None if config.join is None else Closer(config, ledger, generation)
         self._known_heads = KnownHeads(ledger.store, monotonic)
@@ -107,6 +110,9 @@ class Worker:
         Raises NewSource, LogChanged, LedgerError or SourceError.
         """
         there, heads = self.source.partitions(), self.ledger.heads(self.generation)
+        warning = compaction_warning(self.source)
+        if warning is not None:
+            log.warning("%s", warning)
         self._wanted = chosen(there, self.options.partitions)
         require_keyed(self.config.dedup, there)
         if not self._wanted and self.options.on_gap == "stop":
@@ -158,6 +164,7 @@ class Worker:
             self.commit()
             raise
         self.commit(last=True)
+        self._refusals.ended()
         if self._closer is not None and self.options.close and not self._stop.requested:
             self._closer.close(everything=True)
         yield self.progress()
@@ -172,6 +179,8 @@ class Worker:
             for known, now in self._known_heads.lost(self.generation):
                 self._resume_at(known, now)
             size = sum(work.delta.nbytes for work in self._work.values())
+            deltas = [work.delta for work in self._work.values()]
+            self._refusals.look((delta.counters, delta.quarantine) for delta in deltas)
         self._status.counted(self.duplicates, size)
         due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
         if due or size >= self.config.store.commit_bytes:
@@ -308,6 +317,7 @@ class Worker:
                 self._resume(work, str(fenced))
             else:
                 self._error_budget.count(work.delta.counters)
+                self._refusals.count(work.delta.counters, work.delta.quarantine)
                 self._compactor.committed(head)
                 self._begin(head)
 

@@ -32,7 +32,10 @@ class NotAStore(LedgerError):
 
 
 class NoStoreYet(NotAStore):
-    """The store does not exist; a writer would create it."""
+    """The store does not exist; a writer would create it, so the same command may work later: a
+    page and its worker may start at the same time."""
+
+    exit_code = 75
 
 
 class StoreReplaced(LedgerError):

@@ -189,6 +189,10 @@ class Ledger:
         """Close the connections to the database. A second call does nothing."""
         self._store.close()
 
+    def close_idle(self) -> None:
+        """Close the connections that nobody uses at the moment, unless there is only one."""
+        self._store.close_idle()
+
     @property
     def store(self) -> Store:
         """The database, for code that reads or merges delta rows by itself."""

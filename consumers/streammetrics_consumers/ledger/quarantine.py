@@ -169,6 +169,29 @@ def open_by_reason(
     return store.read(work)
 
 
+def open_kinds(
+    store: Store, generation: int, limit: int, newest: int
+) -> Sequence[tuple[str, str | None, int]]:
+    """The most frequent reasons and fields of a generation's newest open refused events, with how
+    many: a page asks again and again, and there may be millions."""
+    last = (
+        select(quarantine.c.reason, quarantine.c.field)
+        .where(quarantine.c.generation == generation, quarantine.c.done.is_(False))
+        .order_by(quarantine.c.id.desc())
+        .limit(newest)
+        .subquery()
+    )
+    many = func.count()
+    query = (
+        select(last.c.reason, last.c.field, many)
+        .group_by(last.c.reason, last.c.field)
+        .order_by(many.desc(), last.c.reason, last.c.field)
+        .limit(limit)
+    )
+    found = store.read(lambda connection: list(connection.execute(query)))
+    return [(str(reason), field, int(count)) for reason, field, count in found]
+
+
 def open_since(store: Store, of: Head, offset: int) -> int:
     """The number of open refused events of a log from this offset on."""
     query = select(func.count()).where(

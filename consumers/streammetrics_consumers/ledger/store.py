@@ -139,6 +139,14 @@ class Store:
             event.listen(self.engine, "connect", _synchronous)
             self.engine.dispose()
 
+    def close_idle(self) -> None:
+        """Close the connections that no transaction uses, unless there is only one, which the next
+        transaction would open again. A connection costs PostgreSQL a process, and SQLite a cache of
+        pages."""
+        pool = self.engine.pool
+        if isinstance(pool, QueuePool) and pool.checkedin() > 1:
+            self.engine.dispose()
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
@@ -175,8 +183,10 @@ def open_store(
         return store
     store.close()
     if not version:
-        missing = NoStoreYet if version is None else NotAStore
-        raise missing(f"store {name}: there is no ledger in this database; check the name")
+        none = f"store {name}: there is no ledger in this database; check the name"
+        if version is None:
+            raise NoStoreYet(f"{none}, or {_FIRST}")
+        raise NotAStore(none)
     raise SchemaMismatch(
         f"store {name}: its schema has version {version}, but this program knows "
         f"{ledger_schema.VERSION}; "
@@ -202,6 +212,8 @@ def _make_current(connection: Connection, again: bool) -> int | None:
         migrate(connection, version)
     return ledger_schema.stored_version(connection)
 
+
+_FIRST: Final = "start `streammetrics run` first, which creates it"
 
 # -- from a name to connections ----------------------------------------------------------------
 PATH = "ledger_path"  # the execution option that holds the path of an engine's file
@@ -351,7 +363,7 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
             f"store {name}: no such folder: {path.parent}; create it, or correct the name"
         )
     if not create and not path.exists():
-        raise NoStoreYet(f"store {name}: no such file; check the name")
+        raise NoStoreYet(f"store {name}: no such file; check the name, or {_FIRST}")
 
     # In a folder that cannot be written, a store that no process has open is a file that does not
     # change. A process elsewhere may open it at any moment, so each transaction checks again.

@@ -18,7 +18,13 @@ from streammetrics_consumers.ledger.store import shown
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Changes
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources import Disconnected, GapError, Source, Unsuitable
+from streammetrics_consumers.sources import (
+    Disconnected,
+    GapError,
+    Source,
+    Unsuitable,
+    compaction_warning,
+)
 from streammetrics_consumers.sources.open_source import (
     open_source,
     require_package,
@@ -98,6 +104,9 @@ def check(
             found.append(f"{partition}: offsets {first} to {'?' if end is None else end}")
         if not logs:
             found.append("source: it has no complete record yet")
+        warning = compaction_warning(source)
+        if warning is not None:
+            found.append(f"warning: {warning}")
     store = f"store {shown(config.store.url)}"
     try:
         ledger = Ledger.open(config.store.url)

@@ -39,6 +39,7 @@ from streammetrics_consumers.query.join_status import could_be_joined, late_warn
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
 from streammetrics_consumers.query.results import interval_answer
+from streammetrics_consumers.query.turns import checkpoint
 
 if TYPE_CHECKING:
     from streammetrics.experiments import Experiment, Finding, Outcome, Plan, Report
@@ -116,6 +117,13 @@ class ComparisonReader:
         self._found: _Found | None = None
         self._counted: dict[Span, Counted] = {}
 
+    @property
+    def nbytes(self) -> int:
+        """The approximate bytes of the states of the windows that it holds."""
+        return sum(
+            one.nbytes for counted in self._counted.values() for one in counted.users.values()
+        )
+
     def with_experiment(self, read: Callable[[], Results]) -> Results:
         """The results of `read`, with the experiment of the same moment. (If others commit faster
         than we read, it may be of another one.)"""
@@ -156,6 +164,7 @@ class ComparisonReader:
         rows: list[Comparison] = []
         users = dict(total.users)
         for span in spans:
+            checkpoint()
             counted, seen, found = total, watched, report.findings
             if span is not None:
                 starts = range(span.start_ms, span.end_ms, windows.pane_ms)
@@ -268,6 +277,11 @@ class InGroups:
         self._result: _Result | None = None
         self._counts: Mapping[str, object] = {}
         self._intervals: dict[object, answers.Interval | None] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its state."""
+        return self._state.nbytes
 
     def interval(self, row: Result) -> answers.Interval | None:
         """The interval of the groups; the row's own if the row counted other rows, and none of a

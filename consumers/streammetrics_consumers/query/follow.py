@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event, Lock, Thread
@@ -34,6 +35,7 @@ from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import Query, QueryError, Slice, require_generation
 from streammetrics_consumers.query.query_plan import Wanted, chosen, plan
 from streammetrics_consumers.query.reader import (
+    is_over,
     read_results,
     states_of,
     sum_over,
@@ -41,7 +43,15 @@ from streammetrics_consumers.query.reader import (
     with_states,
 )
 from streammetrics_consumers.query.results import results_of
-from streammetrics_consumers.query.slices import KeyedState
+from streammetrics_consumers.query.slices import KeyedState, slice_of
+from streammetrics_consumers.query.turns import (
+    Queue,
+    TooHeavy,
+    Turn,
+    checkpoint,
+    current_turn,
+    expect_slices,
+)
 
 T = TypeVar("T")
 
@@ -49,7 +59,9 @@ MAX_DELTA_BYTES: Final = 512 << 20  # of the stored states that a view reads at 
 MAX_STATE_BYTES: Final = 2 << 30  # of the merged states that it keeps
 CACHED: Final = 256  # views; a page asks repeatedly for a few of each metric
 ANSWERS: Final = 8  # of one view, for different parts of its rows
-CACHED_BYTES: Final = 1 << 30  # of their states
+CACHED_BYTES: Final = 1 << 30  # of their states and answers
+ROW_BYTES: Final = 1000  # of a row of an answer
+LOCK_S: Final = 0.1  # how long an answer waits for another one before it looks for its client
 WINDOWS: Final = ("total", "latest")  # of `LatestResults`
 WAIT_S: Final = 3.0
 
@@ -73,8 +85,10 @@ class IncrementalView:
     that it has read, `reloads` the known panes that it had to read again from the beginning.
     """
 
-    def __init__(self, ledger: Ledger, query: Query) -> None:
+    def __init__(self, ledger: Ledger, query: Query, max_bytes: int = MAX_STATE_BYTES) -> None:
+        """max_bytes: of the states that it keeps; larger ones are read for each answer."""
         self._ledger, self._query = ledger, query
+        self._max_bytes = min(max_bytes, MAX_STATE_BYTES)
         self._version: StoreVersion | None = None  # of the answers
         self._answers: dict[Query, Results] = {}
         self._taken: _News | None = None  # the last news in `_panes`, without its rows
@@ -91,6 +105,8 @@ class IncrementalView:
         if asked not in self._answers:
             if len(self._answers) >= ANSWERS:
                 self._answers.clear()
+            if self._taken is not None and asked.is_of_all_slices:
+                expect_slices(self._least_slices(self._taken))
             # Read after `version`, so the answer kept under it may be newer, never older.
             self._answers[asked] = (
                 read_results(self._ledger, asked)
@@ -125,10 +141,28 @@ class IncrementalView:
             return seen
         return news.version
 
+    def _least_slices(self, news: _News) -> int:
+        """A number of slices that the answer with all rows reaches, without its sums of panes."""
+        counts: dict[tuple[str, int], dict[int | None, int]] = defaultdict(dict)
+        for pane, state in self._panes.items():
+            names = news.planned[pane.metric].layout.groupings[pane.grouping]
+            keys = state.keys()
+            counts[pane.metric, pane.grouping][pane.start_ms] = (
+                sum(self._query.takes(slice_of(key, names)) for key in keys)
+                if self._query.where
+                else len(keys)
+            )
+        return sum(
+            max((count for start, count in panes.items() if is_over(span, start)), default=0)
+            for (metric, _), panes in counts.items()
+            if news.planned[metric].plain
+            for span in news.planned[metric].spans
+        )
+
     @property
     def nbytes(self) -> int:
-        """The approximate bytes of the states that it holds."""
-        return self._nbytes
+        """The approximate bytes of the states and answers that it holds."""
+        return self._nbytes + ROW_BYTES * sum(len(one.rows) for one in self._answers.values())
 
     def _news(self, now: View) -> _News:
         """The data of this transaction that was not taken yet. Does not change the view."""
@@ -145,7 +179,7 @@ class IncrementalView:
         reloaded = frozenset(wanted - known) | around
         new = [row for row in delta_metadata if row.pane in reloaded or self._is_new(row, cursor)]
         size = sum(row.nbytes for row in new)
-        if size > MAX_DELTA_BYTES:
+        if size > min(MAX_DELTA_BYTES, self._max_bytes):
             raise TooLarge(f"{size} bytes of new states exceed the limit of the cache")
         return _News(now.version, seen, planned, wanted, reloaded, list(now.states(new)))
 
@@ -177,6 +211,7 @@ class IncrementalView:
             panes.pop(pane, None)
             retries.pop(pane, None)
         for row, state in states_each(news.rows):
+            checkpoint()
             if row.pane in panes:
                 panes[row.pane].merge(state)
             else:
@@ -184,7 +219,7 @@ class IncrementalView:
             if row.retry is not None:
                 retries.setdefault(row.pane, set()).add(row.id)
         nbytes = sum(state.nbytes for state in panes.values())
-        if nbytes > MAX_STATE_BYTES:
+        if nbytes > self._max_bytes:
             raise TooLarge(f"{nbytes} bytes of states exceed the limit of the cache")
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
         self._taken = replace(news, rows=())
@@ -213,14 +248,55 @@ def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
     return row.start_offset < cursor.get(row.head, row.start_offset) < row.end_offset
 
 
-_Cached = tuple[Lock, IncrementalView, ComparisonReader]
+class _Cached:
+    """One view and the experiment beside it. turn: that of the answer which now uses them."""
+
+    def __init__(self, following: IncrementalView, experiment: ComparisonReader) -> None:
+        self.following, self.experiment = following, experiment
+        self.nbytes = 0  # at the last measurement: who reads it need not wait for an answer
+        self._lock = Lock()
+        self._turn: Turn | None = None
+
+    def measure(self) -> None:
+        """Note how much is held."""
+        self.nbytes = self.following.nbytes + self.experiment.nbytes
+
+    @contextmanager
+    def taken(self, turn: Turn | None) -> Iterator[None]:
+        """Nobody else uses them within the block. Raises TooHeavy if a heavy answer does and this
+        one has a light turn, and Abandoned if its client goes."""
+        while not self._lock.acquire(timeout=-1 if turn is None else LOCK_S):
+            assert turn is not None
+            turn.require_awaited()
+            other = self._turn
+            if turn.light is not None and other is not None and other.is_heavy:
+                raise TooHeavy
+        try:
+            self._turn = turn
+            yield
+        finally:
+            self._turn = None
+            self._lock.release()
 
 
 class QueryCache:
-    """Reads a ledger. Thread-safe. A repeated query reads only the rows counted since."""
+    """Reads a ledger. Thread-safe. A repeated query reads only the rows counted since.
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    queue: that of the answers with a turn; all others come first. max_bytes: of the states and
+    answers that it keeps. is_full: whether the process has no memory for them; emptied: called
+    when some of them were removed."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        queue: Queue | None = None,
+        *,
+        max_bytes: int = CACHED_BYTES,
+        is_full: Callable[[], bool] = lambda: False,
+        emptied: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._ledger, self._queue = ledger, queue or Queue()
+        self.max_bytes, self._is_full, self._emptied = max_bytes, is_full, emptied
         self._cached: OrderedDict[Query, _Cached] = OrderedDict()
         self._totals: Totals = {}
         self._joins = JoinReader(ledger)
@@ -259,20 +335,36 @@ class QueryCache:
         with self._lock:
             one = self._cached.pop(whole, None) or self._begin(whole)
             self._cached[whole] = one  # as the most recent one
-        lock, following, experiment = one
-        with lock:
-            found = work(following, experiment)
-        with self._lock:
-            size = sum(cached.nbytes for _, cached, _ in self._cached.values())
-            while len(self._cached) > CACHED or (size > CACHED_BYTES and self._cached):
-                _, (_, oldest, _) = self._cached.popitem(last=False)
-                size -= oldest.nbytes
+        turn = current_turn()
+        gives_way = turn is not None and turn.gives_way
+        with one.taken(turn), nullcontext() if gives_way else self._queue.first():
+            found = work(one.following, one.experiment)
+            one.measure()
+        self._trim()
         return found
 
+    @property
+    def nbytes(self) -> int:
+        """The approximate bytes of what it keeps."""
+        with self._lock:
+            return sum(cached.nbytes for cached in self._cached.values())
+
+    def _trim(self) -> None:
+        """Remove the views that were asked for longest ago, if they are too many or too large."""
+        removed = []
+        with self._lock:
+            size = sum(cached.nbytes for cached in self._cached.values())
+            most = 0 if self._is_full() else self.max_bytes
+            while self._cached and (len(self._cached) > CACHED or size > most):
+                removed.append(self._cached.popitem(last=False)[1])
+                size -= removed[-1].nbytes
+        if any(cached.nbytes for cached in removed):
+            removed.clear()
+            self._emptied()
+
     def _begin(self, query: Query) -> _Cached:
-        return (
-            Lock(),
-            IncrementalView(self._ledger, query),
+        return _Cached(
+            IncrementalView(self._ledger, query, self.max_bytes),
             ComparisonReader(self._ledger, query, self._totals),
         )
 

@@ -25,6 +25,7 @@ from streammetrics_consumers.query.slices import (
     preference,
     window_key,
 )
+from streammetrics_consumers.query.turns import expect_work
 
 # The values of a result by view, and which are headline views.
 Views: TypeAlias = tuple[Mapping[str, float | Bounded], tuple[str, ...]]
@@ -150,6 +151,7 @@ class FirstLines:
             if self._counts_for(slice_)
         ]
         line_of_key = {key: line for line, key in wanted}
+        expect_work(len(line_of_key))
         for key, result in state.results(list(line_of_key)):
             line = line_of_key[key]
             found[line] = found.get(line, 0.0) + self._number(result, state.metric)

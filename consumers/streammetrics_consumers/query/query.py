@@ -93,6 +93,11 @@ class Query:
         """The query for all rows: queries with the same one read the same states."""
         return replace(self, headlines=False, blocks=None, rows=None, lines=None)
 
+    @property
+    def is_of_all_slices(self) -> bool:
+        """Whether the answer has all slices, though perhaps only the headline views."""
+        return self.blocks is None and self.rows is None and self.lines is None
+
     def takes(self, slice_: Slice) -> bool:
         """Whether this slice matches `where`."""
         return all(name in slice_ and says(slice_[name], value) for name, value in self.where)

@@ -27,6 +27,7 @@ from streammetrics_consumers.query.experiment_plan import variants_of
 from streammetrics_consumers.query.lines import FirstLines, Views, all_views, headline_views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
 from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedState, window_key
+from streammetrics_consumers.query.turns import checkpoint, expect_slices
 
 _NAMED: Final = (
     "{} of one user are taken as independent although users are named; "
@@ -48,6 +49,7 @@ def results_of(
     """The rows of these states, and how far the logs were read at that moment. keep: takes the rows
     of one state, in order, and returns those that the results hold."""
     rows: list[Result] = []
+    count = 0
     known: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
     notes = dict.fromkeys(hole_notes(snapshot))
@@ -70,7 +72,10 @@ def results_of(
         window, metric = found.window, found.metric
         try:
             slices, with_other = first.choose(found)
+            count += len(slices)
+            expect_slices(count)
             for slice_, one in found.computed(slices, with_other=with_other):
+                checkpoint()
                 if alarm := _alarm(one.result):
                     alarms[f"{_name(metric, slice_, window)}: alarm: {alarm}"] = None
                 for why in doubts_of(one.value):

@@ -21,6 +21,7 @@ from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Interval, Json, Result, Results, Window
 from streammetrics_consumers.query.query import Slice, SliceValue, slice_key
 from streammetrics_consumers.query.slices import window_key
+from streammetrics_consumers.query.turns import checkpoint
 
 ROWS: Final = 100  # of one piece
 MAX_KNOWN: Final = 10_000  # names and texts whose JSON is remembered
@@ -168,6 +169,7 @@ def _joined(rows: Iterable[bytes]) -> Iterator[bytes]:
     for row in rows:
         some.append(row)
         if len(some) == ROWS:
+            checkpoint()
             yield comma + b", ".join(some)
             some, comma = [], b", "
     if some:

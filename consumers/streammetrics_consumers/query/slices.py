@@ -17,6 +17,7 @@ import streammetrics as sm
 from streammetrics_consumers.model.generation import DeclaredDrift
 from streammetrics_consumers.query.answers import Result, Window
 from streammetrics_consumers.query.query import OTHER, Query, Slice, SliceValue, slice_key
+from streammetrics_consumers.query.turns import checkpoint
 
 VARIANT: Final = "variant"  # the role whose values are columns
 COMPUTED: Final = 1000  # keys of which the results are in memory at once
@@ -145,6 +146,7 @@ class KeyedState(NamedTuple):
     def results(self, keys: Sequence[Key]) -> Iterator[tuple[Key, object]]:
         """These keys with their metrics' own results, without digests."""
         for some, chosen in in_blocks(self.states, keys):
+            checkpoint()
             if self.against is not None:
                 for key, one in zip(some, self.against.computed(some, chosen), strict=True):
                     yield key, one.result

@@ -13,6 +13,7 @@ from streammetrics_consumers.query.answers import Answer, Count, Join, Time, dum
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import require_generation
 from streammetrics_consumers.query.query_plan import idle_heads
+from streammetrics_consumers.query.stream_warnings import stream_warnings
 
 
 class StatusLog(Answer, frozen=True):
@@ -73,7 +74,8 @@ class Deltas(Answer, frozen=True):
 
 
 class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/1"):
-    """The status of a store: its generation, how far each log was read, and its contents."""
+    """The status of a store: its generation, how far each log was read, and its contents. warnings:
+    sentences, such as that most events are refused."""
 
     generation: Count
     revision: Count
@@ -84,6 +86,7 @@ class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/
     quarantine: Quarantined
     deltas: Deltas
     join: Join | None
+    warnings: tuple[str, ...]
 
 
 def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
@@ -104,6 +107,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
             quarantine=Quarantined(entries.open, entries.done),
             deltas=Deltas(rows=seen.stored_rows, panes=len(seen.panes), nbytes=seen.stored_nbytes),
             join=join,
+            warnings=stream_warnings(ledger.store, seen),
         )
     )
 

@@ -40,6 +40,7 @@ from streammetrics_consumers.query.answers import (
 )
 from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc, slice_key
 from streammetrics_consumers.query.slices import VARIANT, across_of, fixed_of, preference
+from streammetrics_consumers.query.turns import checkpoint
 from streammetrics_consumers.render import verdict_words
 
 NONE: Final = "none"
@@ -432,13 +433,13 @@ def results_with_texts(results: Results) -> Results:
     for row in results.rows:
         numbers[row.metric, row.view] += [row.value, *interval_bounds(row)]
     axes = {key: formatting.axis(some) for key, some in numbers.items()}
-    texts = {
-        id(row): _explained(row, text, axes[row.metric, row.view])
-        for block in blocks_of(results.rows, results.tables)
-        for figure in block.figures()
-        for row, text in zip(figure.rows, figure.texts, strict=True)
-        if row is not None and text is not None
-    }
+    texts: dict[int, ResultText] = {}
+    for block in blocks_of(results.rows, results.tables):
+        checkpoint()
+        for figure in block.figures():
+            for one, text in zip(figure.rows, figure.texts, strict=True):
+                if one is not None and text is not None:
+                    texts[id(one)] = _explained(one, text, axes[one.metric, one.view])
     return replace(
         results,
         rows=tuple(replace(row, text=texts[id(row)]) for row in results.rows),

@@ -17,6 +17,7 @@ from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import iso_utc
 from streammetrics_consumers.query.query_plan import Layout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
+from streammetrics_consumers.query.stream_warnings import stream_warnings
 from streammetrics_consumers.render.text import Style, columns, join_table, rendered
 
 
@@ -43,6 +44,8 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
                 + (counted if entries.done else "")
             )
         )
+    for warning in stream_warnings(ledger.store, seen):
+        parts.append(Text(f"warning: {warning}", "bold yellow"))
     if others:
         parts.append(Text(f"other generations: {', '.join(others)} (--generation N)"))
     return rendered(parts, style)

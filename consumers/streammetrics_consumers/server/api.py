@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Literal, cast
@@ -30,10 +29,12 @@ from streammetrics_consumers.query.query import (
 )
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
+from streammetrics_consumers.query.turns import Turn
 from streammetrics_consumers.render.cells import results_with_texts
 from streammetrics_consumers.render.experiment_text import experiment_with_texts
 from streammetrics_consumers.render.quarantine import refused_json
 from streammetrics_consumers.render.text import Style, results_text, text_query
+from streammetrics_consumers.server.concurrency import ConcurrencyLimiter
 from streammetrics_consumers.server.health import HealthMonitor
 from streammetrics_consumers.server.openapi import CHOICES, LINES, parameters_of
 
@@ -47,15 +48,20 @@ class Api:
     """Answers over one ledger."""
 
     def __init__(
-        self, ledger: Ledger, cache: QueryCache, monitor: HealthMonitor, store: str
+        self, ledger: Ledger, cache: QueryCache, monitor: HealthMonitor, store: str, turn: Turn
     ) -> None:
+        """turn: of an answer that is not a chart."""
         self._ledger, self._cache, self._monitor, self._store = ledger, cache, monitor, store
+        self._turn = turn
         self._catalogue = Catalogue(ledger, store_name(store))
         self._histories = HistoryReader(ledger, cache, self._catalogue)
 
     def routes(self) -> list[Route]:
         """All routes but the events, which need no thread for each listener."""
-        charts, tables = ConcurrencyLimiter(CHARTS), ConcurrencyLimiter(TABLES)
+        tables = ConcurrencyLimiter(TABLES, self._turn)
+        # Charts have their own slot, in which they take as long as they need.
+        chart = replace(self._turn, light=None, most=None, gives_way=True)
+        charts = ConcurrencyLimiter(CHARTS, chart)
         return [
             checked("/api/store", tables.limited(self.store)),
             checked("/api/results", tables.limited(self.results)),
@@ -195,32 +201,6 @@ def in_thread(answer: Callable[[Request], Response]) -> Callable[[Request], Awai
         return await run_in_threadpool(answer, request)
 
     return answers
-
-
-class ConcurrencyLimiter:
-    """Limits how many answers of some routes are computed at once; first come, first served.
-
-    Python computes one of them at a time, however many threads there are. A reader who scrolls past
-    fifty charts and opens another page sends fifty requests and needs one answer; and if a probe
-    finds no free thread, a healthy worker is killed.
-    """
-
-    def __init__(self, at_once: int) -> None:
-        self._free = asyncio.Semaphore(at_once)
-
-    def limited(
-        self, answer: Callable[[Request], Response]
-    ) -> Callable[[Request], Awaitable[Response]]:
-        """The same answer, computed in a thread once fewer are in progress; none for a client that
-        has disconnected."""
-
-        async def in_turn(request: Request) -> Response:
-            async with self._free:
-                if await request.is_disconnected():
-                    return Response(status_code=499)  # the client has gone
-                return await run_in_threadpool(answer, request)
-
-        return in_turn
 
 
 def query_of(parameters: QueryParams) -> Query:

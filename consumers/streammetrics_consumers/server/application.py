@@ -23,12 +23,19 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Error, Problem, dumps
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import QueryError
+from streammetrics_consumers.query.turns import MAX_SLICES, Queue, Turn
 from streammetrics_consumers.render.prometheus import ROWS
 from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
 from streammetrics_consumers.server.events import Events
-from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
+from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, ServerNumbers, exposition
 from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, Watched, unready
+from streammetrics_consumers.server.memory import (
+    default_cache_bytes,
+    is_full,
+    memory_limit,
+    return_memory,
+)
 from streammetrics_consumers.server.middleware import HostCheck, Token
 from streammetrics_consumers.server.openapi import openapi_json
 
@@ -41,14 +48,25 @@ def application(
     hosts: tuple[str, ...] = (),
     token: str = "",
     ended: Callable[[], bool] = lambda: False,
+    max_slices: int = MAX_SLICES,
+    cache_bytes: int | None = None,
 ) -> Starlette:
     """The ASGI application over a ledger, and over the workers that count into it.
 
     hosts: the allowed host names, besides localhost and numeric addresses. token: the one that
-    clients must send; "" for none. ended: whether open streams must end.
+    clients must send; "" for none. ended: whether open streams must end. max_slices: of one answer.
+    cache_bytes: of the states and answers that are kept; None: a quarter of the memory.
     """
-    cache, monitor = QueryCache(ledger), HealthMonitor(ledger, watched)
-    api, streams = Api(ledger, cache, monitor, store), Events(monitor, ended)
+    queue, monitor, limit = Queue(ended), HealthMonitor(ledger, watched), memory_limit()
+    cache = QueryCache(
+        ledger,
+        queue,
+        max_bytes=default_cache_bytes() if cache_bytes is None else cache_bytes,
+        is_full=lambda: is_full(limit),
+        emptied=return_memory,
+    )
+    api = Api(ledger, cache, monitor, store, Turn(queue, most=max_slices))
+    streams = Events(monitor, ended)
 
     async def events(request: Request) -> Response:
         return streams.answer(request.method)
@@ -60,7 +78,7 @@ def application(
             *api.routes(),
             checked("/api/events", events),
             checked("/openapi.json", in_thread(_openapi)),
-            *_probes(ledger, watched, LatestResults(cache, rows=ROWS)),
+            *_probes(ledger, watched, cache, queue),
         ],
         middleware=[Middleware(HostCheck, hosts=hosts), Middleware(Token, token=token)],
         exception_handlers={
@@ -123,8 +141,10 @@ def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Re
 # thread each, and requests that arrive while it works get its answer.
 
 
-def _probes(ledger: Ledger, watched: Watched, latest: LatestResults) -> list[Route]:
+def _probes(ledger: Ledger, watched: Watched, cache: QueryCache, queue: Queue) -> list[Route]:
     """The probe routes over a ledger, and over the workers that count into it."""
+
+    latest = LatestResults(cache, rows=ROWS)
 
     async def healthz(request: Request) -> Response:
         return _probe_response(watched.unhealthy(), "ok")
@@ -134,20 +154,22 @@ def _probes(ledger: Ledger, watched: Watched, latest: LatestResults) -> list[Rou
 
     def metrics() -> Response:
         headers = {"content-type": CONTENT_TYPE_LATEST}
-        return Response(exposition(ledger, watched, latest), headers=headers)
+        numbers = ServerNumbers(queue.heavy, cache.nbytes, cache.max_bytes)
+        return Response(exposition(ledger, watched, latest, numbers), headers=headers)
 
     return [
         Route("/healthz", healthz),
-        Route("/readyz", _Shared(readyz).answer),
-        Route("/metrics", _Shared(metrics).answer),
+        Route("/readyz", _Shared(readyz, queue).answer),
+        Route("/metrics", _Shared(metrics, queue).answer),
     ]
 
 
 class _Shared:
-    """An answer that is computed once for all concurrent requests, in a separate thread."""
+    """An answer that is computed once for all concurrent requests, in a separate thread. Others
+    give way to it."""
 
-    def __init__(self, work: Callable[[], Response]) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[], Response], queue: Queue) -> None:
+        self._work, self._queue = work, queue
         self._begun: asyncio.Future[Response] | None = None
 
     async def answer(self, request: Request) -> Response:
@@ -161,7 +183,8 @@ class _Shared:
 
     def _work_out(self, found: Future[Response]) -> None:
         try:
-            found.set_result(self._work())
+            with self._queue.first():
+                found.set_result(self._work())
         except Exception as error:
             found.set_exception(error)
 

@@ -65,6 +65,7 @@ class OpenConnections:
         self.limits, self._monotonic = limits, monotonic
         self._waiting: dict[Droppable, None] = {}  # the one that has waited longest comes first
         self._busy: Counter[str] = Counter()
+        self._probing: dict[Droppable, None] = {}  # their probes are answered: they stay open
         self._warned_s = -WARN_S
 
     def opened(self, connection: Droppable) -> None:
@@ -86,9 +87,24 @@ class OpenConnections:
         self._idle(connection.peer)
         self._wait(connection)
 
+    def begins_probe(self, connection: Droppable) -> None:
+        """Its probe is complete. It counts for no limit and is not closed until `ends_probe`,
+        unless its peer has many of them: those count as waiting."""
+        theirs = sum(one.peer == connection.peer for one in self._probing)
+        if theirs < RESERVED[0] and len(self._probing) < RESERVED[1]:
+            self._probing[connection] = None
+            self._waiting.pop(connection, None)
+
+    def ends_probe(self, connection: Droppable) -> None:
+        """Its probe was answered, and it waits for the next request."""
+        if connection in self._probing:
+            del self._probing[connection]
+            self._wait(connection)
+
     def lost(self, connection: Droppable, *, busy: bool) -> None:
         """Remove a closed connection. busy: whether it was between `begins` and `ends`."""
         self._waiting.pop(connection, None)
+        self._probing.pop(connection, None)
         if busy:
             self._idle(connection.peer)
 
@@ -161,6 +177,7 @@ class HttpProtocol(H11Protocol):
         self._open = connections
         self._inner, self.app = cast(ASGIApp, self.app), cast(Any, self._answer)
         self._requests = 0  # counted as busy: one, or two while the first one ends
+        self._probes = 0
         self._deadline: asyncio.TimerHandle | None = None
         self._lost = False
 
@@ -193,7 +210,7 @@ class HttpProtocol(H11Protocol):
     def resume_writing(self) -> None:
         """The peer has read enough for us to write again."""
         super().resume_writing()
-        if self._requests:
+        if self._requests or self._probes:
             self._our_turn()
 
     def drop(self) -> None:
@@ -201,7 +218,12 @@ class HttpProtocol(H11Protocol):
         self.transport.abort()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] not in PROBES and not self._begins():
+        is_probe = scope["path"] in PROBES
+        if is_probe:
+            self._probes += 1
+            if not self._requests:
+                self._open.begins_probe(self)
+        elif not self._begins():
             await REFUSAL(scope, receive, send)
             self.transport.close()
             return
@@ -209,9 +231,12 @@ class HttpProtocol(H11Protocol):
         try:
             await self._inner(scope, receive, send)
         finally:
-            if scope["path"] not in PROBES:
+            if is_probe:
+                self._probes -= 1
+            else:
                 self._ends()
-            if not self._requests and not self._lost:
+            if not self._requests and not self._probes and not self._lost:
+                self._open.ends_probe(self)
                 self._peers_turn()
 
     def _begins(self) -> bool:

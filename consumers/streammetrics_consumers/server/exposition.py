@@ -8,10 +8,9 @@ from the stream. The client library escapes them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -31,8 +30,10 @@ from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
 from streammetrics_consumers.server.health import Watched, messages_behind
+from streammetrics_consumers.server.memory import resident_bytes
+from streammetrics_consumers.server.process_metrics import process_metrics
 
-__all__ = ["CONTENT_TYPE_LATEST", "exposition"]
+__all__ = ["CONTENT_TYPE_LATEST", "ServerNumbers", "exposition"]
 
 PLACES: Final = 1000  # partitions of one worker that are listed: those with the greatest lag
 
@@ -51,32 +52,67 @@ _COUNTERS: Final = {  # name: (help text, field of WorkerStatus)
 }
 
 
-def exposition(ledger: Ledger, watched: Watched, latest: LatestResults | None = None) -> bytes:
+@dataclass(frozen=True, slots=True)
+class ServerNumbers:
+    """What a server knows of its answers. heavy: those that give way to others, as charts do."""
+
+    heavy: int
+    cached_bytes: int
+    max_cached_bytes: int
+
+
+def exposition(
+    ledger: Ledger,
+    watched: Watched,
+    latest: LatestResults | None = None,
+    numbers: ServerNumbers | None = None,
+) -> bytes:
     """The text of `/metrics`. If the store does not answer, only the metrics from it are missing.
 
     latest: the results of the ledger, if the caller keeps them; without, this reads them however
-    long that takes.
+    long that takes. numbers: of the server; without, their metrics are missing.
     """
     registry = CollectorRegistry(auto_describe=False)
     latest = latest or LatestResults(QueryCache(ledger), wait_s=None, rows=ROWS)
-    registry.register(_Scrape(ledger, watched, latest))
+    registry.register(_Scrape(ledger, watched, latest, numbers))
     text: bytes = generate_latest(registry)
     return text
 
 
 class _Scrape:
-    def __init__(self, ledger: Ledger, watched: Watched, latest: LatestResults) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        watched: Watched,
+        latest: LatestResults,
+        numbers: ServerNumbers | None,
+    ) -> None:
         self._ledger, self._watched, self._latest = ledger, watched, latest
+        self._numbers = numbers
 
     def collect(self) -> Iterator[Metric]:
         """All metric families, once."""
         workers = {n: v for n, v in self._watched.workers().items() if v is not None}
+        yield from process_metrics(workers)
+        if self._numbers is not None:
+            yield from _of_server(self._numbers)
         yield from _counted(workers)
         yield _commits(workers)
         yield from _ages(workers, self._watched.monotonic())
         yield from _lags(workers, self._watched.clock())
         yield from _stored(self._ledger)
         yield from result_gauges(self._latest.by_window())
+
+
+def _of_server(numbers: ServerNumbers) -> Iterator[Metric]:
+    for name, what, value in (
+        ("heavy_answers", "Heavy answers and charts that are computed at the moment",
+         numbers.heavy),
+        ("cache_bytes", "Size of the states and answers that the server keeps, estimated",
+         numbers.cached_bytes),
+        ("cache_limit_bytes", "Limit of that size", numbers.max_cached_bytes),
+    ):  # fmt: skip
+        yield GaugeMetricFamily(f"streammetrics_{name}", what, value=value)
 
 
 def _counted(workers: dict[str, WorkerStatus]) -> Iterator[Metric]:
@@ -125,7 +161,7 @@ def _ages(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     for worker, reported in workers.items():
         values = (
             now_s - reported.polled_s, now_s - reported.fetched_s, reported.delta_bytes,
-            len(reported.partitions), _resident_bytes(reported.pid),
+            len(reported.partitions), resident_bytes(reported.pid),
         )  # fmt: skip
         for family, value in zip(families, values, strict=True):
             if value is not None:
@@ -193,10 +229,3 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
         if time_ms is not None:
             family.add_metric([], time_ms / 1000)
         yield family
-
-
-def _resident_bytes(pid: int) -> int | None:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return None

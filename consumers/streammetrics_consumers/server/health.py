@@ -21,6 +21,7 @@ from streammetrics_consumers.query.answers import Answer, Count, EventCounts, Te
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.results import counted
+from streammetrics_consumers.query.stream_warnings import stream_warnings
 
 Workers: TypeAlias = Mapping[str, WorkerStatus | None]  # by name; None: it has sent no status yet
 
@@ -53,7 +54,8 @@ class HealthWorker(Answer, frozen=True):
 
 class Health(EventCounts, frozen=True, tag_field="format", tag="streammetrics-health/1"):
     """The health of the workers and of the store. committed_s: seconds since the last commit that
-    this process knows of; since_s: seconds since this server started."""
+    this process knows of; since_s: seconds since this server started. warnings: sentences about the
+    stream, such as that most events are refused."""
 
     state: HealthState
     sentence: str
@@ -63,6 +65,7 @@ class Health(EventCounts, frozen=True, tag_field="format", tag="streammetrics-he
     committed_s: float | None
     since_s: float
     workers: tuple[HealthWorker, ...]
+    warnings: tuple[str, ...]
     text: HealthText
 
 
@@ -178,6 +181,7 @@ class HealthSnapshot:
     newest_ms: int | None = None
     moved_s: float | None = None
     away: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class HealthMonitor:
@@ -220,6 +224,7 @@ class HealthMonitor:
             watermark_ms=watermark_ms(now.snapshot),
             newest_ms=now.snapshot.greatest_event_ms,
             moved_s=None if first else now_s,
+            warnings=stream_warnings(self._ledger.store, now.snapshot),
         )
 
     def health(self) -> Health:
@@ -247,6 +252,7 @@ class HealthMonitor:
             committed_s=round(now_s - max(moves), 1) if moves else None,
             since_s=round(now_s - self._began_s, 1),
             workers=tuple(_worker(name, one, watched, now) for name, one in workers.items()),
+            warnings=seen.warnings,
             text=_text(seen.counters, lag, behind_s),
         )
 

@@ -134,6 +134,11 @@ class HostCheck:
                 "[server] host\n",
                 400,
             )
+        names = {name for name, _ in scope["headers"]}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            # A proxy that believes the other one sees another end of the request (RFC 9112, 6.1).
+            text = "a request has either Content-Length or Transfer-Encoding, not both\n"
+            return PlainTextResponse(text, 400, {"connection": "close"})
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("only GET and HEAD are allowed\n", 405, {"allow": "GET, HEAD"})
         return None

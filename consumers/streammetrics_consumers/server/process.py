@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from asyncio import Protocol
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Final, cast
 import uvicorn
 
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.turns import MAX_SLICES
 from streammetrics_consumers.server import ServeError
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.connections import (
@@ -26,7 +28,9 @@ from streammetrics_consumers.server.health import NO_WORKERS, Watched
 
 PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
+IDLE_S: Final = 60.0  # how often connections with the store that nobody uses are closed
 STOP_S: Final = 5.0  # how long open requests may take once the server ends
+CLOSE_S: Final = 3.0  # after which connections are closed then, also those that nobody reads
 
 
 @contextmanager
@@ -38,21 +42,32 @@ def serving(
     *,
     token: str = "",
     limits: Limits | None = None,
+    max_slices: int = MAX_SLICES,
+    cache_bytes: int | None = None,
 ) -> Iterator[str]:
     """Serve a store at `http://HOST:PORT/`, the address that it yields, until the block ends.
 
     Port 0 is any free one. token: the one that clients must send; "" for none. limits: of
-    connections; None: the defaults. Raises ServeError if the address is taken or not ours.
+    connections; None: the defaults. max_slices: of one answer. cache_bytes: of the states and
+    answers that are kept; None: a quarter of the memory. Raises ServeError if the address is taken
+    or not ours.
     """
     # Clients do not wait for long: Prometheus gives up after 10 s.
     opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
     with closing(opened) as ledger, closing(_listen(host, port)) as listener:
         ended = Event()
         app = application(
-            ledger, watched, store=store, hosts=(host,), token=token, ended=ended.is_set
+            ledger,
+            watched,
+            store=store,
+            hosts=(host,),
+            token=token,
+            ended=ended.is_set,
+            max_slices=max_slices,
+            cache_bytes=cache_bytes,
         )
         connections = OpenConnections(limits or Limits.of(PER_PEER), watched.monotonic)
-        server = uvicorn.Server(
+        server = _Server(
             uvicorn.Config(
                 app,
                 http=cast("type[Protocol]", partial(HttpProtocol, connections=connections)),
@@ -61,17 +76,36 @@ def serving(
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                timeout_graceful_shutdown=int(STOP_S),
             )
         )
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="http", daemon=True)
         thread.start()
+        Thread(target=_close_idle, args=(ledger, ended), name="idle", daemon=True).start()
         try:
             yield address(host, listener.getsockname()[1])
         finally:
             ended.set()
             server.should_exit = True
             thread.join(STOP_S + 1)
+
+
+class _Server(uvicorn.Server):
+    """A server that closes what is still open some time after it was told to end. uvicorn would
+    cancel the answers instead, and log each of them as an error."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the connections, and wait for their answers."""
+        asyncio.get_running_loop().call_later(CLOSE_S, self._abort)
+        await super().shutdown(sockets)
+
+    def _abort(self) -> None:
+        for connection in list(self.server_state.connections):
+            cast("HttpProtocol", connection).drop()
+
+
+def _close_idle(ledger: Ledger, ended: Event) -> None:
+    while not ended.wait(IDLE_S):
+        ledger.close_idle()
 
 
 def address(host: str, port: int) -> str:

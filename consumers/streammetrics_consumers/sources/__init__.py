@@ -13,7 +13,7 @@ Every source (file, stdin, memory, Kafka) has this interface, and the service us
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
@@ -132,6 +132,28 @@ class Remote(Protocol):
     def is_connected(self) -> bool:
         """Whether the brokers of our partitions respond. Takes at most half a second."""
         ...
+
+
+@runtime_checkable
+class Compacting(Protocol):
+    """A source whose log may delete events before they are read, if a later one has their key."""
+
+    def compacted(self) -> Sequence[str]:
+        """The topics that are compacted. Empty if that is not known."""
+        ...
+
+
+def compaction_warning(source: Source) -> str | None:
+    """A warning if the log of a source is compacted."""
+    topics = source.compacted() if isinstance(source, Compacting) else ()
+    if not topics:
+        return None
+    named = f"topic {topics[0]} is" if len(topics) == 1 else f"topics {', '.join(topics)} are"
+    return (
+        f"{named} compacted (cleanup.policy): Kafka deletes an event when another one with its key "
+        "comes, so events are missing that were not read before, and `verify` cannot read again "
+        'what was counted; set cleanup.policy = "delete"'
+    )
 
 
 BatchPosition = tuple[str, int, int]  # topic, partition, offset

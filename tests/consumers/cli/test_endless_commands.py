@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -194,3 +195,19 @@ def test_elsewhere_a_text_comes_for_each_change(
     assert (out.count("4 read"), out.count("10 read")) == (1, 1)
     assert speed(100.0, 31.0) == "nothing new for 31 s"
     assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("command", ["serve", "watch", "results", "status"])
+def test_a_store_that_no_run_has_created_yet_may_be_tried_again(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "clicks.db"
+    assert main([command, str(store)]) == 75
+    assert "no such file; check the name, or start `streammetrics run`" in capsys.readouterr().err
+    assert not store.exists()
+    sqlite3.connect(store).close()  # a database without a ledger, as an empty one of PostgreSQL
+    store.touch()
+    assert main([command, str(store)]) == 75
+    assert "there is no ledger in this database" in capsys.readouterr().err
+    store.write_bytes(b"no database, and it will never be one" * 100)
+    assert main([command, str(store)]) == 1

@@ -201,6 +201,30 @@ def test_a_file_that_is_no_toml_is_one_clear_error(tmp_path: Path) -> None:
             load_config(path)
 
 
+@pytest.mark.parametrize(
+    ("data", "got"),
+    [
+        (b"\xef\xbb\xbf[source]\nkind = 'file'\n", "the mark of UTF-8 at the start"),
+        ("[source]\n".encode("utf-16"), "the mark of UTF-16 at the start"),
+        (b"[server]\nport = " + b"9" * 5000, "a longer one"),
+        (b"[metrics]\nx = { type = 'Ratio', y = [[" + b"9" * 5000 + b"]] }", "a longer one"),
+        (b"[server]\nport = 0x" + b"f" * 5000, "a longer one"),
+    ],
+    ids=["mark", "mark of UTF-16", "digits", "nested digits", "hex digits"],
+)
+def test_a_mark_or_thousands_of_digits_give_an_error_of_four_parts(
+    tmp_path: Path, data: bytes, got: str
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(data)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    (problem,) = caught.value.problems
+    assert (problem.where, problem.got) == (str(path), got)
+    assert problem.expected and problem.hint
+    assert str(caught.value) == str(problem)
+
+
 def test_a_metric_has_a_fingerprint_of_its_own() -> None:
     """tests/interface/test_config.py has all keys that move states."""
 

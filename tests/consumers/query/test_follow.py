@@ -247,9 +247,9 @@ def test_a_poll_reads_no_delta_row_while_nothing_was_counted(written: Written) -
 def test_what_is_too_large_to_be_kept_is_answered_all_the_same(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, limit in (("CACHED_BYTES", 10), ("CACHED", 1)):
-        monkeypatch.setattr(follow, name, limit)
-        answers = QueryCache(written.ledger)
+    for views, limit in ((follow.CACHED, 10), (1, follow.CACHED_BYTES)):
+        monkeypatch.setattr(follow, "CACHED", views)
+        answers = QueryCache(written.ledger, max_bytes=limit)
         written.commit(0, 40)
         for query in QUERIES:
             require_fresh(answers, written.ledger, query)

@@ -59,6 +59,26 @@ def test_an_answer_is_never_cut_off_and_requests_past_the_limit_are_refused() ->
     assert connections.begins(late[-1])
 
 
+def test_a_probe_that_is_being_answered_is_not_closed_however_many_others_wait() -> None:
+    connections = OpenConnections(Limits(per_peer=10, in_all=100), lambda: 0.0)
+    probes = opened(connections, "a", RESERVED[0] + 1)
+    for one in probes:
+        connections.begins_probe(one)
+    idle = opened(connections, "a", 30)
+    # Those past the reserved ones wait like the others: probes are no way around the limit.
+    assert [one.dropped for one in probes] == [False] * RESERVED[0] + [True]
+    assert sum(not one.dropped for one in idle) == 10
+    connections.ends_probe(probes[0])
+    opened(connections, "a", 10)
+    assert [one.dropped for one in probes[:2]] == [True, False]
+    for one in probes[1:]:
+        connections.lost(one, busy=False)
+    again = opened(connections, "a", 1)[0]
+    connections.begins_probe(again)
+    opened(connections, "a", 10)
+    assert not again.dropped
+
+
 def test_whatever_peers_do_no_limit_is_passed() -> None:
     draw = random.Random(7)
     limits = Limits(per_peer=9, in_all=40)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
@@ -19,6 +20,7 @@ from streammetrics_consumers.server import exposition as module
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
 
+from streammetrics import __version__
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import EVENTS, HOSTILE
 
@@ -63,7 +65,22 @@ def test_each_worker_has_its_series_and_the_store_its_own(store: Path) -> None:
     assert (of("store_up"), of("store_events")) == (1, len(EVENTS))
     assert of("store_state_bytes") > 0 and of("watermark_timestamp_seconds") > 0
     # No name of a client library's own: nothing global is registered.
-    assert all(name.startswith("streammetrics_") for name, _ in found)
+    assert all(name.startswith(("streammetrics_", "process_")) for name, _ in found)
+
+
+def test_each_process_says_what_it_uses_and_what_it_runs(store: Path) -> None:
+    same, other = WorkerStatus(os.getpid(), 0.0, 0.0), WorkerStatus(os.getppid(), 0.0, 0.0)
+    found = scraped(store, watched(a=same, b=other, c=WorkerStatus(2**22 + 1, 0.0, 0.0)))
+    for name in ("resident_memory_bytes", "cpu_seconds_total", "open_fds", "start_time_seconds"):
+        values = {dict(labels)["worker"]: value for (known, labels), value in found.items()
+                  if known == f"process_{name}"}  # fmt: skip
+        assert values.keys() == {"", "b"}, name  # worker a is this process, and c is gone
+        assert all(value >= 0 for value in values.values()) and values[""] > 0
+    builds = [dict(labels) for (name, labels) in found if name == "streammetrics_build_info"]
+    assert {(one["version"], one["worker"]) for one in builds} == {
+        (__version__, ""),
+        (__version__, "b"),
+    }
 
 
 def test_a_store_that_is_away_costs_only_what_it_knows(tmp_path: Path, store: Path) -> None:

@@ -12,13 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Event
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from streammetrics_consumers.server import assets
+from streammetrics_consumers.server import application, assets
 from streammetrics_consumers.server import events as events_module
-from streammetrics_consumers.server.connections import SILENT_S, Limits
+from streammetrics_consumers.server.connections import PER_PEER, SILENT_S, Limits
 from streammetrics_consumers.server.process import serving
 
 from tests.consumers.server.test_events import ALONE, heard, until
@@ -141,6 +142,29 @@ def test_more_requests_at_once_than_the_limit_are_refused_and_probes_are_not(sto
         pages[0].close()
         while httpx.get(url + "api/results", timeout=LIMIT_S).status_code != 200:
             time.sleep(0.05)
+
+
+@pytest.mark.parametrize("probe", ["readyz", "metrics"])
+def test_a_probe_is_answered_while_idle_connections_of_its_address_come(
+    store: Path, monkeypatch: pytest.MonkeyPatch, files: None, probe: str
+) -> None:
+    work = {"readyz": "unready", "metrics": "exposition"}[probe]
+    real, begun, end = getattr(application, work), Event(), Event()
+
+    def slowly(*given: object) -> object:
+        begun.set()
+        assert end.wait(LIMIT_S)
+        return real(*given)
+
+    monkeypatch.setattr(application, work, slowly)
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE))
+        scrape = connected(stack, url, WHOLE % probe.encode())
+        assert begun.wait(LIMIT_S)
+        idle = [connected(stack, url, b"") for _ in range(PER_PEER + 1)]
+        assert closes(idle[0], b"")  # the limit has been applied
+        end.set()
+        assert scrape.recv(15) == b"HTTP/1.1 200 OK"
 
 
 def test_an_answer_goes_to_whoever_reads_it_however_slowly_and_to_nobody_else(

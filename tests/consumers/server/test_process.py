@@ -45,6 +45,26 @@ def test_the_address_is_the_real_one_and_ends_with_the_block(store: Path) -> Non
     assert not any(thread.name == "http" for thread in threading.enumerate())
 
 
+def test_a_request_of_two_lengths_is_refused_and_its_connection_closed(store: Path) -> None:
+    with serving(str(store), "127.0.0.1", 0) as url:
+        parts = urlsplit(url)
+        for names in (
+            "content-length: 6\r\ntransfer-encoding: chunked",
+            "transfer-encoding: chunked\r\ncontent-length: 6",
+        ):
+            with socket.create_connection((parts.hostname, parts.port), timeout=LIMIT_S) as client:
+                head = f"GET /healthz HTTP/1.1\r\nhost: {parts.netloc}\r\n{names}\r\n\r\n"
+                smuggled = f"GET /readyz HTTP/1.1\r\nhost: {parts.netloc}\r\n\r\n"
+                client.sendall(f"{head}0\r\n\r\n{smuggled}".encode())
+                answer = b""
+                while more := client.recv(1 << 16):  # until the server closes it
+                    answer += more
+            assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1
+            assert b"either Content-Length or Transfer-Encoding" in answer
+        assert status(url, "/healthz", **{"content-length": "0"}) == 200
+        assert status(url, "/healthz", **{"transfer-encoding": "gzip"}) in (400, 501)
+
+
 def test_a_port_that_is_taken_is_said_with_what_to_do(store: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -16,9 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.history import HistoryReader
+from streammetrics_consumers.query.turns import Queue, Turn
 from streammetrics_consumers.render import charts
 from streammetrics_consumers.server import api
 from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.concurrency import ConcurrencyLimiter
 
 from tests.patience import LIMIT_S
 
@@ -95,6 +97,7 @@ def test_what_nobody_waits_for_is_not_made() -> None:
             return {"type": "http.disconnect"}
 
         scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
-        return await api.ConcurrencyLimiter(1).limited(make)(Request(scope, gone))
+        turn = Turn(Queue())
+        return await ConcurrencyLimiter(1, turn).limited(make)(Request(scope, gone))
 
     assert (asyncio.run(ask()).status_code, made) == (499, [])

@@ -23,6 +23,8 @@ const [NOTHING, LOOKS, ALL] = [0, 1, 2]; // what has changed
 const EVERYTHING = { window: "total", by: null, where: [], metric: null, chart: "history", find: "", generation: null };
 
 let store = null;
+let outlines = 0; // how often the windows or names of the store have changed
+let storeOutline = -1; // the one that `store` is of
 let shownAtMs = null; // when the answer that is shown arrived
 let running = null; // the requests in progress
 let due = NOTHING; // what has changed since they were sent
@@ -51,8 +53,10 @@ async function refresh({ restart = false, moved = ALL } = {}) {
 
 async function showView(signal) {
   const view = asked();
-  if (store === null) {
+  if (storeOutline !== outlines) {
+    const asking = outlines; // a change meanwhile is requested after
     store = await answer("/api/store", question(view, ["generation"]), signal);
+    storeOutline = asking;
     notice.title({ store: store.name });
   }
   view.by ??= grouping(store);
@@ -182,10 +186,13 @@ listen({
     const before = lastMoved;
     lastMoved = data;
     connected.resolve();
-    if (before !== null && before.outline !== data.outline) store = null;
+    if (before !== null && before.outline !== data.outline) outlines += 1;
     refresh({ moved: before?.moment === data.moment ? LOOKS : ALL });
   },
-  health: health.show,
+  health(data) {
+    health.show(data);
+    notice.warnings(data.warnings);
+  },
   away(came) {
     lost(sentence(came), "broken");
   },

@@ -73,6 +73,17 @@ export function incomplete({ incomplete: logs, offsets }) {
   put(byId("incomplete"), ...(named.length ? [h("h2", {}, "Results are incomplete"), h("p", {}, said)] : []));
 }
 
+/** Show the warnings about the stream, such as that most events are refused. */
+export function warnings(some) {
+  const mark = some.join("\n");
+  const box = byId("warnings");
+  if (box.dataset.mark === mark) return;
+  box.dataset.mark = mark;
+  const lines = some.map((text) => h("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`));
+  put(box, ...(lines.length ? [h("h2", {}, "Most events are not counted"), ...lines,
+    h("p", {}, h("a", { href: "#refused" }, "Refused events"))] : []));
+}
+
 /** Show the notes on the metrics, such as alarms and drifts that are not computed. */
 export function notes(some) {
   const rest = some.length - MOST_NOTES;

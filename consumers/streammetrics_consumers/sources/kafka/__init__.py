@@ -228,6 +228,16 @@ class TopicSource(ABC):
             self._lost = error
             raise
 
+    def compacted(self) -> Sequence[str]:
+        """The topics that are compacted. Empty if the broker does not tell: that is another right
+        than reading."""
+        try:
+            policies = self._cleanup_policies()
+        except Exception as error:  # only the warning depends on it
+            log.debug("kafka: the cleanup policies are not known: %s", error)
+            return ()
+        return [name for name in self.topics if "compact" in policies.get(name, "").split(",")]
+
     def known_ends(self) -> dict[Partition, int]:
         """The ends reported by the last fetches, without a request to the broker."""
         ends = {
@@ -251,6 +261,10 @@ class TopicSource(ABC):
     def _described(self) -> Mapping[str, Topic]:
         """The topics that exist now, by name. A client of its own asks for them, so that the
         listener can confirm during a rebalance in the consumer's thread. Raises SourceError."""
+
+    @abstractmethod
+    def _cleanup_policies(self) -> Mapping[str, str]:
+        """The cleanup policy of each topic."""
 
     @abstractmethod
     def _seek(self, partition_id: PartitionId, offset: int) -> None:

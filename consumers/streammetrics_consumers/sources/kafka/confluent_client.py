@@ -28,6 +28,7 @@ from confluent_kafka import (
     Uuid,
 )
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._topic import TopicDescription
 
 from streammetrics_consumers.config.section import ConfigError, Problem
@@ -119,6 +120,16 @@ class DescribedTopics:
             if isinstance(error, KafkaException) and error.args[0].name() in SILENT:
                 return None
         return asked
+
+    def cleanup_policies(self) -> dict[str, str]:
+        """The cleanup policy of each topic. Raises KafkaException or TimeoutError."""
+        assert self._admin is not None, "it is not closed"
+        asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in self._topics]
+        answers = self._admin.describe_configs(asked, request_timeout=TRY_S)
+        return {
+            resource.name: str(answer.result(TRY_S + 1)["cleanup.policy"].value)
+            for resource, answer in answers.items()
+        }
 
     def close(self) -> None:
         """End the client. It has no close method, so drop the reference."""

@@ -250,6 +250,9 @@ class ConfluentSource(TopicSource):
     def _described(self) -> dict[str, Topic]:
         return self._described_topics.ask()
 
+    def _cleanup_policies(self) -> Mapping[str, str]:
+        return self._described_topics.cleanup_policies()
+
     def _seek(self, partition_id: PartitionId, offset: int) -> None:
         ask(lambda: self._consumer.seek(TopicPartition(*partition_id, offset)))
 

@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 import kafka
 import kafka.errors as errors
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -238,6 +239,16 @@ class DescribedTopics:
             numbers = sorted(one["partition_index"] for one in described["partitions"])
             found[name] = Topic(name, None if topic_id is None else str(topic_id), tuple(numbers))
         return found
+
+    def cleanup_policies(self) -> dict[str, str]:
+        """The cleanup policy of each topic. Raises KafkaError."""
+        asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in self._topics]
+        found = self._admin.describe_configs(asked, config_filter="all")
+        return {
+            name: str(configs["cleanup.policy"]["value"])
+            for of_type in found.values()
+            for name, configs in of_type.items()
+        }
 
     def close(self) -> None:
         """Close the client and end its thread."""

@@ -166,6 +166,9 @@ class KafkaSource(TopicSource):
                     chunks.append(self._chunk(tuple(partition_id), records))
         return chunks
 
+    def _cleanup_policies(self) -> Mapping[str, str]:
+        return self._described_topics.cleanup_policies()
+
     def _seek(self, partition_id: PartitionId, offset: int) -> None:
         self._consumer.seek(TopicPartition(*partition_id), offset)
 

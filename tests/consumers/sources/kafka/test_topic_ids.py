@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, Uuid
 from streammetrics_consumers.model.chunk import SourceError
-from streammetrics_consumers.sources import Disconnected
+from streammetrics_consumers.sources import Disconnected, compaction_warning
 from streammetrics_consumers.sources.kafka import Topic, TopicReading, TopicSource, confluent_client
 from streammetrics_consumers.sources.kafka.confluent_client import DescribedTopics
 
@@ -119,3 +119,31 @@ def test_an_error_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         ids.ask()
     assert not isinstance(caught.value, Disconnected)
     assert len(clients.made) == 1
+
+
+class Policies(Described):
+    """A source whose broker tells these policies, or refuses to."""
+
+    topics = ("a", "b", "c", "d")
+
+    def __init__(self, answer: dict[str, str] | Exception) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def _cleanup_policies(self) -> dict[str, str]:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+
+Policies.__abstractmethods__ = frozenset()
+
+
+def test_topics_that_are_compacted_are_named_and_a_refusal_costs_nothing() -> None:
+    told = {"a": "delete", "b": "compact", "c": "delete,compact"}
+    assert Policies(told).compacted() == ["b", "c"]
+    assert "topics b, c are compacted" in str(compaction_warning(Policies(told)))
+    assert str(compaction_warning(Policies({"a": "compact"}))).startswith("topic a is compacted")
+    assert compaction_warning(Policies({"a": "delete"})) is None
+    refused = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+    assert compaction_warning(Policies(refused)) is None

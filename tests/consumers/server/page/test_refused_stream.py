@@ -1,0 +1,43 @@
+"""A stream of which most events are refused: the page says so, without a contents of an event."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.consumers.server.page.seen import Seen
+from tests.consumers.server.page.stream import START_MS, Stream
+
+pytestmark = pytest.mark.slow
+Open = Callable[..., Seen]
+SECRET = "<b>secret</b>"
+
+
+def test_it_is_said_above_the_results_and_gone_when_it_is_over(
+    tmp_path: Path, open_page: Open
+) -> None:
+    stream = Stream.begun(tmp_path)
+    events = tmp_path / "events.jsonl"
+    bad = {"ts": SECRET, "variant": "control", "user": "u", "label": 1, "score": 0.5, "phase": "x"}
+    events.write_text("".join(json.dumps(bad) + "\n" for _ in range(120)), encoding="utf-8")
+    stream.count()
+    with stream.serve():
+        seen = open_page(stream.url)
+        seen.page.wait_for_selector("#warnings h2")
+        said = seen.text("#warnings")
+        assert said.startswith("Most events are not counted")
+        assert "All 120 events were refused: 120 wrong_type in `ts`. The likely key is" in said
+        assert '[event] time_unit: it is "ms"; set the right one' in said
+        assert "secret" not in seen.page.content()
+        ground = "one => getComputedStyle(one).backgroundColor"
+        assert seen.page.eval_on_selector("#warnings", ground) != "rgba(0, 0, 0, 0)"
+        seen.page.click("#warnings a")
+        seen.page.wait_for_selector("#refused td")
+        with events.open("a", encoding="utf-8") as file:
+            for at in range(200):
+                file.write(json.dumps({**bad, "ts": START_MS + at, "user": str(at)}) + "\n")
+        stream.count()
+        seen.page.wait_for_selector("#warnings:empty", state="attached")
