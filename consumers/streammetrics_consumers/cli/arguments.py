@@ -125,6 +125,15 @@ RESUME: Final = Flag(
     "repeat it for another", again=True, metavar="NAME",
 )  # fmt: skip
 
+RESTART: Final = Flag(
+    "restart-metric", "count a metric anew from the offsets reached so far, and drop its stored "
+    "states: for states that this version cannot read, or changed settings; repeat it for another",
+    again=True, metavar="NAME",
+)  # fmt: skip
+DROP_WINDOWS: Final = Flag(
+    "drop-windows", "drop the windows that a shorter retention_s no longer keeps", bool
+)
+
 RUN: Final = (
     Flag("until-end", "stop at the present end of the log", bool),
     Flag("close", "at that end, count all pending impressions: no more events will arrive", bool),
@@ -162,6 +171,8 @@ RUN: Final = (
     Flag("new-generation", "start over, and keep the old results", bool),
     DROP,
     RESUME,
+    RESTART,
+    DROP_WINDOWS,
     Flag(
         "client",
         "a setting of the Kafka client; repeat it for another",

@@ -31,6 +31,7 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         closing(Ledger.open(arguments.words[0])) as ledger,
         progress.counted("merging", "rows", monotonic) as update,
     ):
+        ledger.store.require_current()
         total = count_mergeable(ledger.store)
         done = compact(ledger.store, lambda so_far: update(so_far.rows_before, total))
     if not done.rows_before:
@@ -133,6 +134,7 @@ def retry_quarantine(
     n_counted = n_still = 0
     logs.to_stderr("text")
     with closing(Ledger.open(store)) as ledger, ExitStack() as stack:
+        ledger.store.require_current()
         total = count_entries(ledger.store, ledger.generation().id).open
         update = stack.enter_context(progress.counted("retrying", "events", monotonic))
         for page in retry(config, ledger, now_ms=now_ms):

@@ -37,6 +37,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
     Groupings,
     bases,
     can_stand_for_coarser,
+    drop_rows,
     finest,
     groupings_of,
     read_rows,
@@ -48,7 +49,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
 from streammetrics_consumers.ledger.read import generation_of, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head
 from streammetrics_consumers.ledger.store import Store
-from streammetrics_consumers.ledger.write import delta_row, drop_rows, is_same
+from streammetrics_consumers.ledger.write import delta_row, is_same
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Pane, StateShard
 

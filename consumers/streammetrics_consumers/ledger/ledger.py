@@ -28,7 +28,8 @@ from sqlalchemy import Connection, insert, select
 from streammetrics import experiments
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_metadata, read_states
 from streammetrics_consumers.ledger.failures import LedgerError
-from streammetrics_consumers.ledger.generations import begin, changes_of
+from streammetrics_consumers.ledger.former_states import as_read_now
+from streammetrics_consumers.ledger.generations import begin, changes_of, require_accepted
 from streammetrics_consumers.ledger.looks import Point, count_looks, read_points, read_watched
 from streammetrics_consumers.ledger.read import (
     generation_of,
@@ -40,7 +41,7 @@ from streammetrics_consumers.ledger.read import (
     read_quarantine,
 )
 from streammetrics_consumers.ledger.schema import head, quarantine, source
-from streammetrics_consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
+from streammetrics_consumers.ledger.store import BUSY_S, PAUSES_S, Accept, Store, open_store
 from streammetrics_consumers.ledger.write import (
     Fenced,
     after_commit,
@@ -165,18 +166,40 @@ class Ledger:
         url: str,
         *,
         create: bool = False,
+        accept: Accept | None = None,
         sleep: Callable[[float], None] = time.sleep,
         pauses_s: tuple[float, ...] = PAUSES_S,
         busy_s: float = BUSY_S,
     ) -> Ledger:
         """The ledger at a path of a SQLite file or a URL (`sqlite:///...`, `postgresql://...`).
 
-        Only a writer passes `create`, which also migrates an older schema to the current one.
+        Only a writer passes `create`, which also migrates an older schema to the current one,
+        unless `accept` raises: see `store.open_store`. A reader reads the older schema as it is.
         Raises NotAStore, SchemaMismatch (exit 3) or StoreUnavailable (exit 75). A transaction
         whose connection fails is tried again after each of `pauses_s`, and each try waits `busy_s`
         for a lock.
         """
-        return cls(open_store(url, create=create, sleep=sleep, pauses_s=pauses_s, busy_s=busy_s))
+        store = open_store(
+            url, create=create, accept=accept, sleep=sleep, pauses_s=pauses_s, busy_s=busy_s
+        )
+        return cls(store)
+
+    @classmethod
+    def open_to_count(
+        cls,
+        url: str,
+        fingerprints: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, object]],
+        requested: Requested = NOTHING_REQUESTED,
+    ) -> Ledger:
+        """The ledger to go on counting these metrics in, created where there is none. Raises
+        SettingsChanged where the current generation may not go on with them and the store has an
+        older schema: then it is not migrated."""
+
+        def accept(connection: Connection, version: int) -> None:
+            require_accepted(connection, version, fingerprints, descriptions, requested)
+
+        return cls.open(url, create=True, accept=accept)
 
     def close(self) -> None:
         """Close the connections to the database. A second call does nothing."""
@@ -266,6 +289,20 @@ class Ledger:
                 return None
             changes = changes_of(connection, current, fingerprints, descriptions, requested)
             return Begun(current, False, changes)
+
+        return self._store.read(work)
+
+    def as_read(
+        self,
+        fingerprints: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, object]],
+    ) -> Generation:
+        """The current generation, its metrics with the settings that this version reads in their
+        states where these are not called as in a config: see `former_states.as_read_now`."""
+
+        def work(connection: Connection) -> Generation:
+            current = self._generation(connection, None)
+            return as_read_now(connection, current, fingerprints, descriptions)
 
         return self._store.read(work)
 

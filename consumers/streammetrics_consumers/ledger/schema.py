@@ -28,7 +28,6 @@ store has one version or the next, whenever the process dies.
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -292,9 +291,6 @@ def create(connection: Connection) -> None:
     )
 
 
-log = logging.getLogger(__name__)
-
-
 def migrate(connection: Connection, version: int) -> None:
     """Migrate a store of this version to the current one; a later one is left unchanged."""
     for old in range(version, VERSION):
@@ -302,7 +298,6 @@ def migrate(connection: Connection, version: int) -> None:
         connection.execute(
             update(meta).where(meta.c.key == "schema_version").values(value=str(old + 1))
         )
-        log.warning("the schema of the store was migrated from version %d to %d", old, old + 1)
 
 
 def _types(connection: Connection) -> tuple[bool, str, str]:

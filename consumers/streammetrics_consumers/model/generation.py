@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from streammetrics import Accumulator
+
 JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows
 DELAYS: Final = JOIN_PREFIX + "delays"
@@ -14,6 +16,11 @@ SHOWN: Final = "shown"  # a key of a metric's description: values for display, w
 BETTER: Final = "better"  # the key of the directions among these values
 VIEWS: Final = "views"  # the key of the views to show beside the headline views
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
+
+
+def settings_of(empty: Accumulator) -> dict[str, str]:
+    """The settings of a state as texts, by name."""
+    return {name: str(value) for name, value in sorted(empty.settings().items())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +193,14 @@ class PaneSize:
 @dataclass(frozen=True, slots=True)
 class Requested:
     """Metrics to end (`drop`), which left the config, and to resume, which are in it again: by
-    their names or by those of their metric sets (`experiment`)."""
+    their names or by those of their metric sets (`experiment`); and metrics to count anew
+    (`restart`), without their stored states. drop_windows: whether windows may be dropped that a
+    shorter retention of the config no longer keeps."""
 
     drop: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()
+    restart: tuple[str, ...] = ()
+    drop_windows: bool = False
 
 
 NOTHING_REQUESTED: Final = Requested()
@@ -197,13 +208,15 @@ NOTHING_REQUESTED: Final = Requested()
 
 class Changes(NamedTuple):
     """The changes that a config makes to a generation: metrics added, metrics ended, variants
-    added, starts of an experiment's epochs added, and metrics resumed."""
+    added, starts of an experiment's epochs added, metrics resumed, and metrics that are counted
+    anew, without their stored states."""
 
     added: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     epochs: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return any(self[:])

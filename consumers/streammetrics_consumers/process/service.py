@@ -34,6 +34,22 @@ GREATEST_PAUSE_S: Final = 30.0
 FIRST_TRIES: Final = 6  # about half a minute, if nothing was ever read
 
 
+def open_ledger(
+    config: Config,
+    *,
+    new_generation: bool = False,
+    requested: Requested = NOTHING_REQUESTED,
+) -> Ledger:
+    """The ledger of a config, to count into. A store of an older schema is migrated, if this config
+    may go on with it. Raises SettingsChanged (exit 3) where it may not: then the store is as it
+    was."""
+    if new_generation:
+        return Ledger.open(config.store.url, create=True)
+    return Ledger.open_to_count(
+        config.store.url, config.fingerprints(), config.descriptions, requested
+    )
+
+
 def begin(
     ledger: Ledger,
     config: Config,
@@ -56,6 +72,7 @@ def begin(
     for names, said in (
         (changes.added, "metric %s starts at the offsets reached so far"),
         (changes.ended, "metric %s ends at the offsets reached so far"),
+        (changes.restarted, "metric %s is counted anew from the offsets reached so far"),
         (changes.resumed, "metric %s resumes, with a hole up to the offsets reached so far"),
         (changes.variants, "variant %s is counted from now on"),
         (changes.epochs, "a new epoch of the experiment starts at %s"),
@@ -83,7 +100,7 @@ def run(
     """
     status = status or StatusRecorder(monotonic)
     with stop.interrupting():
-        opened = Ledger.open(config.store.url, create=True)
+        opened = open_ledger(config, requested=options.requested)
     with closing(opened), forwarding(config, opened.store) as moved:
         ledger = RecordingLedger(opened.store, status, monotonic, moved)
         generation = begin(ledger, config, requested=options.requested).generation

@@ -80,7 +80,6 @@ FOUND = {
     "quarantine.index": ("7", "in quarantine, but not in the log"),
     "quarantine.reason": (f"'empty' {OPEN}", "in quarantine as empty"),
     "quarantine.field": (f"'x' {OPEN}", "but refused now as"),
-    "quarantine.detail": (f"'x' {OPEN}", "but refused now as"),
     "quarantine.payload": ("x'00'", "its payload, size, hash or time"),
     "quarantine.size": ("size + 1", "its payload, size, hash or time"),
     "quarantine.sha256": ("'x'", "its payload, size, hash or time"),
