@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 
 from streammetrics_consumers.cli import logs, progress
-from streammetrics_consumers.cli.arguments import DONE, FATAL, Arguments, UsageError
+from streammetrics_consumers.cli.arguments import Arguments, UsageError
+from streammetrics_consumers.cli.exit_codes import DIFFERS, DONE, NOT_COMPARED
 from streammetrics_consumers.cli.run import overrides, partitions
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.ledger.compact import compact, count_mergeable
@@ -46,7 +47,8 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
 
 
 def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
-    """Compare the store with the log, and print the differences. Exit code 0 if equal, else 1."""
+    """Compare the store with the log, and print the differences. Exit code 0 if equal, DIFFERS if
+    not, NOT_COMPARED if nothing differs but nothing, or not all, could be compared."""
     logs.to_stderr("text")
     config = load_config(arguments.words[0], overrides(arguments))
     wanted = Wanted(
@@ -69,7 +71,9 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         )
     for line in lines(found):
         sys.stdout.write(formatting.name(line, 600) + "\n")
-    return DONE if found.is_good else FATAL
+    if found.count:
+        return DIFFERS
+    return DONE if found.is_good else NOT_COMPARED
 
 
 def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
@@ -111,6 +115,8 @@ def lines(found: Findings) -> list[str]:
         return [*text, f"{compared}: {formatting.count(found.count)} differences"]
     if not found.logs:
         return [*text, "nothing could be verified"]
+    if found.not_compared:
+        return [*text, f"{compared}: nothing differs, but not all could be compared"]
     return [*text, f"{compared}: the ledger agrees with the log"]
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from streammetrics import Accumulator, PerKey, StreamMetricsError, load
+import streammetrics as sm
 from streammetrics_consumers.ledger.delta_metadata import read_rows, read_states, state_bytes
 from streammetrics_consumers.ledger.descriptions import Description, differences
 from streammetrics_consumers.ledger.schema import delta
@@ -50,15 +50,15 @@ def as_read_now(
 
 def _as_read(connection: Connection, number: int, metric: Metric, now: Description) -> Metric:
     was = metric.description
-    settings = now["settings"]
-    assert isinstance(settings, Mapping)
-    if was.get("type") == now["type"] and was.get("settings") == settings:
+    settings = now.get("settings")
+    unchanged = was.get("type") == now.get("type") and was.get("settings") == settings
+    if unchanged or not isinstance(settings, Mapping):
         return metric
     counted: Description | None = None
     for data in _samples(connection, number, metric.name):
         try:
             counted = _described(data)
-        except StreamMetricsError as error:
+        except sm.StreamMetricsError as error:
             counted = {UNREADABLE: str(error)}
         if counted != {"type": now["type"], "settings": dict(settings)}:
             break
@@ -94,7 +94,7 @@ def _samples(connection: Connection, number: int, metric: str) -> Iterator[bytes
 
 
 def _described(data: bytes) -> Description:
-    state: Accumulator = load(data)
-    if isinstance(state, PerKey):
+    state: sm.Accumulator = sm.load(data)
+    if isinstance(state, sm.PerKey):
         state = state.metric
     return {"type": state.schema, "settings": settings_of(state)}

@@ -6,12 +6,13 @@ import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from streammetrics_consumers.ledger.delta_metadata import drop_rows
 from streammetrics_consumers.ledger.descriptions import (
+    EXPERIMENT,
     KEPT_NO_LATE,
     Description,
     arms_refused,
@@ -96,6 +97,12 @@ def require_accepted(
             f"{error.hint} The store was not migrated: its schema still has version {version}, "
             "and the version of streammetrics that wrote it can go on with it.",
         ) from None
+
+
+ENDS_EXPERIMENT: Final = (
+    ", which ends the running experiment: it counts no event from then on, and its last verdict is "
+    "that of the events so far"
+)
 
 
 def begin(
@@ -227,6 +234,7 @@ def _refuse_unasked(
     problems = [
         f"metric {name}: the store counts it, but it is not in the config. Restore it there, or "
         f"end it with --drop-metric {known[name].metric_set or name}"
+        + (ENDS_EXPERIMENT if known[name].metric_set == EXPERIMENT else "")
         for name in found.ended
         if not _is_named(known[name], requested.drop)
     ]

@@ -31,6 +31,12 @@ from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.former_states import as_read_now
 from streammetrics_consumers.ledger.generations import begin, changes_of, require_accepted
 from streammetrics_consumers.ledger.looks import Point, count_looks, read_points, read_watched
+from streammetrics_consumers.ledger.periods import (
+    CountedOffsets,
+    Period,
+    note_offsets,
+    read_history,
+)
 from streammetrics_consumers.ledger.read import (
     generation_of,
     last_retry,
@@ -159,6 +165,9 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # By head, the digest after our last commit: the store has the period of its offsets.
+        self._noted: dict[int, str] = {}
+        self._period: Period | None = None  # see `count_as`
 
     @classmethod
     def open(
@@ -338,11 +347,14 @@ class Ledger:
             refuse_closed(connection, commit)
             if move_head(connection, commit, moved):
                 write_delta(connection, commit)
+                if self._period and self._noted.get(moved.id) != commit.head.digest:
+                    note_offsets(connection, moved, commit.start, self._period)
             elif not (again and has_head(connection, moved)):  # the earlier try succeeded just now
                 raise Fenced(f"{commit.head.partition}: no longer at {commit.start}")
 
         moved = after_commit(commit)
         self._store.write(work)
+        self._noted[moved.id] = moved.digest
         return moved
 
     def skip(self, of: Generation, known: Head, to: int) -> Head:
@@ -382,6 +394,18 @@ class Ledger:
             return replace(of, floor_ms=floor_ms if now_ms is None else max(now_ms, floor_ms))
 
         return self._store.write(work)
+
+    def count_as(self, period: Period) -> None:
+        """From now on commits note this period beside their offsets: see ledger/periods.py."""
+        self._period = period
+
+    def history(self, generation: int | None = None) -> tuple[CountedOffsets, ...]:
+        """Which version of the program, with which config, counted which offsets of each log."""
+
+        def work(connection: Connection) -> tuple[CountedOffsets, ...]:
+            return read_history(connection, self._generation(connection, generation).id)
+
+        return self._store.read(work)
 
     def note_lateness(self, of: Generation, lateness_ms: int) -> Generation:
         """Record how long events of an ended window are still expected, for readers."""

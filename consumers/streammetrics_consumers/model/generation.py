@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from streammetrics import Accumulator
+if TYPE_CHECKING:
+    from streammetrics import Accumulator
 
 JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows

@@ -12,7 +12,9 @@ from contextlib import closing
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import require_keyed
 from streammetrics_consumers.counting.options import Options, require_no_loss, require_partitions
+from streammetrics_consumers.counting.retention import KEEP_WINDOWS, windows_dropped
 from streammetrics_consumers.ledger.failures import NoStoreYet
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, unknown_topics
 from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.store import shown
@@ -118,7 +120,11 @@ def check(
             return [*found, f"{store}: nothing is counted yet"]
         heads = ledger.heads(begun.generation)
         added = unknown_topics(ledger.store, begun.generation, logs, new=options.new_source)
+        dropped = windows_dropped(ledger, config)
+        if dropped and not options.requested.drop_windows:
+            raise SettingsChanged([dropped], KEEP_WINDOWS)
     found.append(f"{store}: generation {begun.generation.id}")
+    found += [dropped] if dropped else []
     found += _said(begun.changes)
     found += [
         f"source {topic} of cluster {cluster}: new to the store; a run adds its events to the "
@@ -134,6 +140,14 @@ def check(
 
 
 def _said(changes: Changes) -> list[str]:
+    ended = any(name.startswith("experiment/") for name in changes.ended)
+    return [
+        *(["experiment: a run ends it; it counts no event from then on"] if ended else []),
+        *_each(changes),
+    ]
+
+
+def _each(changes: Changes) -> list[str]:
     return [
         said.format(name)
         for names, said in (

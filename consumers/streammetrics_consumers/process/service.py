@@ -14,11 +14,17 @@ from typing import Final
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.retention import KEEP_WINDOWS, windows_dropped
 from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.counting.worker_status import RecordingLedger, StatusRecorder
+from streammetrics_consumers.ledger.failures import NoStoreYet
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.periods import Period
+from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Begun, Generation, Requested
+from streammetrics_consumers.model.version import program_version
 from streammetrics_consumers.process.experiment_looks import Looker
 from streammetrics_consumers.process.quarantine_topic import forwarding
 from streammetrics_consumers.process.stop import Stop
@@ -45,6 +51,10 @@ def open_ledger(
     was."""
     if new_generation:
         return Ledger.open(config.store.url, create=True)
+    with suppress(NoStoreYet), closing(Ledger.open(config.store.url)) as ledger:
+        dropped = windows_dropped(ledger, config)
+        if dropped and not requested.drop_windows:
+            raise SettingsChanged([dropped], KEEP_WINDOWS)
     return Ledger.open_to_count(
         config.store.url, config.fingerprints(), config.descriptions, requested
     )
@@ -65,6 +75,7 @@ def begin(
         requested=requested,
     )
     ledger.note_lateness(begun.generation, config.windows.lateness_s * 1000)
+    ledger.count_as(Period(program_version(), VERSION, config.hash, config.settings))
     number = begun.generation.id
     if begun.created:
         log.info("generation %d starts", number)

@@ -108,7 +108,7 @@ def test_another_log_is_not_good_and_another_config_is_refused(
     verify = ["verify", str(tmp_path / "clicks.toml")]
     (tmp_path / "clicks.jsonl").write_bytes(b"another log\n")
     capsys.readouterr()
-    assert main(verify) == 1
+    assert main(verify) == 7
     assert capsys.readouterr().out.splitlines()[-1] == "nothing could be verified"
     write_config(tmp_path, slices="max_keys = 7")
     assert main(verify) == 3

@@ -12,23 +12,18 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import insert, update
 from streammetrics_consumers.ledger.compact import (
-    ABOVE,
-    LEAVE,
     Compacted,
     Compactor,
-    Group,
     MergeRun,
     _exchange,
     _NotAsRead,
     _states,
     compact,
     count_mergeable,
-    depth,
-    node,
-    plan,
 )
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, split
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE, Group, depth, node, plan
 from streammetrics_consumers.ledger.schema import delta, retry
 from streammetrics_consumers.ledger.schema import head as head_table
 from streammetrics_consumers.model.commit import Commit, Counters, Head

@@ -4,6 +4,7 @@ they are read as they are, continued, or refused before anything is written."""
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from hashlib import sha256
@@ -188,6 +189,11 @@ def test_a_check_says_that_a_run_migrates(
     assert f"its schema has version 5; a run migrates it to version {VERSION}" in said
     assert "counted up to offset" in said
     assert file_hash(tmp_path / "store.db") == before
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
+        database.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    for flags in (["--check"], []):
+        assert run(path, *flags) == 3
+        assert "its schema has version 99" in capsys.readouterr().err
 
 
 def test_settings_that_were_changed_are_refused_by_their_present_names(tmp_path: Path) -> None:
