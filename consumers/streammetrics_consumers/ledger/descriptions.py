@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, cast
 
-from streammetrics_consumers.model.generation import SHOWN
+from streammetrics_consumers.model.generation import EXPERIMENT, SHOWN
 
-EXPERIMENT: Final = "experiment"  # a key of a description: the plan
 _FOLLOW: Final = ("epochs", "shares")  # keys of a plan whose lists may be appended to
 
 Weights = Mapping[str, float]

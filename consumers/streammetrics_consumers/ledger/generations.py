@@ -12,7 +12,6 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from streammetrics_consumers.ledger.delta_metadata import drop_rows
 from streammetrics_consumers.ledger.descriptions import (
-    EXPERIMENT,
     KEPT_NO_LATE,
     Description,
     arms_refused,
@@ -43,6 +42,7 @@ from streammetrics_consumers.ledger.schema import (
     retry,
 )
 from streammetrics_consumers.model.generation import (
+    EXPERIMENT,
     NOTHING_REQUESTED,
     SHOWN,
     Begun,

@@ -13,6 +13,7 @@ JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows
 DELAYS: Final = JOIN_PREFIX + "delays"
 DRIFT: Final = "drift"  # under SHOWN: the comparisons of a metric's windows
+EXPERIMENT: Final = "experiment"  # a key of a description: the plan; and its metric set
 SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
 BETTER: Final = "better"  # the key of the directions among these values
 VIEWS: Final = "views"  # the key of the views to show beside the headline views
@@ -218,6 +219,11 @@ class Changes(NamedTuple):
     epochs: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
+
+    @property
+    def ends_experiment(self) -> bool:
+        """Whether the metrics of the experiment end."""
+        return any(name.startswith(f"{EXPERIMENT}/") for name in self.ended)
 
     def __bool__(self) -> bool:
         return any(self[:])

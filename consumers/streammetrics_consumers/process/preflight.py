@@ -140,9 +140,9 @@ def check(
 
 
 def _said(changes: Changes) -> list[str]:
-    ended = any(name.startswith("experiment/") for name in changes.ended)
+    ended = ["experiment: a run ends it; it counts no event from then on"]
     return [
-        *(["experiment: a run ends it; it counts no event from then on"] if ended else []),
+        *(ended if changes.ends_experiment else []),
         *_each(changes),
     ]
 

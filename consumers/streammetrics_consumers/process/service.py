@@ -80,6 +80,8 @@ def begin(
     if begun.created:
         log.info("generation %d starts", number)
     changes = begun.changes
+    if changes.ends_experiment:
+        log.warning("generation %d: the running experiment ends", number)
     for names, said in (
         (changes.added, "metric %s starts at the offsets reached so far"),
         (changes.ended, "metric %s ends at the offsets reached so far"),

@@ -93,9 +93,8 @@ FOUND = {
 # The counters of a head and its greatest event time, which are compared at once, and their names.
 COUNTERS = {
     "greatest_event_ms": "greatest event time",
-    "late": "late (with this lateness_s)",
     "closed_rows": "closed",
-    **dict.fromkeys(("rows", "future", "quarantined", "tombstones"), ""),
+    **dict.fromkeys(("rows", "late", "future", "quarantined", "tombstones"), ""),
     **dict.fromkeys(("late_outcomes", "skipped", "conflicts", "repeated"), ""),
 }
 # A fact may be stored without a row of it, too.
