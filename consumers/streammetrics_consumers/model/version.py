@@ -14,7 +14,7 @@ from typing import Final
 
 from streammetrics import __version__
 
-COMMIT_FILE: Final = "commit.txt"  # beside this module in a wheel; see build_commit.py
+COMMIT_FILE: Final = "commit.txt"  # beside this module in a wheel; see docs/build_commit.py
 _SHORT: Final = 8  # digits of a commit
 _HASH: Final = re.compile(r"[0-9a-f]{40,64}")
 
