@@ -291,6 +291,11 @@ def _unreadable(metric: Metric, now: Description) -> str:
         f"metric {name}: the store holds states of {metric.description.get('type')}, which this "
         f"version, with {now['type']}, cannot read"
     )
+    if metric.metric_set == EXPERIMENT:
+        return (
+            f"{text}; to go on without the experiment, take [experiment] out of the config and end "
+            f"it with --drop-metric {EXPERIMENT}"
+        )
     if metric.metric_set:
         return text
     return (

@@ -147,7 +147,9 @@ def test_a_store_that_cannot_go_on_is_refused_before_anything_is_written(
         said = capsys.readouterr().err
         for name, state in UNREADABLE.get((version, kind), {}).items():
             assert f"metric {name}: the store holds states of {state}" in said
-            assert f"--restart-metric {name}" in said
+            experiment = name.startswith("experiment/")
+            flag = "--drop-metric experiment" if experiment else f"--restart-metric {name}"
+            assert flag in said
         assert "--new-generation" in said
         if not flags:
             assert f"its schema still has version {version}" in said
