@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, select
 
-from streammetrics import PerKey, load
+from streammetrics import PerKey, StateError, load
 from streammetrics_consumers.ledger.delta_metadata import (
     SHARD_BYTES,
     DeltaMetadata,
@@ -156,13 +156,17 @@ class Compactor:
             return None
         of, states = found
         by = self._groupings(run) if any(extent.for_coarser for extent in group.extents) else ()
-        made = self._fold(run.pane, group, states, by)
+        try:
+            made = self._fold(run.pane, group, states, by)
+        except StateError:
+            if self._is_counted(run):
+                raise
+            self._give_up(group)  # another version wrote them, and this one need not read them
+            return None
         mine = sum(one.shard.pane == run.pane for one in made)
         is_cut = any(extent.key_ranges < group.ranges for extent in group.extents)
         if mine >= len(group.extents) and not is_cut:
-            if len(self._hopeless) >= _HOPELESS:
-                self._hopeless.clear()
-            self._hopeless.add(frozenset(group.extents))
+            self._give_up(group)
             return None
         try:
             self._store.write(lambda connection, _: _exchange(connection, of, run, group, made))
@@ -189,6 +193,21 @@ class Compactor:
                         if merged is not None:
                             done = again = True
                             yield merged
+
+    def _give_up(self, group: Group) -> None:
+        """Remember that merging this group does not help."""
+        if len(self._hopeless) >= _HOPELESS:
+            self._hopeless.clear()
+        self._hopeless.add(frozenset(group.extents))
+
+    def _is_counted(self, run: MergeRun) -> bool:
+        """Whether the run's metric is still counted: not ended, in the current generation."""
+        of = self._store.read(
+            lambda connection: generation_of(connection, self._store.name, run.generation)
+        )
+        return of.current and any(
+            one.name == run.pane.metric and not one.ended for one in of.metrics
+        )
 
     def _groupings(self, run: MergeRun) -> Groupings:
         """The groupings of the run's metric."""

@@ -181,6 +181,32 @@ def test_a_metric_whose_states_cannot_be_read_is_counted_anew_on_request(
     assert main(["verify", str(path)]) == 0
 
 
+def test_states_that_no_one_reads_any_more_stay_as_they_are(tmp_path: Path) -> None:
+    path = former(tmp_path, 1, "plain")
+    kept = [line for line in config("plain").splitlines() if not line.startswith(("ctr", "by_"))]
+    path.write_text("\n".join(kept), encoding="utf-8")
+    assert run(path, "--drop-metric=ctr", "--drop-metric=by_user") == 0
+    store = str(tmp_path / "store.db")
+    with closing(sqlite3.connect(store)) as database, database:
+        # As if it had been counted in two commits.
+        copied = ", ".join(
+            row[1] for row in database.execute("PRAGMA table_info(delta)") if row[1] != "id"
+        )
+        shifted = copied.replace("start_offset", "end_offset").replace(
+            "end_offset, end_offset", "end_offset, end_offset + 1"
+        )
+        query = f"INSERT INTO delta ({copied}) SELECT {shifted} FROM delta WHERE metric = 'ctr'"
+        database.execute(query)
+        count = "SELECT count(*), sum(nbytes) FROM delta WHERE metric = 'ctr'"
+        before = database.execute(count).fetchone()
+    assert before[0] > 1
+    assert main(["compact", store]) == 0
+    assert main(["results", store]) == 0
+    assert main(["verify", str(path)]) == 0
+    with closing(sqlite3.connect(store)) as database:
+        assert database.execute(count).fetchone() == before
+
+
 def test_a_check_says_that_a_run_migrates(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
