@@ -158,7 +158,7 @@ def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
     others = [one for one in sorted(CLASSES) if one.partition("/")[0] == schema.partition("/")[0]]
     if schema not in CLASSES and others:
         raise StateError(
-            expected=f"{' or '.join(others)}, which this release reads",
+            expected=f"a known schema ({', '.join(others)})",
             got=shown(schema),
             where="state bytes",
             hint="use the release that wrote it, or count its rows again",
