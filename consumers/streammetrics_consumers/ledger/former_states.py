@@ -36,8 +36,10 @@ def as_read_now(
     return replace(
         current,
         metrics=tuple(
-            _same_as(
-                _as_read(connection, current.id, metric, descriptions[metric.name]),
+            _as_read(
+                connection,
+                current.id,
+                metric,
                 fingerprints[metric.name],
                 descriptions[metric.name],
             )
@@ -48,7 +50,9 @@ def as_read_now(
     )
 
 
-def _as_read(connection: Connection, number: int, metric: Metric, now: Description) -> Metric:
+def _as_read(
+    connection: Connection, number: int, metric: Metric, fingerprint: str, now: Description
+) -> Metric:
     was = metric.description
     settings = now.get("settings")
     unchanged = was.get("type") == now.get("type") and was.get("settings") == settings
@@ -68,15 +72,10 @@ def _as_read(connection: Connection, number: int, metric: Metric, now: Descripti
             return metric
         # Nothing was counted, and no config can undo what another version called its settings.
         counted = {"type": now["type"], "settings": dict(settings)}
-    return replace(metric, description={**was, **counted})
-
-
-def _same_as(metric: Metric, fingerprint: str, now: Description) -> Metric:
-    """The metric, with this fingerprint where its description says the same as that of a config."""
-    as_stored = json.loads(json.dumps(now))
-    if any(differences(metric.description, as_stored)):
-        return metric
-    return replace(metric, fingerprint=fingerprint)
+    read = replace(metric, description={**was, **counted})
+    if any(differences(read.description, json.loads(json.dumps(now)))):
+        return read
+    return replace(read, fingerprint=fingerprint)
 
 
 def _samples(connection: Connection, number: int, metric: str) -> Iterator[bytes]:
