@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, metadata, version
 from textwrap import wrap
 from typing import Final
 
-import streammetrics
+from streammetrics_consumers.model.version import program_version
 
 # The extras that users install, and what each is for.
 EXTRAS: Final = {
@@ -68,7 +68,7 @@ def installed() -> str:
     """
     known = metadata("streammetrics")
     lines = [
-        f"streammetrics {streammetrics.__version__}",
+        f"streammetrics {program_version()}",
         f"  Python {platform.python_version()}, numpy {_version('numpy')}, "
         f"{platform.system()} {platform.machine()}",
         "",

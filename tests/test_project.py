@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.model.version import clone_commit, program_version
 
 import streammetrics
 from streammetrics import __main__ as package_versions
@@ -138,7 +139,7 @@ def test_a_package_of_the_user_called_consumers_does_not_break_the_command_line(
     command = [sys.executable, "-m", "streammetrics", "--version"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0
-    assert done.stdout == f"streammetrics {streammetrics.__version__}\n"
+    assert done.stdout == f"streammetrics {program_version()}\n"
     assert done.stderr == ""
 
 
@@ -155,7 +156,7 @@ def test_the_module_without_a_command_says_what_is_installed_and_what_each_extra
     monkeypatch.setattr(package_versions, "version", without_psycopg)
     assert package_versions.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"streammetrics {streammetrics.__version__}"
+    assert lines[0] == f"streammetrics {program_version()}"
     extras = [line.split()[:2] for line in lines if re.match(r"  \w+ +(yes|no) ", line)]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert [name for name, _ in extras] == list(package_versions.EXTRAS)
@@ -217,3 +218,41 @@ def test_a_module_without_a_fast_test_has_a_pytestmark_and_is_not_imported_by_ma
     assert is_imported_in_vain(slow + "\ndef test_y(kafka: str):\n    pass\n")
     assert not is_imported_in_vain(slow + "\ndef test_y():\n    pass\n")
     assert not is_imported_in_vain("\npytestmark = pytest.mark.slow\n\n" + slow)
+
+
+def test_the_version_of_a_program_has_the_commit_of_its_clone(tmp_path: Path) -> None:
+    release = re.escape(streammetrics.__version__)
+    assert re.fullmatch(rf"{release}(\+g[0-9a-f]{{8}})?", program_version())
+    (tmp_path / "consumers" / "streammetrics_consumers").mkdir(parents=True)
+    assert clone_commit(tmp_path) is None
+    git = tmp_path / ".git"
+    for name, text in (
+        ("HEAD", "ref: refs/heads/main\n"),
+        ("packed-refs", f"# pack-refs with: peeled\n{'a' * 40} refs/heads/main\n"),
+        ("refs/heads/main", f"{'b' * 40}\n"),
+    ):
+        (git / name).parent.mkdir(parents=True, exist_ok=True)
+        (git / name).write_text(text, encoding="utf-8")
+        expected = {"HEAD": None, "packed-refs": "a" * 40, "refs/heads/main": "b" * 40}[name]
+        assert clone_commit(tmp_path) == expected
+    (git / "HEAD").write_text(f"{'c' * 40}\n", encoding="utf-8")  # a commit without a branch
+    assert clone_commit(tmp_path) == "c" * 40
+    # A second worktree has a file that names its folder, which shares the branches.
+    second = tmp_path / "second"
+    (second / "consumers" / "streammetrics_consumers").mkdir(parents=True)
+    mine = git / "worktrees" / "second"
+    mine.mkdir(parents=True)
+    (second / ".git").write_text(f"gitdir: {mine}\n", encoding="utf-8")
+    (mine / "commondir").write_text("../..\n", encoding="utf-8")
+    (mine / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    assert clone_commit(second) == "b" * 40
+    (second / "consumers" / "streammetrics_consumers").rmdir()  # the repository of another project
+    assert clone_commit(second) is None
+
+
+def test_an_import_looks_for_no_commit() -> None:
+    script = "import sys, streammetrics; print('streammetrics_consumers' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"

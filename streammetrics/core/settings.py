@@ -155,6 +155,14 @@ def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
     if schema not in CLASSES:
         load_library()
     failed = "" if schema in CLASSES else load_all(METRICS)[1]
+    others = [one for one in sorted(CLASSES) if one.partition("/")[0] == schema.partition("/")[0]]
+    if schema not in CLASSES and others:
+        raise StateError(
+            expected=f"a known schema ({', '.join(others)})",
+            got=shown(schema),
+            where="state bytes",
+            hint="use the release that wrote it, or count its rows again",
+        )
     if schema not in CLASSES:
         raise StateError(
             expected=f"a known schema ({', '.join(sorted(CLASSES))})",

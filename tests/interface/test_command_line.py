@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from streammetrics_consumers.cli import arguments
+from streammetrics_consumers.cli import exit_codes
 from streammetrics_consumers.cli.arguments import COMMANDS, Flag, _parser, parse
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.failures import LedgerError
@@ -111,7 +111,7 @@ def test_every_flag_has_the_variable_that_the_page_says(command: str) -> None:
 
 def test_the_page_has_every_exit_code(capsys: Capture) -> None:
     errors = [LedgerError, *LedgerError.__subclasses__()]
-    codes = {value for value in vars(arguments).values() if type(value) is int}
+    codes = {value for value in vars(exit_codes).values() if type(value) is int}
     codes |= {error.exit_code for error in errors}
     assert {int(row[0]) for row in table("exit code")} == codes
     with pytest.raises(SystemExit):

@@ -94,15 +94,24 @@ def test_the_page_has_the_keys_of_every_other_document(store: Path, capsys: Capt
     assert main(["export", str(store), "-o", state, "--where", "variant=bts"]) == 0
     scores = store.parent / "scores.state"
     scores.write_bytes(HistogramAUC().to_file_bytes())
-    given = {"status": [store], "quarantine": [store], "show": [state], "drift": [scores, scores]}
+    given = {
+        "status": [store],
+        "status --history": [store],
+        "quarantine": [store],
+        "show": [state],
+        "drift": [scores, scores],
+    }
     assert [spans(row[0])[0] for row in table("document")] == [f"{one} --json" for one in given]
     for (command, words), row in zip(given.items(), table("document"), strict=True):
-        _, found = document(capsys, command, *map(str, words))
+        _, found = document(capsys, *command.split(), *map(str, words))
         assert found.pop("format") == spans(row[1])[0]
         assert set(found) == set(spans(row[2]))
         if command == "quarantine":
             said = PAGE.partition("An entry of quarantine has")[2].partition(";")[0]
             assert set(found["entries"][0]) == set(spans(said))
+        if command == "status --history":
+            said = PAGE.partition("A range of `counted` has")[2].partition(";")[0]
+            assert set(found["counted"][0]) == set(spans(said))
 
 
 def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:

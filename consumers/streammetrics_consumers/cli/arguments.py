@@ -14,19 +14,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
-DONE: Final = 0
-FATAL: Final = 1
-USAGE: Final = 2  # invalid arguments or config
-SETTINGS: Final = 3  # settings or schema differ from those of the counted states
-GAP: Final = 4  # the log has lost the next records
-TOO_MANY_BAD: Final = 5  # more events refused than store.max_bad_share allows
-NOT_LET_IN: Final = 77  # a wrong password or user, or missing rights: a restart would fail again
-INTERRUPTED: Final = 130  # Ctrl-C, as shells have it
+from streammetrics_consumers.cli.exit_codes import EXIT_CODES
 
-EXIT_CODES: Final = (
-    "Exit codes: 0 done, 1 fatal, 2 usage or config, 3 settings or schema, 4 gap, "
-    "5 too many bad events, 75 try again, 77 access denied"
-)
 ENVIRONMENT: Final = "Flags may also be set as STREAMMETRICS_<FLAG>; a flag has precedence"
 
 
@@ -125,6 +114,15 @@ RESUME: Final = Flag(
     "repeat it for another", again=True, metavar="NAME",
 )  # fmt: skip
 
+RESTART: Final = Flag(
+    "restart-metric", "count a metric anew from the offsets reached so far, and drop its stored "
+    "states: for states that this version cannot read, or changed settings; repeat it for another",
+    again=True, metavar="NAME",
+)  # fmt: skip
+DROP_WINDOWS: Final = Flag(
+    "drop-windows", "drop the windows that a shorter retention_s no longer keeps", bool
+)
+
 RUN: Final = (
     Flag("until-end", "stop at the present end of the log", bool),
     Flag("close", "at that end, count all pending impressions: no more events will arrive", bool),
@@ -162,6 +160,8 @@ RUN: Final = (
     Flag("new-generation", "start over, and keep the old results", bool),
     DROP,
     RESUME,
+    RESTART,
+    DROP_WINDOWS,
     Flag(
         "client",
         "a setting of the Kafka client; repeat it for another",
@@ -267,7 +267,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("demo", "Simulate an A/B test, count it, print the results, and serve the live page.",
             "", "", DEMO),
     Command("status", "Print how far a store has counted each log.", "STORE", STORE_WORD,
-            (JSON, GENERATION)),
+            (JSON, GENERATION,
+             Flag("history", "which version, with which schema and config, counted which offsets",
+                  bool))),
     Command("verify", "Read the log again and compare it with the store, bit for bit.", "CONFIG",
             "the config file (TOML)", (STORE, PARTITIONS, OFFSETS)),
     Command("watch", "Show the results of a store while it counts.", "STORE", STORE_WORD,
@@ -340,9 +342,9 @@ class _Version(argparse.Action):
     """Looks up the version only on request."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from streammetrics import __version__
+        from streammetrics_consumers.model.version import program_version
 
-        sys.stdout.write(f"streammetrics {__version__}\n")
+        sys.stdout.write(f"streammetrics {program_version()}\n")
         parser.exit()
 
 
@@ -464,37 +466,3 @@ def _from_environment(flag: Flag, text: str) -> object:
             f"{flag.variable}: expected {' or '.join(flag.choices)}, got {text!r}; correct it"
         )
     return value
-
-
-def explained(error: Exception) -> tuple[str, int] | None:
-    """(message, exit code) of an error for users; None for a bug of the program."""
-    # Imported here since only an error needs all of them.
-    from streammetrics import SettingsError, StreamMetricsError
-    from streammetrics_consumers.config.section import ConfigError
-    from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
-    from streammetrics_consumers.ledger.failures import LedgerError
-    from streammetrics_consumers.model.chunk import SourceError
-    from streammetrics_consumers.query.query import QueryError
-    from streammetrics_consumers.query.state_files import UnknownState
-    from streammetrics_consumers.server import ServeError
-    from streammetrics_consumers.sources import Disconnected, GapError, NotLetIn, Unsuitable
-
-    match error:
-        case ConfigError() | QueryError() | Unsuitable():
-            return str(error), USAGE
-        case LedgerError() | Disconnected():
-            return str(error), error.exit_code
-        case GapError():
-            return f"{error}; to continue with its remaining records, use --on-gap skip", GAP
-        case NotLetIn():
-            return str(error), NOT_LET_IN
-        case ErrorBudgetExceeded():
-            return str(error), TOO_MANY_BAD
-        case SettingsError() | UnknownState():
-            return str(error), SETTINGS
-        case StreamMetricsError() | SourceError() | ServeError():
-            return str(error), FATAL
-        case OSError():
-            said = f"{error.filename or 'this machine'}: {error.strerror or error}"
-            return f"{said}; check the path, its permissions and the free disk space", FATAL
-    return None

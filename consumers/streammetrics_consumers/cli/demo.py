@@ -20,7 +20,8 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace as struct_replace
 
-from streammetrics_consumers.cli.arguments import DONE, Arguments
+from streammetrics_consumers.cli.arguments import Arguments
+from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results

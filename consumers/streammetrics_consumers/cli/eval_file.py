@@ -21,7 +21,6 @@ from streammetrics.registry import load
 from streammetrics.results import counts_of, views_of
 from streammetrics_consumers.cli.arguments import (
     COLUMNS,
-    DONE,
     EVAL_SETTINGS,
     Arguments,
     UsageError,
@@ -35,6 +34,7 @@ from streammetrics_consumers.cli.eval_metrics import (
     measure_of,
     request_of,
 )
+from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import Json, dumps

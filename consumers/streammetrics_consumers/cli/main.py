@@ -1,8 +1,8 @@
 """The command line: `streammetrics COMMAND ...`.
 
 Only results go to stdout; logs, progress and errors go to stderr. Exit codes: 0 done, 1 fatal,
-2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again, 77 access
-denied.
+2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 6 and 7 of verify (differs,
+could not compare), 75 try again, 77 access denied.
 """
 
 from __future__ import annotations
@@ -17,17 +17,8 @@ from typing import Final
 
 from streammetrics import check_machine
 from streammetrics_consumers.cli import logs
-from streammetrics_consumers.cli.arguments import (
-    DONE,
-    FATAL,
-    INTERRUPTED,
-    USAGE,
-    Arguments,
-    UsageError,
-    completion,
-    explained,
-    parse,
-)
+from streammetrics_consumers.cli.arguments import Arguments, UsageError, completion, parse
+from streammetrics_consumers.cli.exit_codes import DONE, FATAL, INTERRUPTED, USAGE, explained
 
 log = logging.getLogger(__name__)
 

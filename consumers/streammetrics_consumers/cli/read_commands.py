@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from streammetrics_consumers.cli import logs, progress
-from streammetrics_consumers.cli.arguments import DONE, Arguments, UsageError
+from streammetrics_consumers.cli.arguments import Arguments, UsageError
+from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model import formatting
@@ -80,6 +81,9 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
 def _status(arguments: Arguments) -> None:
     store, wanted = arguments.words[0], parse_generation(arguments.number("generation"))
     with closing(Ledger.open(store)) as ledger:
+        if arguments.on("history"):
+            _history(arguments, ledger, wanted)
+            return
         if arguments.on("json"):
             from streammetrics_consumers.query.status import status_json
 
@@ -90,6 +94,19 @@ def _status(arguments: Arguments) -> None:
 
         title = ledger.store.name
         _print([status_text(ledger, Style.of(sys.stdout), title=title, wanted=wanted)])
+
+
+def _history(arguments: Arguments, ledger: Ledger, wanted: int | None) -> None:
+    from streammetrics_consumers.query.counting_history import counting_history, history_json
+
+    found = counting_history(ledger, wanted)
+    if arguments.on("json"):
+        _write(history_json(found))
+        return
+    from streammetrics_consumers.render.store_text import history_text
+    from streammetrics_consumers.render.text import Style
+
+    _print([history_text(found, Style.of(sys.stdout), title=ledger.store.name)])
 
 
 def _quarantine(arguments: Arguments, monotonic: Clock) -> None:

@@ -93,8 +93,10 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     with ExitStack() as stack:
         stack.enter_context(signals_request(stop))
         # Before a reader starts: the store exists, and its settings match.
-        with stop.interrupting(), closing(Ledger.open(config.store.url, create=True)) as ledger:
-            service.begin(ledger, config, new_generation=is_new, requested=options.requested)
+        with stop.interrupting():
+            opened = service.open_ledger(config, new_generation=is_new, requested=options.requested)
+            with closing(opened) as ledger:
+                service.begin(ledger, config, new_generation=is_new, requested=options.requested)
         channel = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
         status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
@@ -222,7 +224,12 @@ def options_of(arguments: Arguments) -> Options:
     return Options(
         until_end=arguments.on("until-end"),
         close=arguments.on("close"),
-        requested=Requested(arguments.several("drop-metric"), arguments.several("resume-metric")),
+        requested=Requested(
+            arguments.several("drop-metric"),
+            arguments.several("resume-metric"),
+            arguments.several("restart-metric"),
+            arguments.on("drop-windows"),
+        ),
         start=(
             cast('Literal["beginning", "latest"]', start)
             if start in ("beginning", "latest")

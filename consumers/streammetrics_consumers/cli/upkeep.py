@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 
 from streammetrics_consumers.cli import logs, progress
-from streammetrics_consumers.cli.arguments import DONE, FATAL, Arguments, UsageError
+from streammetrics_consumers.cli.arguments import Arguments, UsageError
+from streammetrics_consumers.cli.exit_codes import DIFFERS, DONE, NOT_COMPARED
 from streammetrics_consumers.cli.run import overrides, partitions
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.ledger.compact import compact, count_mergeable
@@ -31,6 +32,7 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         closing(Ledger.open(arguments.words[0])) as ledger,
         progress.counted("merging", "rows", monotonic) as update,
     ):
+        ledger.store.require_current()
         total = count_mergeable(ledger.store)
         done = compact(ledger.store, lambda so_far: update(so_far.rows_before, total))
     if not done.rows_before:
@@ -45,7 +47,8 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
 
 
 def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
-    """Compare the store with the log, and print the differences. Exit code 0 if equal, else 1."""
+    """Compare the store with the log, and print the differences. Exit code 0 if equal, DIFFERS if
+    not, NOT_COMPARED if nothing differs but nothing, or not all, could be compared."""
     logs.to_stderr("text")
     config = load_config(arguments.words[0], overrides(arguments))
     wanted = Wanted(
@@ -68,7 +71,9 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         )
     for line in lines(found):
         sys.stdout.write(formatting.name(line, 600) + "\n")
-    return DONE if found.is_good else FATAL
+    if found.count:
+        return DIFFERS
+    return DONE if found.is_good else NOT_COMPARED
 
 
 def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
@@ -110,6 +115,8 @@ def lines(found: Findings) -> list[str]:
         return [*text, f"{compared}: {formatting.count(found.count)} differences"]
     if not found.logs:
         return [*text, "nothing could be verified"]
+    if found.not_compared:
+        return [*text, f"{compared}: nothing differs, but not all could be compared"]
     return [*text, f"{compared}: the ledger agrees with the log"]
 
 
@@ -133,6 +140,7 @@ def retry_quarantine(
     n_counted = n_still = 0
     logs.to_stderr("text")
     with closing(Ledger.open(store)) as ledger, ExitStack() as stack:
+        ledger.store.require_current()
         total = count_entries(ledger.store, ledger.generation().id).open
         update = stack.enter_context(progress.counted("retrying", "events", monotonic))
         for page in retry(config, ledger, now_ms=now_ms):

@@ -6,6 +6,8 @@ command line), checks everything, and raises one ConfigError that lists every ba
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -134,6 +136,22 @@ class Config:
         """The sha256 (hex) of each metric's description. Two runs with equal fingerprints of a
         metric may add to one state; otherwise the descriptions show the difference."""
         return {name: fingerprint(found) for name, found in self.descriptions.items()}
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """The settings that the descriptions leave out and that a store may show the effect of."""
+        return {
+            "lateness_s": self.windows.lateness_s,
+            "max_event_bytes": self.source.max_event_bytes,
+            "retention_s": self.windows.retention_s,
+        }
+
+    @property
+    def hash(self) -> str:
+        """The sha256 (hex) of all that determines what is counted and kept: the fingerprints and
+        `settings`; no address, path or password is in it."""
+        text = json.dumps([self.fingerprints(), self.settings], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_config(

@@ -212,7 +212,7 @@ WINDOWS: Final = {
     "retention_s": Key(
         Whole(1, 3660 * DAY_S, 30 * DAY_S, _SECONDS),
         "how long windows are kept, in event time, not clock time; by default `size_s` if that "
-        "is longer",
+        "is longer. A shorter one than the store was counted with needs `--drop-windows`",
     ),
 }
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, cast
 
-from streammetrics import Accumulator, JoinRows, LabelDelays, Panel, PerKey, Windows
+from streammetrics import JoinRows, LabelDelays, Panel, PerKey, Windows
 from streammetrics_consumers.config.event import EventConfig, Field, Kind
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.metrics import MetricConfig
@@ -28,6 +28,7 @@ from streammetrics_consumers.model.generation import (
     USERS,
     VIEWS,
     DeclaredDrift,
+    settings_of,
 )
 
 ALL_KEYS: Final = 1 << 31
@@ -174,11 +175,6 @@ def where_of(event: EventConfig) -> dict[str, object]:
     """The conditions of [event] where, in plain values; empty without conditions, as before the
     setting existed."""
     return {"where": [one.plain for one in event.where]} if event.where else {}
-
-
-def settings_of(empty: Accumulator) -> dict[str, str]:
-    """The settings of a state as texts, by name."""
-    return {name: str(value) for name, value in sorted(empty.settings().items())}
 
 
 def fingerprint(description: Mapping[str, object]) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.ledger.compact import ABOVE, Compactor, Group, MergeRun
+from streammetrics_consumers.ledger.compact import Compactor, MergeRun
 from streammetrics_consumers.ledger.failures import StoreUnavailable
+from streammetrics_consumers.ledger.merge_plan import ABOVE, Group
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.witness import Witness, note_known, read_now
 from streammetrics_consumers.model.commit import Head

@@ -24,7 +24,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import ErrorBudget
 from streammetrics_consumers.counting.housekeeping import IdleCompactor, floor_after
 from streammetrics_consumers.engines.tasks import Job, TaskReport, combined_report
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, count_from
+from streammetrics_consumers.ledger.ledger import LogChanged, count_from
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Head
 from streammetrics_consumers.model.generation import (
@@ -35,7 +35,7 @@ from streammetrics_consumers.model.generation import (
 )
 from streammetrics_consumers.model.partition import SPARK, Partition
 from streammetrics_consumers.process.experiment_looks import Looker
-from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.process.service import begin, open_ledger
 from streammetrics_consumers.sources import GapError
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class BatchLedger:
         assert config.source.query is not None
         self.config, self.on_gap = config, on_gap
         self.log = Partition(SPARK, config.source.query, identity, 0)
-        self.ledger = Ledger.open(config.store.url, create=True)
+        self.ledger = open_ledger(config, new_generation=new_generation, requested=requested)
         # The engine marks a batch as done after our commit, and does not repeat it then.
         self.ledger.store.outlive_power_cuts()
         try:

@@ -44,7 +44,8 @@ class LedgerSink:
     identity: distinguishes this query from an earlier one of the same name; by default the id in
     the Spark checkpoint (required over Connect, for example the location of the checkpoint).
     record_time: the column with the time at which a row was written (Kafka's `timestamp`), which
-    `[windows] max_ahead_s` needs. on_gap, new_generation, new_source, drop_metrics, resume_metrics:
+    `[windows] max_ahead_s` needs. on_gap, new_generation, new_source, drop_metrics, resume_metrics,
+    restart_metrics, drop_windows:
     like the flags of `streammetrics run`.
     """
 
@@ -59,6 +60,8 @@ class LedgerSink:
         new_source: bool = False,
         drop_metrics: Sequence[str] = (),
         resume_metrics: Sequence[str] = (),
+        restart_metrics: Sequence[str] = (),
+        drop_windows: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -78,7 +81,9 @@ class LedgerSink:
             on_gap=on_gap,
             new_generation=new_generation,
             new_source=new_source,
-            requested=Requested(tuple(drop_metrics), tuple(resume_metrics)),
+            requested=Requested(
+                tuple(drop_metrics), tuple(resume_metrics), tuple(restart_metrics), drop_windows
+            ),
         )
         self._opened: BatchLedger | None = None
 

@@ -40,6 +40,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
     state_bytes,
     state_of,
 )
+from streammetrics_consumers.ledger.periods import CountedOffsets, read_history
 from streammetrics_consumers.ledger.read import (
     generation_of,
     json_object,
@@ -86,6 +87,7 @@ class Stand:
     retries: Mapping[int, str]
     seen: Mapping[int, Mapping[int, str]]
     inconsistencies: Sequence[str]
+    history: Sequence[CountedOffsets]
 
 
 def copy_ledger(store: Store, copy: Store) -> Stand:
@@ -114,7 +116,9 @@ def copy_ledger(store: Store, copy: Store) -> Stand:
         notes = select(retry.c.id, retry.c.note).where(retry.c.generation == found.id)
         readings = {row.id: _reading(row.id, row.note) for row in connection.execute(notes)}
         digests = seen_digests(connection, [one.id for one in heads])
-        return Stand(found, heads, readings, digests, list(_inconsistencies(connection, found)))
+        wrong = list(_inconsistencies(connection, found))
+        history = read_history(connection, found.id)
+        return Stand(found, heads, readings, digests, wrong, history)
 
     return store.read(work)
 

@@ -21,22 +21,20 @@ not merged.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from itertools import accumulate, groupby
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, select
 
-from streammetrics import PerKey, load
+from streammetrics import PerKey, StateError, load
 from streammetrics_consumers.ledger.delta_metadata import (
-    MAX_RANGES,
     SHARD_BYTES,
     DeltaMetadata,
     Groupings,
     bases,
     can_stand_for_coarser,
+    drop_rows,
     finest,
     groupings_of,
     read_rows,
@@ -45,174 +43,13 @@ from streammetrics_consumers.ledger.delta_metadata import (
     state_bytes,
     summed,
 )
+from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE, MERGE_BYTES, Group, plan
 from streammetrics_consumers.ledger.read import generation_of, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head
 from streammetrics_consumers.ledger.store import Store
-from streammetrics_consumers.ledger.write import delta_row, drop_rows, is_same
+from streammetrics_consumers.ledger.write import delta_row, is_same
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Pane, StateShard
-
-ABOVE: Final = 32  # rows of one head that hold one key of a pane; if there are more, merge
-LEAVE: Final = 4  # of the newest, so that an incremental reader seldom has to start again
-MERGE_BYTES: Final = 32 << 20  # of the rows of one group, which are in memory together
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Rows to merge, in order of offset. The resulting rows have at least `ranges` key ranges."""
-
-    extents: tuple[DeltaMetadata, ...]
-    ranges: int
-
-
-def node(extent: DeltaMetadata, ranges: int) -> int:
-    """The index of a row's range among `ranges` equal key ranges, no finer than its own."""
-    return extent.key_range * ranges // extent.key_ranges
-
-
-def depth(extents: Sequence[DeltaMetadata]) -> int:
-    """The greatest number of rows that hold the same key."""
-    changes: dict[int, int] = {}
-    for extent in extents:
-        keys = _keys(extent)
-        changes[keys.start] = changes.get(keys.start, 0) + 1
-        changes[keys.stop] = changes.get(keys.stop, 0) - 1
-    return max(accumulate(changes[at] for at in sorted(changes)), default=0)
-
-
-def _keys(extent: DeltaMetadata) -> range:
-    """The keys of a row, as indices of the finest possible ranges."""
-    unit = MAX_RANGES // extent.key_ranges
-    return range(extent.key_range * unit, extent.key_range * unit + unit)
-
-
-def plan(
-    extents: Sequence[DeltaMetadata],
-    *,
-    above: int = ABOVE,
-    leave: int = LEAVE,
-    merge_bytes: int = MERGE_BYTES,
-    cuts: Sequence[int] = (),
-) -> list[Group]:
-    """Groups of rows of one pane and head to merge; none where no key has more than `above` rows.
-
-    Groups share no row, so any of them can be merged, in any order. With `above` 1 everything
-    mergeable is merged. No group spans one of the `cuts`, which are ascending offsets.
-    """
-    groups: list[Group] = []
-    for stack in _stacks(extents):
-        if depth(stack) <= above:
-            continue
-        runs = _runs(stack)
-        if above > 1:
-            runs = _old(runs, leave)
-        chosen = [extent for run in runs for extent in run]
-        size = _size(chosen)
-        ranges = widest = min(extent.key_ranges for extent in stack)
-        while size * widest > merge_bytes * ranges and ranges < MAX_RANGES:
-            ranges *= 2
-        if any(extent.key_ranges < ranges for extent in chosen):
-            groups.extend(_refined(runs, ranges, merge_bytes, cuts))
-            continue  # rows that are fine enough join them next time
-        for same in _by_node(chosen, ranges):
-            groups.extend(
-                Group(extents, ranges)
-                for extents in _packed(_runs(same), merge_bytes, cuts)
-                if len(extents) == 2 or (extents[2:] and _size(extents) <= merge_bytes)
-            )
-    return groups
-
-
-def _stacks(extents: Sequence[DeltaMetadata]) -> Iterator[list[DeltaMetadata]]:
-    """Groups of rows that share keys, directly or through other rows."""
-    stack: list[DeltaMetadata] = []
-    end = 0
-    # Wide before narrow, so that the first range of a group contains all others.
-    for extent in sorted(extents, key=lambda b: (_keys(b).start, b.key_ranges)):
-        keys = _keys(extent)
-        if stack and keys.start >= end:
-            yield stack
-            stack = []
-        end = max(end, keys.stop)
-        stack.append(extent)
-    if stack:
-        yield stack
-
-
-def _runs(extents: Sequence[DeltaMetadata]) -> list[list[DeltaMetadata]]:
-    """Rows in order of offset; rows whose offsets overlap are in one run."""
-    runs: list[list[DeltaMetadata]] = []
-    end = -1
-    for extent in sorted(extents, key=lambda b: (b.start_offset, b.key_range, b.id)):
-        if runs and extent.start_offset < end:
-            runs[-1].append(extent)
-        else:
-            runs.append([extent])
-        end = max(end, extent.end_offset)
-    return runs
-
-
-def _old(runs: list[list[DeltaMetadata]], leave: int) -> list[list[DeltaMetadata]]:
-    """The runs to merge now: not the newest, nor old ones that are still too large for it."""
-    runs = runs[: max(len(runs) - leave, 2)]
-    sizes = [_size(run) for run in runs]
-    later = sum(sizes)
-    for i, size in enumerate(sizes[:-1]):
-        later -= size
-        if size <= 2 * later:
-            return runs[i:]
-    return runs[-2:]
-
-
-def _refined(
-    runs: Sequence[Sequence[DeltaMetadata]], ranges: int, merge_bytes: int, cuts: Sequence[int]
-) -> Iterator[Group]:
-    """Groups of neighbours to split into finer key ranges before others join them."""
-    for of, neighbours in groupby(runs, key=_node_of_one):
-        if of is None:
-            for run in neighbours:
-                yield from (
-                    Group((extent,), ranges) for extent in run if extent.key_ranges < ranges
-                )
-        elif of[1] < ranges:
-            packed = _packed(list(neighbours), merge_bytes, cuts)
-            yield from (Group(extents, ranges) for extents in packed)
-
-
-def _node_of_one(run: Sequence[DeltaMetadata]) -> tuple[int, int] | None:
-    return (run[0].key_range, run[0].key_ranges) if len(run) == 1 else None
-
-
-def _by_node(extents: Sequence[DeltaMetadata], ranges: int) -> Iterator[Sequence[DeltaMetadata]]:
-    nodes: dict[int, list[DeltaMetadata]] = {}
-    for extent in extents:
-        nodes.setdefault(node(extent, ranges), []).append(extent)
-    yield from (nodes[at] for at in sorted(nodes))
-
-
-def _packed(
-    runs: Sequence[Sequence[DeltaMetadata]], merge_bytes: int, cuts: Sequence[int]
-) -> Iterator[tuple[DeltaMetadata, ...]]:
-    """Neighbours to merge in memory together: whole runs, so that no row is left between them."""
-    group: list[DeltaMetadata] = []
-    size = part = 0
-    for run in runs:
-        more, before = _size(run), part
-        part = bisect_right(cuts, run[0].start_offset)
-        if group and (part > before or (len(group) > 1 and size + more > merge_bytes)):
-            yield tuple(group)
-            group, size = [], 0
-        group.extend(run)
-        size += more
-    if group:
-        yield tuple(group)
-
-
-def _size(extents: Sequence[DeltaMetadata]) -> int:
-    return sum(extent.nbytes for extent in extents)
-
-
-# -- transactions ----------------------------------------------------------------------------------
 
 _HOPELESS: Final = 1000  # groups that are remembered
 
@@ -257,7 +94,8 @@ class Compactor:
     """Merges delta rows of a store, a group at a time.
 
     above: how many rows a head may have for one key of a pane; 1 merges everything mergeable. A
-    group holds at most `merge_bytes` in memory, as bytes of rows.
+    group holds at most `merge_bytes` in memory, as bytes of rows. until: by head, the offset up to
+    which rows are merged, so that it ends while others count; None for all.
     """
 
     def __init__(
@@ -268,8 +106,9 @@ class Compactor:
         leave: int = LEAVE,
         merge_bytes: int = MERGE_BYTES,
         row_bytes: int = SHARD_BYTES,
+        until: Mapping[int, int] | None = None,
     ) -> None:
-        self._store = store
+        self._store, self._until = store, until
         self._above, self._leave = above, leave
         self._merge_bytes, self._row_bytes = merge_bytes, row_bytes
         self._hopeless: set[frozenset[DeltaMetadata]] = set()  # merging them gave as many rows
@@ -298,6 +137,9 @@ class Compactor:
             return list(read_rows(connection, *_of(run))), cuts
 
         extents, cuts = self._store.read(work)
+        if self._until is not None:
+            end = self._until.get(run.head, 0)
+            extents = [extent for extent in extents if extent.end_offset <= end]
         groups = plan(
             extents,
             above=self._above,
@@ -314,13 +156,17 @@ class Compactor:
             return None
         of, states = found
         by = self._groupings(run) if any(extent.for_coarser for extent in group.extents) else ()
-        made = self._fold(run.pane, group, states, by)
+        try:
+            made = self._fold(run.pane, group, states, by)
+        except StateError:
+            if self._is_counted(run):
+                raise
+            self._give_up(group)  # another version wrote them, and this one need not read them
+            return None
         mine = sum(one.shard.pane == run.pane for one in made)
         is_cut = any(extent.key_ranges < group.ranges for extent in group.extents)
         if mine >= len(group.extents) and not is_cut:
-            if len(self._hopeless) >= _HOPELESS:
-                self._hopeless.clear()
-            self._hopeless.add(frozenset(group.extents))
+            self._give_up(group)
             return None
         try:
             self._store.write(lambda connection, _: _exchange(connection, of, run, group, made))
@@ -347,6 +193,21 @@ class Compactor:
                         if merged is not None:
                             done = again = True
                             yield merged
+
+    def _give_up(self, group: Group) -> None:
+        """Remember that merging this group does not help."""
+        if len(self._hopeless) >= _HOPELESS:
+            self._hopeless.clear()
+        self._hopeless.add(frozenset(group.extents))
+
+    def _is_counted(self, run: MergeRun) -> bool:
+        """Whether the run's metric is still counted: not ended, in the current generation."""
+        of = self._store.read(
+            lambda connection: generation_of(connection, self._store.name, run.generation)
+        )
+        return of.current and any(
+            one.name == run.pane.metric and not one.ended for one in of.metrics
+        )
 
     def _groupings(self, run: MergeRun) -> Groupings:
         """The groupings of the run's metric."""
@@ -406,9 +267,11 @@ class Compactor:
 def compact(
     store: Store, report: Callable[[Compacted], None] = lambda done: None, *, above: int = 1
 ) -> Compacted:
-    """Merge all mergeable delta rows. `report` gets the totals so far after every transaction."""
+    """Merge all mergeable delta rows of the events that are counted now. `report` gets the totals
+    so far after every transaction."""
     total = Compacted()
-    for done in Compactor(store, above=above).steps():
+    until = {one.id: one.next_offset for one in store.read(read_heads)}
+    for done in Compactor(store, above=above, until=until).steps():
         total += done
         report(total)
     return total

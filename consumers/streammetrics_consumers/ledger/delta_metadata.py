@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 
 import streammetrics as sm
 from streammetrics_consumers.ledger.schema import delta
@@ -283,6 +283,18 @@ def states_each(
         for row, _ in each:
             of = row.sum_of
             yield row, state if of is None else summed(state, *of, row.pane.grouping)
+
+
+def drop_rows(connection: Connection, *which: ColumnElement[bool]) -> int:
+    """Delete these delta rows; other rows that had their state from one of them get it. Returns
+    their number."""
+    gone = select(delta.c.id).where(*which).scalar_subquery()
+    total = delta.alias()
+    state = select(total.c.state).where(total.c.id == delta.c.same_as).scalar_subquery()
+    connection.execute(
+        update(delta).where(delta.c.same_as.in_(gone)).values(state=state, same_as=None)
+    )
+    return connection.execute(delete(delta).where(*which)).rowcount
 
 
 def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:

@@ -1,22 +1,30 @@
-"""The generation that a config may write to: fingerprints of its metrics, compared by name.
-
-Epochs may be appended to a running experiment, as for an unforeseen ramp. It stays the same
-experiment, and its looks continue: counted events keep their epochs, and the future allocation may
-depend on everything seen so far. Nothing that earlier looks depend on may change: neither an epoch
-that has events, nor the allocation that a horizon was tuned to.
-"""
+"""The generation that a config may write to: fingerprints of its metrics, compared by name."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, cast
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
+from streammetrics_consumers.ledger.delta_metadata import drop_rows
+from streammetrics_consumers.ledger.descriptions import (
+    KEPT_NO_LATE,
+    Description,
+    arms_refused,
+    as_before,
+    differences,
+    kept_no_late,
+    more_arms,
+    more_epochs,
+    more_variants,
+    starts_after,
+)
 from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.former_states import UNREADABLE, as_read_now
 from streammetrics_consumers.ledger.read import (
     Holes,
     more_holes,
@@ -34,6 +42,7 @@ from streammetrics_consumers.ledger.schema import (
     retry,
 )
 from streammetrics_consumers.model.generation import (
+    EXPERIMENT,
     NOTHING_REQUESTED,
     SHOWN,
     Begun,
@@ -42,40 +51,6 @@ from streammetrics_consumers.model.generation import (
     Metric,
     Requested,
 )
-
-EXPERIMENT: Final = "experiment"  # a key of a description: the plan
-_FOLLOW: Final = ("epochs", "shares")  # keys of a plan whose lists may be appended to
-
-Weights = Mapping[str, float]
-Description = Mapping[str, object]
-
-
-def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
-    """The epoch starts that a plan appends to an earlier one of the same metric; none if it
-    changes the allocation of their common epochs, or one that a horizon was tuned to."""
-    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
-        return ()
-    known, starts = (cast("list[str]", one["epochs"]) for one in (before, after))
-    allocated, allocations = _weights(before), _weights(after)
-    if starts[: len(known)] != known or allocations[: len(allocated)] != allocated:
-        return ()
-    if after["horizon"] is not None and any(
-        one != allocated[-1] for one in allocations[len(allocated) :]
-    ):
-        return ()
-    return tuple(starts[len(known) :])
-
-
-def as_before(now: Description, was: Description) -> dict[str, object]:
-    """A description with the epochs of an earlier one."""
-    plan, earlier = (cast("Description", one[EXPERIMENT]) for one in (now, was))
-    return {**now, EXPERIMENT: {**plan, **{name: earlier[name] for name in _FOLLOW}}}
-
-
-def plan_that_stays(plan: Description) -> dict[str, object]:
-    """A plan without the lists that may be appended to: the identity of an experiment's looks."""
-    return {name: value for name, value in plan.items() if name not in _FOLLOW}
 
 
 def counted_to_ms(connection: Connection, generation: int) -> int | None:
@@ -92,85 +67,42 @@ def counted_to_ms(connection: Connection, generation: int) -> int | None:
     return max((int(ms) for ms in times if ms is not None), default=None)
 
 
-def starts_after(start: str, counted_ms: int | None) -> bool:
-    """Whether all counted events are before this start, in ISO UTC."""
-    since = datetime.fromisoformat(start).timestamp()
-    return counted_ms is None or round(1000 * since) > counted_ms
-
-
-def _weights(plan: Description) -> list[dict[str, float]]:
-    """The shares of each epoch, which sum to 1."""
-    epochs = len(cast("list[str]", plan["epochs"])) + 1
-    given = cast("list[Weights]", plan["shares"])
-    each = given or [dict.fromkeys(cast("list[str]", plan["variants"]), 1.0)]
-    found = [{name: w / sum(one.values()) for name, w in one.items()} for one in each]
-    return found if len(found) > 1 else found * epochs
-
-
-KEPT_NO_LATE: Final = (
-    "[join]: an older version counted this store. It discarded events that were too late to be "
-    "joined. This version puts them into quarantine, and no setting changes that"
-)
-
-
-def kept_no_late(was: Mapping[str, object], now: Mapping[str, object]) -> bool:
-    """Whether the older description is of a version that dropped events too late to be joined: a
-    difference that no config can undo."""
-    joins = was.get("join"), now.get("join")
-    if not all(isinstance(plan, Mapping) for plan in joins):
-        return False
-    before, after = (cast("Mapping[str, object]", plan) for plan in joins)
-    return "late" in after and "late" not in before
-
-
-def more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
-    """The variants that are added to a running experiment."""
-    plans = was.get(EXPERIMENT), now.get(EXPERIMENT)
-    if not all(isinstance(plan, Mapping) for plan in plans):
-        return []
-    before, after = (cast("Mapping[str, list[str]]", plan)["variants"] for plan in plans)
-    return sorted(set(after) - set(before)) if set(before) < set(after) else []
-
-
-def arms_refused(arms: Sequence[str]) -> str:
-    """Why these variants cannot be added, and what to do."""
-    return (
-        f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons "
-        "share one level and its shares were planned without it. To compare the added variant, "
-        "restart the experiment from its beginning: --new-generation, with --from for that time. "
-        "To continue without it, leave it out of [event] variants: its events stay in quarantine "
-        "as unknown_variant"
-    )
-
-
-def differences(was: object, now: object, path: str = "") -> Iterator[str]:
-    """Each setting that was added, removed or changed, with its values."""
-    if isinstance(was, Mapping) and isinstance(now, Mapping):
-        for key in sorted({*was, *now} - {SHOWN}):
-            inner = f"{path}.{key}" if path else key
-            if key not in was:
-                yield f"{inner} is new ({_shown(now[key])})"
-            elif key not in now:
-                yield f"{inner} was removed (it was {_shown(was[key])})"
-            else:
-                yield from differences(was[key], now[key], inner)
-    elif was != now:
-        yield f"{path} was {_shown(was)}, is {_shown(now)}"
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else text[:79] + "…"
-
-
 class SettingsChanged(LedgerError):
     """The settings are not those that the store was counted with. `differences` names each."""
 
     exit_code = 3
 
     def __init__(self, differences: Sequence[str], hint: str) -> None:
-        self.differences = tuple(differences)
+        self.differences, self.hint = tuple(differences), hint
         super().__init__("\n".join([*differences, hint]))
+
+
+def require_accepted(
+    connection: Connection,
+    version: int,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+    requested: Requested,
+) -> None:
+    """Raise SettingsChanged unless a config may go on with a store whose schema had this version.
+    Writes nothing."""
+    current = read_generation(connection)
+    if current is None:
+        return
+    try:
+        changes_of(connection, current, fingerprints, descriptions, requested)
+    except SettingsChanged as error:
+        raise SettingsChanged(
+            error.differences,
+            f"{error.hint} The store was not migrated: its schema still has version {version}, "
+            "and the version of streammetrics that wrote it can go on with it.",
+        ) from None
+
+
+ENDS_EXPERIMENT: Final = (
+    ", which ends the running experiment: it counts no event from then on, and its last verdict is "
+    "that of the events so far"
+)
 
 
 def begin(
@@ -195,6 +127,8 @@ def begin(
     if new_generation:
         return Begun(current, created=True)
     found = changes_of(connection, current, fingerprints, descriptions, requested)
+    for name in found.restarted:
+        _forget(connection, current.id, name)
     _update_descriptions(connection, current, fingerprints, descriptions)
     if not found:
         return Begun(current, created=False)
@@ -203,7 +137,7 @@ def begin(
         .where(generation.c.id == current.id)
         .values(revision=generation.c.revision + 1, token=secrets.token_hex(16))
     )
-    added = {name: fingerprints[name] for name in found.added}
+    added = {name: fingerprints[name] for name in (*found.added, *found.restarted)}
     _insert_metrics(connection, current.id, added, descriptions)
     for one in read_heads(connection, head.c.generation == current.id):
         start = {"generation": current.id, "head": one.id, "start_offset": one.next_offset}
@@ -220,6 +154,14 @@ def begin(
     return Begun(_read(connection, current.id), False, found)
 
 
+def _forget(connection: Connection, number: int, name: str) -> None:
+    """Delete a metric of a generation and its states."""
+    drop_rows(connection, delta.c.generation == number, delta.c.metric == name)
+    for table in (metric_start, metric):
+        of = table.c.metric if table is metric_start else table.c.name
+        connection.execute(delete(table).where(table.c.generation == number, of == name))
+
+
 def _update_metric(connection: Connection, of: Generation, name: str, **values: object) -> None:
     mine = metric.c.generation == of.id, metric.c.name == name
     connection.execute(update(metric).where(*mine).values(**values))
@@ -234,7 +176,8 @@ def changes_of(
 ) -> Changes:
     """The changes that a config makes to a generation. Raises SettingsChanged where it may not."""
     counted_ms = counted_to_ms(connection, current.id)
-    found = compared(current, fingerprints, descriptions, counted_ms, requested)
+    read = as_read_now(connection, current, fingerprints, descriptions)
+    found = compared(read, fingerprints, descriptions, counted_ms, requested)
     _refuse_unasked(current, fingerprints, found, requested)
     return found
 
@@ -251,15 +194,33 @@ def compared(
     counted_ms: see `counted_to_ms`. Raises SettingsChanged where a metric differs from the counted
     one, or has ended and is not among those to resume.
     """
-    variants, epochs = _refuse_changes(
-        current, fingerprints, descriptions, counted_ms, requested.resume
-    )
     known = {one.name: one for one in current.metrics}
+    restarted = sorted(
+        name
+        for name, one in known.items()
+        if name in requested.restart
+        and name in fingerprints
+        and one.fingerprint != fingerprints[name]
+    )
+    variants, epochs = _refuse_changes(
+        replace(current, metrics=tuple(m for m in current.metrics if m.name not in restarted)),
+        fingerprints,
+        descriptions,
+        counted_ms,
+        requested.resume,
+    )
     added = sorted(name for name in fingerprints if name not in known)
     ended = sorted(n for n, one in known.items() if n not in fingerprints and not one.ended)
-    resumed = sorted(n for n, one in known.items() if n in fingerprints and one.ended)
+    resumed = sorted(
+        n for n, one in known.items() if n in fingerprints and one.ended and n not in restarted
+    )
     return Changes(
-        tuple(added), tuple(ended), tuple(sorted(variants)), tuple(sorted(epochs)), tuple(resumed)
+        tuple(added),
+        tuple(ended),
+        tuple(sorted(variants)),
+        tuple(sorted(epochs)),
+        tuple(resumed),
+        tuple(restarted),
     )
 
 
@@ -273,9 +234,16 @@ def _refuse_unasked(
     problems = [
         f"metric {name}: the store counts it, but it is not in the config. Restore it there, or "
         f"end it with --drop-metric {known[name].metric_set or name}"
+        + (ENDS_EXPERIMENT if known[name].metric_set == EXPERIMENT else "")
         for name in found.ended
         if not _is_named(known[name], requested.drop)
     ]
+    for name in requested.restart:
+        if name not in fingerprints or name not in known or known[name].metric_set:
+            problems.append(
+                f"--restart-metric {name}: expected a metric of [metrics] that the store counts; "
+                "correct the name"
+            )
     for flag, names in (("--drop-metric", requested.drop), ("--resume-metric", requested.resume)):
         for name in names:
             of = [one for one in current.metrics if _is_named(one, [name])]
@@ -299,26 +267,6 @@ def _is_named(metric: Metric, names: Collection[str]) -> bool:
     return metric.name in names or (bool(metric.metric_set) and metric.metric_set in names)
 
 
-def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
-    """The variants that a description adds to an earlier one of the same metric. None where it
-    lacks one of the earlier variants, so that the states could not be continued.
-
-    Events of an undeclared variant are in quarantine, so to declare it changes no count, and a
-    retry can count them. To remove a variant is not allowed.
-    """
-    before, after = _declared(was), _declared(now)
-    if before is None or after is None:
-        return frozenset() if before == after else None
-    return after - before if before <= after else None
-
-
-def _declared(description: Mapping[str, object]) -> frozenset[str] | None:
-    """None where any variant is counted."""
-    found = description.get("variant")
-    names = found[1] if isinstance(found, list | tuple) and len(found) == 2 else None
-    return None if names is None else frozenset(map(str, names))
-
-
 def _update_descriptions(
     connection: Connection,
     current: Generation,
@@ -334,6 +282,26 @@ def _update_descriptions(
         if one.fingerprint != print_ or one.description.get(SHOWN) != now.get(SHOWN):
             stored = _stored(now, one.holes)
             _update_metric(connection, current, one.name, fingerprint=print_, description=stored)
+
+
+def _unreadable(metric: Metric, now: Description) -> str:
+    """Why a metric cannot go on with its stored states, and what to do."""
+    name = metric.name
+    text = (
+        f"metric {name}: the store holds states of {metric.description.get('type')}, which this "
+        f"version, with {now['type']}, cannot read"
+    )
+    if metric.metric_set == EXPERIMENT:
+        return (
+            f"{text}; to go on without the experiment, take [experiment] out of the config and end "
+            f"it with --drop-metric {EXPERIMENT}"
+        )
+    if metric.metric_set:
+        return text
+    return (
+        f"{text}; to count it anew from the offsets reached so far, without these states, add "
+        f"--restart-metric {name}"
+    )
 
 
 def _start(
@@ -403,6 +371,9 @@ def _refuse_changes(
         elif one.fingerprint != fingerprints[one.name]:
             # Compared as they are stored, so that a tuple and a list are the same.
             now = json.loads(json.dumps(descriptions[one.name]))
+            if UNREADABLE in one.description:
+                found.append(_unreadable(one, now))
+                continue
             more = more_variants(one.description, now) or frozenset()
             starts = more_epochs(one.description, now)
             left = now
@@ -434,6 +405,12 @@ def _refuse_changes(
             found,
             "Start over with --new-generation, or continue with the version that counted the "
             f"store; `results --generation {current.id}` still shows its results.",
+        )
+    if any(UNREADABLE in one.description for one in current.metrics):
+        raise SettingsChanged(
+            found,
+            "Or start over with --new-generation, which keeps the former states for the version "
+            "that wrote them.",
         )
     if found:
         raise SettingsChanged(

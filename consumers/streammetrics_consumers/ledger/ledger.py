@@ -28,7 +28,8 @@ from sqlalchemy import Connection, insert, select
 from streammetrics import experiments
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_metadata, read_states
 from streammetrics_consumers.ledger.failures import LedgerError
-from streammetrics_consumers.ledger.generations import begin, changes_of
+from streammetrics_consumers.ledger.former_states import as_read_now
+from streammetrics_consumers.ledger.generations import begin, changes_of, require_accepted
 from streammetrics_consumers.ledger.looks import (
     Point,
     count_looks,
@@ -36,6 +37,12 @@ from streammetrics_consumers.ledger.looks import (
     read_points,
     read_start,
     read_watched,
+)
+from streammetrics_consumers.ledger.periods import (
+    CountedOffsets,
+    Period,
+    note_offsets,
+    read_history,
 )
 from streammetrics_consumers.ledger.read import (
     generation_of,
@@ -47,7 +54,7 @@ from streammetrics_consumers.ledger.read import (
     read_quarantine,
 )
 from streammetrics_consumers.ledger.schema import head, quarantine, source
-from streammetrics_consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
+from streammetrics_consumers.ledger.store import BUSY_S, PAUSES_S, Accept, Store, open_store
 from streammetrics_consumers.ledger.write import (
     Fenced,
     after_commit,
@@ -165,6 +172,9 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # By head, the digest after our last commit: the store has the period of its offsets.
+        self._noted: dict[int, str] = {}
+        self._period: Period | None = None  # see `count_as`
 
     @classmethod
     def open(
@@ -172,18 +182,40 @@ class Ledger:
         url: str,
         *,
         create: bool = False,
+        accept: Accept | None = None,
         sleep: Callable[[float], None] = time.sleep,
         pauses_s: tuple[float, ...] = PAUSES_S,
         busy_s: float = BUSY_S,
     ) -> Ledger:
         """The ledger at a path of a SQLite file or a URL (`sqlite:///...`, `postgresql://...`).
 
-        Only a writer passes `create`, which also migrates an older schema to the current one.
+        Only a writer passes `create`, which also migrates an older schema to the current one,
+        unless `accept` raises: see `store.open_store`. A reader reads the older schema as it is.
         Raises NotAStore, SchemaMismatch (exit 3) or StoreUnavailable (exit 75). A transaction
         whose connection fails is tried again after each of `pauses_s`, and each try waits `busy_s`
         for a lock.
         """
-        return cls(open_store(url, create=create, sleep=sleep, pauses_s=pauses_s, busy_s=busy_s))
+        store = open_store(
+            url, create=create, accept=accept, sleep=sleep, pauses_s=pauses_s, busy_s=busy_s
+        )
+        return cls(store)
+
+    @classmethod
+    def open_to_count(
+        cls,
+        url: str,
+        fingerprints: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, object]],
+        requested: Requested = NOTHING_REQUESTED,
+    ) -> Ledger:
+        """The ledger to go on counting these metrics in, created where there is none. Raises
+        SettingsChanged where the current generation may not go on with them and the store has an
+        older schema: then it is not migrated."""
+
+        def accept(connection: Connection, version: int) -> None:
+            require_accepted(connection, version, fingerprints, descriptions, requested)
+
+        return cls.open(url, create=True, accept=accept)
 
     def close(self) -> None:
         """Close the connections to the database. A second call does nothing."""
@@ -280,6 +312,20 @@ class Ledger:
 
         return self._store.read(work)
 
+    def as_read(
+        self,
+        fingerprints: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, object]],
+    ) -> Generation:
+        """The current generation, its metrics with the settings that this version reads in their
+        states where these are not called as in a config: see `former_states.as_read_now`."""
+
+        def work(connection: Connection) -> Generation:
+            current = self._generation(connection, None)
+            return as_read_now(connection, current, fingerprints, descriptions)
+
+        return self._store.read(work)
+
     def resolve(self, of: Generation, partition: Partition, start: int) -> Head:
         """The head of a log; created at offset `start` if there is none, and read back.
 
@@ -312,11 +358,14 @@ class Ledger:
             refuse_closed(connection, commit)
             if move_head(connection, commit, moved):
                 write_delta(connection, commit)
+                if self._period and self._noted.get(moved.id) != commit.head.digest:
+                    note_offsets(connection, moved, commit.start, self._period)
             elif not (again and has_head(connection, moved)):  # the earlier try succeeded just now
                 raise Fenced(f"{commit.head.partition}: no longer at {commit.start}")
 
         moved = after_commit(commit)
         self._store.write(work)
+        self._noted[moved.id] = moved.digest
         return moved
 
     def skip(self, of: Generation, known: Head, to: int) -> Head:
@@ -356,6 +405,18 @@ class Ledger:
             return replace(of, floor_ms=floor_ms if now_ms is None else max(now_ms, floor_ms))
 
         return self._store.write(work)
+
+    def count_as(self, period: Period) -> None:
+        """From now on commits note this period beside their offsets: see ledger/periods.py."""
+        self._period = period
+
+    def history(self, generation: int | None = None) -> tuple[CountedOffsets, ...]:
+        """Which version of the program, with which config, counted which offsets of each log."""
+
+        def work(connection: Connection) -> tuple[CountedOffsets, ...]:
+            return read_history(connection, self._generation(connection, generation).id)
+
+        return self._store.read(work)
 
     def note_lateness(self, of: Generation, lateness_ms: int) -> Generation:
         """Record how long events of an ended window are still expected, for readers."""

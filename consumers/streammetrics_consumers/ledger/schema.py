@@ -1,4 +1,4 @@
-"""The tables of a ledger, version 7. A change of them needs a new version, and a migration step
+"""The tables of a ledger, version 8. A change of them needs a new version, and a migration step
 below.
 
     meta         schema_version, and store_id: a random id that is made with the store
@@ -14,6 +14,8 @@ below.
     experiment   the time of the last look at an experiment
     look         a look at an experiment: how far the logs were counted then
     look_reading the values of each comparison at a look
+    period       a version of the program with a config, which counted
+    period_start the offset from which a period counted a log
 
 A head and the deltas and refused events of the same records change in one transaction.
 The events of a commit mostly lie in one window, and what they add to it is what they add to the
@@ -28,7 +30,6 @@ store has one version or the next, whenever the process dies.
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -53,7 +54,7 @@ from sqlalchemy import (
     update,
 )
 
-VERSION: Final = 7
+VERSION: Final = 8
 STORE_ID: Final = "store_id"  # the key of the store's id in `meta`
 
 _tables = MetaData()
@@ -258,6 +259,26 @@ look_reading = Table(
 )
 
 
+period = Table(
+    "period",
+    _tables,
+    Column("id", _Id, primary_key=True),
+    Column("generation", _Id, ForeignKey(generation.c.id), nullable=False),
+    Column("version", Text, nullable=False),  # of the program, with its commit
+    Column("schema_version", Integer, nullable=False),  # that it writes
+    Column("config", String(64), nullable=False),  # sha256 of all that determines its counts
+    Column("settings", Text, nullable=False),  # JSON: those that no description has
+)
+
+period_start = Table(
+    "period_start",
+    _tables,
+    Column("head", _Id, ForeignKey(head.c.id), primary_key=True),
+    Column("start_offset", BigInteger, primary_key=True),
+    Column("period", _Id, ForeignKey(period.c.id), nullable=False),
+)
+
+
 def tables() -> list[Table]:
     """All tables, in an order in which they can be created."""
     return list(_tables.sorted_tables)
@@ -292,9 +313,6 @@ def create(connection: Connection) -> None:
     )
 
 
-log = logging.getLogger(__name__)
-
-
 def migrate(connection: Connection, version: int) -> None:
     """Migrate a store of this version to the current one; a later one is left unchanged."""
     for old in range(version, VERSION):
@@ -302,7 +320,6 @@ def migrate(connection: Connection, version: int) -> None:
         connection.execute(
             update(meta).where(meta.c.key == "schema_version").values(value=str(old + 1))
         )
-        log.warning("the schema of the store was migrated from version %d to %d", old, old + 1)
 
 
 def _types(connection: Connection) -> tuple[bool, str, str]:
@@ -416,6 +433,22 @@ def _shared_states(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+def _periods(connection: Connection) -> None:
+    """Version 8: which version of the program, with which config, counted which offsets. Those
+    counted before have no period."""
+    _, number, reference = _types(connection)
+    for statement in (
+        f"CREATE TABLE period (id {number} NOT NULL PRIMARY KEY, "
+        f"generation {reference} NOT NULL REFERENCES generation (id), "
+        "version TEXT NOT NULL, schema_version INTEGER NOT NULL, config VARCHAR(64) NOT NULL, "
+        "settings TEXT NOT NULL)",
+        f"CREATE TABLE period_start (head {reference} NOT NULL REFERENCES head (id), "
+        f"start_offset BIGINT NOT NULL, period {reference} NOT NULL REFERENCES period (id), "
+        "PRIMARY KEY (head, start_offset))",
+    ):
+        connection.exec_driver_sql(statement)
+
+
 # By the version that a step starts from.
 _STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
     1: _retries_and_tombstones,
@@ -424,4 +457,5 @@ _STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
     4: _joins,
     5: _identities,
     6: _shared_states,
+    7: _periods,
 }

@@ -18,6 +18,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -39,6 +40,7 @@ from streammetrics_consumers.ledger.failures import (
     explained,
     may_pass,
 )
+from streammetrics_consumers.ledger.former_schemas import FormerViews
 from streammetrics_consumers.ledger.schema import migrate
 
 T = TypeVar("T")
@@ -53,8 +55,12 @@ BUSY_S: Final = 5.0
 _SCHEMA_LOCK: Final = 0x73_6D_6C_65_64_67_65_72  # PostgreSQL's advisory lock: an arbitrary number
 
 
+Accept = Callable[[Connection, int], None]
+
+
 class Store:
-    """A database that is known to hold a ledger of this version."""
+    """A database that is known to hold a ledger: of this version, or of an older one that is only
+    read."""
 
     def __init__(
         self,
@@ -67,6 +73,8 @@ class Store:
         self.engine, self.name = engine, name
         self._sleep, self._pauses_s = sleep, pauses_s
         self.id = ""  # created with the store; "" until it is known to hold a ledger
+        self.version = ledger_schema.VERSION  # of its schema, when it was opened
+        self._views = FormerViews()
         self._file = StoreFile.of(engine)
         self.tried_again = 0  # transactions repeated because the database was locked or unreachable
         self._writers = engine.execution_options(ledger_begin="BEGIN IMMEDIATE")
@@ -78,7 +86,17 @@ class Store:
     def read(self, work: Callable[[Connection], T], *, patient: bool = True) -> T:
         """Run `work` in one read transaction; if the connection fails, again where `patient`."""
         pauses_s = self._pauses_s if patient else ()
-        return self._attempt(self._readers, lambda connection, _: work(connection), pauses_s)
+
+        def through_views(connection: Connection, _: bool) -> T:
+            version = ledger_schema.stored_version(connection) or 0
+            self._views.create(connection, version)
+            result = work(connection)
+            self._views.drop(connection, version)
+            return result
+
+        is_older = self.version < ledger_schema.VERSION
+        plainly = through_views if is_older else lambda connection, _: work(connection)
+        return self._attempt(self._readers, plainly, pauses_s)
 
     def require_same(self, connection: Connection, *, lock: bool = False) -> None:
         """Raise StoreReplaced where this is not the store that was opened. With `lock`, it stays
@@ -98,8 +116,10 @@ class Store:
 
         The second argument of `work` is whether an earlier try failed. It may have been committed
         all the same, if the connection was lost after the COMMIT and before the answer.
-        Raises StoreReplaced, before `work` runs, where this is not the store that was opened.
+        Raises StoreReplaced, before `work` runs, where this is not the store that was opened, and
+        SchemaMismatch where it was opened with an older schema.
         """
+        self.require_current()
 
         def checked(connection: Connection, again: bool) -> T:
             self.require_same(connection, lock=True)
@@ -127,9 +147,16 @@ class Store:
                 self._sleep(pause_s)
         raise AssertionError("the last attempt returns or raises")
 
-    def opened(self) -> None:
-        """Note that it holds a ledger: from now on it must stay the same store."""
+    def require_current(self) -> None:
+        """Raise SchemaMismatch where the store was opened with an older schema, which is only
+        read."""
+        if self.version < ledger_schema.VERSION:
+            raise _mismatch(self.name, self.version)
+
+    def opened(self, version: int) -> None:
+        """Note that it holds a ledger of this version: from now on it must stay the same store."""
         self._file.remember()
+        self.version = version
         self.id = self.read(ledger_schema.stored_id) or ""
 
     def outlive_power_cuts(self) -> None:
@@ -161,25 +188,33 @@ def open_store(
     url: str,
     *,
     create: bool,
+    accept: Accept | None = None,
     sleep: Callable[[float], None] = time.sleep,
     pauses_s: tuple[float, ...] = PAUSES_S,
     busy_s: float = BUSY_S,
 ) -> Store:
     """The store of this name, created or migrated to this version where `create` allows it.
 
-    Raises NotAStore, SchemaMismatch or StoreUnavailable.
+    accept: called with the connection and the former version after a migration, in its
+    transaction: what it raises undoes the migration. Raises NotAStore, SchemaMismatch or
+    StoreUnavailable.
     """
     engine, name = connect(url, create=create, busy_s=busy_s)
     store = Store(engine, name, sleep=sleep, pauses_s=pauses_s)
     try:
         version = store.read(ledger_schema.stored_version)
         if create and (version is None or 0 < version < ledger_schema.VERSION):
-            version = store.write(_make_current)
+            was = version
+            version = store.write(partial(_make_current, accept))
+            if was is not None:
+                log.warning(
+                    "store %s: its schema was migrated from version %d to %d", name, was, version
+                )
     except BaseException:
         store.close()
         raise
-    if version == ledger_schema.VERSION:
-        store.opened()
+    if version and version <= ledger_schema.VERSION:
+        store.opened(version)
         return store
     store.close()
     if not version:
@@ -187,8 +222,12 @@ def open_store(
         if version is None:
             raise NoStoreYet(f"{none}, or {_FIRST}")
         raise NotAStore(none)
-    raise SchemaMismatch(
-        f"store {name}: its schema has version {version}, but this program knows "
+    raise _mismatch(name, version)
+
+
+def _mismatch(name: str, version: int) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"store {name}: its schema has version {version}, but this program writes "
         f"{ledger_schema.VERSION}; "
         + (
             "start `streammetrics run` on it to migrate it"
@@ -200,7 +239,7 @@ def open_store(
     )
 
 
-def _make_current(connection: Connection, again: bool) -> int | None:
+def _make_current(accept: Accept | None, connection: Connection, again: bool) -> int | None:
     if connection.dialect.name != "sqlite":
         # Held until the end of the transaction; in SQLite this is the only writer already.
         connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
@@ -210,6 +249,8 @@ def _make_current(connection: Connection, again: bool) -> int | None:
         ledger_schema.create(connection)
     elif version:
         migrate(connection, version)
+        if accept is not None and version < ledger_schema.VERSION:
+            accept(connection, version)
     return ledger_schema.stored_version(connection)
 
 

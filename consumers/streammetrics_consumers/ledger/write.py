@@ -346,18 +346,6 @@ def delta_row(of: Head, shard: StateShard, start: int, end: int) -> dict[str, ob
     }
 
 
-def drop_rows(connection: Connection, *which: ColumnElement[bool]) -> int:
-    """Delete these delta rows; other rows that had their state from one of them get it. Returns
-    their number."""
-    gone = select(delta.c.id).where(*which).scalar_subquery()
-    total = delta.alias()
-    state = select(total.c.state).where(total.c.id == delta.c.same_as).scalar_subquery()
-    connection.execute(
-        update(delta).where(delta.c.same_as.in_(gone)).values(state=state, same_as=None)
-    )
-    return connection.execute(delete(delta).where(*which)).rowcount
-
-
 def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
     """Move a head over offsets that the log has lost; returns whether it did."""
     found = connection.execute(

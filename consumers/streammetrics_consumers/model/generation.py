@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from streammetrics import Accumulator
 
 JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows
 DELAYS: Final = JOIN_PREFIX + "delays"
 DRIFT: Final = "drift"  # under SHOWN: the comparisons of a metric's windows
+EXPERIMENT: Final = "experiment"  # a key of a description: the plan; and its metric set
 SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
 BETTER: Final = "better"  # the key of the directions among these values
 VIEWS: Final = "views"  # the key of the views to show beside the headline views
 USERS: Final = "users"  # the key of the users that [event] names and the metric does not use
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
+
+
+def settings_of(empty: Accumulator) -> dict[str, str]:
+    """The settings of a state as texts, by name."""
+    return {name: str(value) for name, value in sorted(empty.settings().items())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +202,14 @@ class PaneSize:
 @dataclass(frozen=True, slots=True)
 class Requested:
     """Metrics to end (`drop`), which left the config, and to resume, which are in it again: by
-    their names or by those of their metric sets (`experiment`)."""
+    their names or by those of their metric sets (`experiment`); and metrics to count anew
+    (`restart`), without their stored states. drop_windows: whether windows may be dropped that a
+    shorter retention of the config no longer keeps."""
 
     drop: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()
+    restart: tuple[str, ...] = ()
+    drop_windows: bool = False
 
 
 NOTHING_REQUESTED: Final = Requested()
@@ -204,13 +217,20 @@ NOTHING_REQUESTED: Final = Requested()
 
 class Changes(NamedTuple):
     """The changes that a config makes to a generation: metrics added, metrics ended, variants
-    added, starts of an experiment's epochs added, and metrics resumed."""
+    added, starts of an experiment's epochs added, metrics resumed, and metrics that are counted
+    anew, without their stored states."""
 
     added: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     epochs: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
+
+    @property
+    def ends_experiment(self) -> bool:
+        """Whether the metrics of the experiment end."""
+        return any(name.startswith(f"{EXPERIMENT}/") for name in self.ended)
 
     def __bool__(self) -> bool:
         return any(self[:])

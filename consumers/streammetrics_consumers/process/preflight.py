@@ -12,8 +12,11 @@ from contextlib import closing
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import require_keyed
 from streammetrics_consumers.counting.options import Options, require_no_loss, require_partitions
-from streammetrics_consumers.ledger.failures import NoStoreYet, SchemaMismatch
+from streammetrics_consumers.counting.retention import KEEP_WINDOWS, windows_dropped
+from streammetrics_consumers.ledger.failures import NoStoreYet
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, unknown_topics
+from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.store import shown
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Changes
@@ -112,15 +115,12 @@ def check(
         ledger = Ledger.open(config.store.url)
     except NoStoreYet:
         return [*found, f"{store}: it does not exist yet; a run creates it"]
-    except SchemaMismatch as error:
-        if not error.is_older:
-            raise
-        return [
-            *found,
-            f"{store}: its schema has version {error.version}; a run migrates it to version "
-            f"{error.ours} and then compares the settings and the heads",
-        ]
     with closing(ledger):
+        if ledger.store.version < VERSION:
+            found.append(
+                f"{store}: its schema has version {ledger.store.version}; a run migrates it to "
+                f"version {VERSION}, and older versions of streammetrics then refuse it"
+            )
         if new_generation:
             number = max((one.id for one in ledger.generations()), default=0)
             return [*found, f"{store}: a run starts generation {number + 1}"]
@@ -129,7 +129,11 @@ def check(
             return [*found, f"{store}: nothing is counted yet"]
         heads = ledger.heads(begun.generation)
         added = unknown_topics(ledger.store, begun.generation, logs, new=options.new_source)
+        dropped = windows_dropped(ledger, config)
+        if dropped and not options.requested.drop_windows:
+            raise SettingsChanged([dropped], KEEP_WINDOWS)
     found.append(f"{store}: generation {begun.generation.id}")
+    found += [dropped] if dropped else []
     found += _said(begun.changes)
     found += [
         f"source {topic} of cluster {cluster}: new to the store; a run adds its events to the "
@@ -145,11 +149,24 @@ def check(
 
 
 def _said(changes: Changes) -> list[str]:
+    ended = ["experiment: a run ends it; it counts no event from then on"]
+    return [
+        *(ended if changes.ends_experiment else []),
+        *_each(changes),
+    ]
+
+
+def _each(changes: Changes) -> list[str]:
     return [
         said.format(name)
         for names, said in (
             (changes.added, "metric {}: new; it would start at the offsets reached so far"),
             (changes.ended, "metric {}: dropped; it would end at the offsets reached so far"),
+            (
+                changes.restarted,
+                "metric {}: counted anew; a run drops its stored states, and it would start at the "
+                "offsets reached so far",
+            ),
             (
                 changes.resumed,
                 "metric {}: back in the config; it would resume at the offsets reached so far, "

@@ -14,11 +14,17 @@ from typing import Final
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.retention import KEEP_WINDOWS, windows_dropped
 from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.counting.worker_status import RecordingLedger, StatusRecorder
+from streammetrics_consumers.ledger.failures import NoStoreYet
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.periods import Period
+from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Begun, Generation, Requested
+from streammetrics_consumers.model.version import program_version
 from streammetrics_consumers.process.experiment_looks import Looker
 from streammetrics_consumers.process.quarantine_topic import forwarding
 from streammetrics_consumers.process.stop import Stop
@@ -32,6 +38,26 @@ Opener = Callable[[Config, Options], Source]
 FIRST_PAUSE_S: Final = 0.5
 GREATEST_PAUSE_S: Final = 30.0
 FIRST_TRIES: Final = 6  # about half a minute, if nothing was ever read
+
+
+def open_ledger(
+    config: Config,
+    *,
+    new_generation: bool = False,
+    requested: Requested = NOTHING_REQUESTED,
+) -> Ledger:
+    """The ledger of a config, to count into. A store of an older schema is migrated, if this config
+    may go on with it. Raises SettingsChanged (exit 3) where it may not: then the store is as it
+    was."""
+    if new_generation:
+        return Ledger.open(config.store.url, create=True)
+    with suppress(NoStoreYet), closing(Ledger.open(config.store.url)) as ledger:
+        dropped = windows_dropped(ledger, config)
+        if dropped and not requested.drop_windows:
+            raise SettingsChanged([dropped], KEEP_WINDOWS)
+    return Ledger.open_to_count(
+        config.store.url, config.fingerprints(), config.descriptions, requested
+    )
 
 
 def begin(
@@ -49,13 +75,17 @@ def begin(
         requested=requested,
     )
     ledger.note_lateness(begun.generation, config.windows.lateness_s * 1000)
+    ledger.count_as(Period(program_version(), VERSION, config.hash, config.settings))
     number = begun.generation.id
     if begun.created:
         log.info("generation %d starts", number)
     changes = begun.changes
+    if changes.ends_experiment:
+        log.warning("generation %d: the running experiment ends", number)
     for names, said in (
         (changes.added, "metric %s starts at the offsets reached so far"),
         (changes.ended, "metric %s ends at the offsets reached so far"),
+        (changes.restarted, "metric %s is counted anew from the offsets reached so far"),
         (changes.resumed, "metric %s resumes, with a hole up to the offsets reached so far"),
         (changes.variants, "variant %s is counted from now on"),
         (changes.epochs, "a new epoch of the experiment starts at %s"),
@@ -83,7 +113,7 @@ def run(
     """
     status = status or StatusRecorder(monotonic)
     with stop.interrupting():
-        opened = Ledger.open(config.store.url, create=True)
+        opened = open_ledger(config, requested=options.requested)
     with closing(opened), forwarding(config, opened.store) as moved:
         ledger = RecordingLedger(opened.store, status, monotonic, moved)
         generation = begin(ledger, config, requested=options.requested).generation

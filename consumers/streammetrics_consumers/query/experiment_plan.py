@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import streammetrics as sm
 from streammetrics import experiments
-from streammetrics_consumers.ledger.generations import plan_that_stays
+from streammetrics_consumers.ledger.descriptions import plan_that_stays
 from streammetrics_consumers.model.generation import (
     BETTER,
     FIRST_EPOCH,

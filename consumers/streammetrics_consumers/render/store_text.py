@@ -13,6 +13,7 @@ from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Head, Snapshot
 from streammetrics_consumers.model.generation import Metric, PaneSize
+from streammetrics_consumers.query.counting_history import CountingHistory
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import iso_utc
 from streammetrics_consumers.query.query_plan import Layout, idle_heads
@@ -49,6 +50,26 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
     if others:
         parts.append(Text(f"other generations: {', '.join(others)} (--generation N)"))
     return rendered(parts, style)
+
+
+def history_text(history: CountingHistory, style: Style, *, title: str) -> str:
+    """The text of `status --history`."""
+    table = columns("log", numbers=("from", "to"))
+    for name in ("streammetrics", "schema", "config", "settings"):
+        table.add_column(name, no_wrap=name != "settings")
+    for one in history.counted:
+        settings = one.settings or {}
+        table.add_row(
+            Text(formatting.name(one.log, 80)),
+            Text(formatting.count(one.start_offset)),
+            Text(formatting.count(one.end_offset)),
+            Text("not recorded" if one.version is None else formatting.name(one.version, 40)),
+            Text("" if one.schema is None else str(one.schema)),
+            Text((one.config or "")[:12]),
+            Text(", ".join(f"{name} = {value}" for name, value in sorted(settings.items()))),
+        )
+    heading = Text(f"{formatting.name(title, 60)}, generation {history.generation}", "bold")
+    return rendered([heading, Text(""), table], style)
 
 
 def _logs(seen: Snapshot) -> Table:

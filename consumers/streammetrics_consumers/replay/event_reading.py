@@ -17,7 +17,8 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.event import EventConfig, Field, Kind, conditions_of
 from streammetrics_consumers.config.join import JoinConfig, Mark
 from streammetrics_consumers.config.metrics import MetricConfig
-from streammetrics_consumers.ledger.generations import SettingsChanged, more_variants
+from streammetrics_consumers.ledger.descriptions import more_variants
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.model.generation import DELAYS, ROWS, Generation
 
 # The keys of a description that must be equal.

@@ -9,24 +9,24 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
 from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoded, Decoder
-from streammetrics_consumers.ledger.audit import Covers, covers, entries_between
+from streammetrics_consumers.ledger.audit import covers, entries_between
 from streammetrics_consumers.ledger.write import storable
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Counters, Head, QuarantineRow, Refused
-from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.replay.coverage import Coverage
 from streammetrics_consumers.replay.dry_run import (
     DryRun,
     EventPosition,
@@ -45,8 +45,6 @@ POLL_S: Final = 0.5
 FAR: Final = 50_000  # offsets; a longer gap is passed by a seek, not by reading
 MAX_ROWS: Final = 200_000  # of a delta, before it is written to the scratch store
 MAX_BYTES: Final = 64 << 20
-
-Total = tuple[str, int]  # the metric and the grouping of a pane of all events
 
 
 class ReadAgain:
@@ -67,62 +65,6 @@ class ReadAgain:
         """Do nothing: there is nothing to drop."""
 
 
-@dataclass(slots=True)
-class Hole:
-    """Events that no row covers: their number, and the first and the last offset."""
-
-    events: int
-    first: int
-    last: int
-
-    def __str__(self) -> str:
-        return f"no delta row covers {self.events} events at offsets {self.first} to {self.last}"
-
-
-@dataclass(slots=True)
-class Coverage:
-    """Checks that the delta rows of a ledger cover its log: each counted event must lie in the
-    offsets of a row of every total. Sums that happen to agree would not show a hole.
-
-    `counted` are the metrics by name, with the start and the holes of each in the log of `head`.
-    """
-
-    covers: Covers
-    totals: Collection[Total]
-    counted: Mapping[str, Metric]
-    head: int
-    holes: dict[Total, Hole] = field(default_factory=dict)
-
-    def look(self, offsets: NDArray[np.int64]) -> None:
-        """Check counted events, in order of offset."""
-        outside: dict[tuple[tuple[int, int], ...], NDArray[np.int64]] = {}
-        for total in self.totals:
-            # Most totals are covered by the same ranges.
-            ranges = tuple(self.covers.get(total, ()))
-            if ranges not in outside:
-                outside[ranges] = _outside(ranges, offsets)
-            missing = outside[ranges]
-            metric = self.counted.get(total[0])
-            if metric is not None and len(missing):
-                missing = missing[missing >= metric.start_offsets.get(self.head, 0)]
-                for start, end in metric.holes.get(self.head, ()):
-                    missing = missing[(missing < start) | (missing >= end)]
-            if len(missing):
-                hole = self.holes.setdefault(total, Hole(0, int(missing[0]), 0))
-                hole.events += len(missing)
-                hole.last = int(missing[-1])
-
-
-def _outside(ranges: tuple[tuple[int, int], ...], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not ranges:
-        return offsets
-    edges = np.array(ranges, np.int64)
-    before = np.searchsorted(edges[:, 0], offsets, side="right") - 1
-    inside = (before >= 0) & (offsets < edges[np.maximum(before, 0), 1])
-    found: NDArray[np.int64] = offsets[~inside]
-    return found
-
-
 class Replay:
     """Takes the records [start, end) of one log, in order, and compares as it goes. `at` is the
     next offset. `retries` are those whose events of this log all lie in that range."""
@@ -139,6 +81,13 @@ class Replay:
             edge for one in metrics.values() for hole in one.holes.get(head.id, ()) for edge in hole
         }
         edges |= {one.start_offsets.get(head.id, self.start) for one in metrics.values()}
+        # The allowed lateness may have changed between two commits.
+        self._lateness = [
+            (one.start, None if one.period is None else one.period.settings.get("lateness_s"))
+            for one in scratch.history
+            if one.head.id == head.id
+        ]
+        edges |= {start for start, _ in self._lateness if start > self.start}
         self._cuts = sorted(edges)
         config = scratch.config
         totals = [
@@ -152,7 +101,7 @@ class Replay:
         self._seen = None if dedup is None else SeenIds(dedup.retention_ms, dedup.pane_ms)
         self._decoder = Decoder(config)
         self._own = scratch.head(head, self.start, None)
-        self._delta = Delta(config, head.partition, self.start)
+        self._delta = Delta(self._config_at(self.start), head.partition, self.start)
         self._counters = Counters()
         # Entries that are good now, by reason: their number, and the offset of the first.
         self._good_now: dict[str, tuple[int, int]] = {}
@@ -307,9 +256,9 @@ class Replay:
                 )
 
     def _compare_refusal(self, entry: QuarantineRow, now: Refused) -> None:
+        # Not their details: these are sentences, which another version may put in other words.
         name = None if now.field is None else storable(now.field)
-        was = (entry.reason, entry.field, entry.detail)
-        if was != (now.reason, name, storable(now.detail)):
+        if (entry.reason, entry.field) != (now.reason, name):
             self._differs(
                 (entry.offset, entry.index),
                 f"in quarantine as {entry.reason} ({entry.detail}), but refused now as "
@@ -377,8 +326,16 @@ class Replay:
         self._own = self.scratch.write(commit_of(self._own, delta))
         self._counters += delta.counters
         self._delta = Delta(
-            self.scratch.config, self.head.partition, delta.end, delta.greatest_event_ms
+            self._config_at(delta.end), self.head.partition, delta.end, delta.greatest_event_ms
         )
+
+    def _config_at(self, offset: int) -> Config:
+        """The config with the lateness that was allowed at an offset, where the ledger has it."""
+        config = self.scratch.config
+        known = [lateness for start, lateness in self._lateness if start <= offset]
+        if not known or known[-1] is None:
+            return config
+        return replace(config, windows=replace(config.windows, lateness_s=known[-1]))
 
     def finish(self) -> None:
         """Write the rest, compare the counters, and report the records that a retry may count."""
@@ -400,7 +357,6 @@ class Replay:
             ("tombstones", was.tombstones, now.tombstones),
             ("repeated", was.repeated, now.repeated),
             ("skipped", was.skipped, now.skipped),
-            ("late (with this lateness_s)", was.late, now.late - self._retried[0]),
             ("late outcomes", was.late_outcomes, now.late_outcomes - self._retried[1]),
             ("closed", was.closed, now.closed),
             ("conflicts", was.conflicts, now.conflicts),
@@ -410,6 +366,7 @@ class Replay:
         ):
             if ledger != log:
                 self.found.differs(where, f"{name}: {ledger} in the ledger, {log} from the log")
+        self._compare_late(where, was.late, now.late - self._retried[0])
         # The remembered ids, by which later repeats will be recognized.
         ids = self.scratch.seen[self.head.id]
         read = {} if self._seen is None else self._seen.digests()
@@ -420,6 +377,19 @@ class Replay:
                     f"{ids.get(start_ms, 'none')} in the ledger, "
                     f"{read.get(start_ms, 'none')} from the log",
                 )
+
+    def _compare_late(self, where: str, ledger: int, log: int) -> None:
+        """Late events depend on the lateness at the time of counting, which older versions of the
+        schema do not keep."""
+        if ledger == log:
+            return
+        if all(lateness is not None for _, lateness in self._lateness):
+            self.found.differs(where, f"late: {ledger} in the ledger, {log} from the log")
+            return
+        self.found.could_not(
+            f"{where}: late: {ledger} in the ledger, {log} from the log with this lateness_s; not "
+            "compared, since a part of it was counted before the store kept lateness_s"
+        )
 
 
 def read_again(

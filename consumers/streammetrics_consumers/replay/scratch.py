@@ -33,6 +33,7 @@ class Findings:
     count: int = 0
     differences: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    not_compared: int = 0
 
     def differs(self, where: str, what: str) -> None:
         """Add a difference between the ledger and the log."""
@@ -45,10 +46,16 @@ class Findings:
         if text not in self.notes and len(self.notes) < SHOWN:
             self.notes.append(text)
 
+    def could_not(self, text: str) -> None:
+        """Add a note on something that differs for a reason that the store does not hold, so that
+        it could not be compared."""
+        self.not_compared += 1
+        self.note(text)
+
     @property
     def is_good(self) -> bool:
-        """Whether something was compared, and nothing differs."""
-        return not self.count and self.logs > 0
+        """Whether something was compared, nothing differs, and nothing is in doubt."""
+        return not self.count and self.logs > 0 and not self.not_compared
 
 
 class Scratch:
@@ -59,6 +66,7 @@ class Scratch:
     def __init__(self, config: Config, ledger: Ledger, scratch: Ledger, found: Findings) -> None:
         copied = copy_ledger(ledger.store, scratch.store)
         self.config, self.ledger, self.found = config, scratch, found
+        self.history = copied.history
         self.store = scratch.store
         self.generation, self.heads, self.seen = copied.generation, copied.heads, copied.seen
         for text in copied.inconsistencies:

@@ -89,10 +89,15 @@ def verify(
     offsets were never counted, and SourceError.
     """
     began_s = monotonic()
-    _compare_settings(config, ledger.generation(), (), Findings())  # before anything is copied
+    read = ledger.as_read(config.fingerprints(), config.descriptions)
+    _compare_settings(config, read, (), Findings())  # before anything is copied
     found = Findings()
     work = Scratch(config, ledger, scratch, found)
-    _compare_settings(config, work.generation, work.heads, found)
+    read = ledger.as_read(config.fingerprints(), config.descriptions)
+    _compare_settings(config, read, work.heads, found)
+    for metric in work.generation.metrics:
+        if fingerprint(metric.description) != metric.fingerprint:
+            found.differs(f"metric {metric.name}", "its description does not match its fingerprint")
     limit = max(one.source.max_event_bytes for one in (config, *work.retries.values()))
     config = replace(config, source=replace(config.source, max_event_bytes=limit))
     replays = _replays(config, work, _chosen(work.heads, wanted, found), wanted, opener)
@@ -121,8 +126,6 @@ def _compare_settings(
     for name in changes.ended:
         found.note(f"metric {name}: not verified, since it is not in the config")
     for metric in of.metrics:
-        if fingerprint(metric.description) != metric.fingerprint:
-            found.differs(f"metric {metric.name}", "its description does not match its fingerprint")
         if metric.ended:
             found.note(f"metric {metric.name}: not verified, since it has ended")
 

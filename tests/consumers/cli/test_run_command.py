@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -148,25 +145,6 @@ def test_a_check_and_a_dry_run_say_what_is_there_and_leave_everything_as_it_was(
             assert "10 read, 2 quarantined, 1 late" in capsys.readouterr().out
             assert contents(tmp_path) == before
         assert main([*run, "--until-end"]) == 0
-
-
-def test_a_check_of_an_older_store_says_what_a_run_does_with_it_and_changes_nothing(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    version = 1
-    write_events(tmp_path)
-    old = Path(__file__).parent.parent / "ledger" / f"version_{version}.sqlite"
-    store = Path(shutil.copy(old, tmp_path / "store.db"))
-    path = str(write_config(tmp_path))
-    before = contents(tmp_path)
-    assert main(["run", path, "--check", "--no-serve"]) == 0
-    assert contents(tmp_path) == before
-    said = f"its schema has version {version}; a run migrates it to version "
-    assert said in capsys.readouterr().err
-    with closing(sqlite3.connect(store)) as database, database:
-        database.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
-    assert main(["run", path, "--check", "--no-serve"]) == 3
-    assert "its schema has version 99" in capsys.readouterr().err
 
 
 KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ntopic = "clicks,a/b"\ngroup = "g"'

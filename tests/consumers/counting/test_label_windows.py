@@ -369,13 +369,13 @@ def test_what_is_closed_stays_in_quarantine_and_verify_finds_what_is_wrong_with_
 
     for statement in (
         update(schema.quarantine).where(of(1)).values(reason="late_outcome"),
-        update(schema.quarantine).where(of(3)).values(detail="3 ms"),
+        update(schema.quarantine).where(of(3)).values(field="x"),
         schema.quarantine.delete().where(of(5)),
     ):
         ledger.store.write(lambda connection, _, one=statement: connection.execute(one))  # type: ignore[misc]
     said = "\n".join(verified(ledger, logs, tmp_path).differences)
     assert "in quarantine as late_outcome" in said
-    assert "in quarantine as late_impression (3 ms)" in said
+    assert "in quarantine as late_impression (" in said
     assert "refused (late_impression), but not in quarantine" in said
 
 

@@ -168,7 +168,7 @@ def test_a_head_that_is_gone_is_made_again_where_it_began(tmp_path: Path) -> Non
             start_offset=7, next_offset=7)))  # fmt: skip
         run.worker, run.source = run.born(ONE)
         run.step(Deliver(10))
-        for table in (schema.delta, schema.quarantine, schema.head):
+        for table in (schema.delta, schema.quarantine, schema.period_start, schema.head):
             run.ledger.store.write(lambda c, _, table=table: c.execute(delete(table)))  # type: ignore[misc]
         run.step(Stall())
         (head,) = run.heads.values()

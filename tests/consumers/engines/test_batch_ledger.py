@@ -15,8 +15,8 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
 from streammetrics_consumers.engines.batch_ledger import BatchLedger
 from streammetrics_consumers.engines.tasks import Job, require_schema
-from streammetrics_consumers.ledger.compact import ABOVE, LEAVE
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource, view
+from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.query.experiment_plan import declared
@@ -321,7 +321,7 @@ def test_run_says_that_the_query_writes_by_itself(tmp_path: Path, capsys: Captur
 def test_verify_says_that_there_is_no_log_to_read_again(
     fed: Fed, tmp_path: Path, capsys: Capture
 ) -> None:
-    assert main(["verify", written(tmp_path)]) == 1
+    assert main(["verify", written(tmp_path)]) == 7
     out = capsys.readouterr().out
     assert (
         "clicks/0: not verified, since batches 0 to 2 come from a streaming query of Spark" in out

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
-from streammetrics_consumers.ledger.generations import counted_to_ms, starts_after
+from streammetrics_consumers.ledger.descriptions import starts_after
+from streammetrics_consumers.ledger.generations import counted_to_ms
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import count_looks
 from streammetrics_consumers.ledger.schema import retry

@@ -6,29 +6,26 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from sqlalchemy import insert, update
 from streammetrics_consumers.ledger.compact import (
-    ABOVE,
-    LEAVE,
     Compacted,
     Compactor,
-    Group,
     MergeRun,
     _exchange,
     _NotAsRead,
     _states,
     compact,
     count_mergeable,
-    depth,
-    node,
-    plan,
 )
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, split
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE, Group, depth, node, plan
 from streammetrics_consumers.ledger.schema import delta, retry
 from streammetrics_consumers.ledger.schema import head as head_table
 from streammetrics_consumers.model.commit import Commit, Counters, Head
@@ -374,3 +371,22 @@ def test_a_key_that_would_be_too_large_for_a_row_keeps_several(ledger: Ledger) -
     spans = sorted((row.start_offset, row.end_offset) for row, _ in after.rows)
     assert all(earlier[1] == later[0] for earlier, later in pairwise(spans))
     assert list(compactor.steps()) == [], "what cannot be merged is not tried again"
+
+
+def test_it_ends_while_a_worker_commits_more_than_it_merges(tmp_path: Path) -> None:
+    with closing(Ledger.open(str(tmp_path / "store.db"), create=True)) as ledger:
+        generation, heads = filled(ledger, 20)
+        counted = {head.id: head.next_offset for head in heads}
+        merges = 0
+
+        def commit_more(done: Compacted) -> None:
+            nonlocal merges
+            merges += 1
+            assert merges < 50, "it merges what is counted while it runs"
+            for _ in range(3):
+                heads[0] = committed(ledger, generation, heads[0], 5, keys=50)
+
+        compact(ledger.store, commit_more)
+        rows = [row for row, _ in stored(ledger).rows if row.head == heads[0].id]
+    new = [row for row in rows if row.start_offset >= counted[heads[0].id]]
+    assert len({row.start_offset for row in new}) == 3 * merges

@@ -31,6 +31,7 @@ from tests.consumers.ledger.small_ledger import (
     WRITES,
     commit,
     everything,
+    refusal,
 )
 from tests.consumers.ledger.test_looks import ROWS
 
@@ -254,3 +255,67 @@ def test_a_witness_tells_who_went_back(head: Head) -> None:
     witness.saw(head)
     assert witness.forget(head) == moved
     assert witness.compare([head, replace(head, partition=OTHER)]) == []
+
+
+def test_a_closing_requires_its_head_even_where_no_event_is_pending(
+    ledger: Ledger, generation: Generation
+) -> None:
+    stale = join_head(ledger.store, generation)
+    first = Commit(stale, JOIN_START, 100, None, Counters(closed=1))
+    write_closing(ledger.store, generation, first, "rows", (), 0, ())
+    after = everything(ledger)
+    for end in (50, 100, 200):
+        again = Commit(stale, JOIN_START, end, None, Counters(closed=1), first.shards)
+        with pytest.raises(Fenced, match="another process has closed these label windows"):
+            write_closing(ledger.store, generation, again, "rows", (), 0, ())
+    now = join_head(ledger.store, generation)
+    for another in (replace(now, digest="0" * 64), replace(now, partition=LOG)):
+        again = Commit(another, 100, 200, None, Counters(closed=1))
+        with pytest.raises(Fenced, match="another process has closed these label windows"):
+            write_closing(ledger.store, generation, again, "rows", (), 0, ())
+    assert everything(ledger) == after
+
+
+@pytest.mark.parametrize("column", ["cluster", "topic", "topic_id", "partition", "incarnation"])
+def test_every_name_of_a_log_is_part_of_its_heads_identity(
+    ledger: Ledger, generation: Generation, column: str
+) -> None:
+    known = ledger.resolve(generation, LOG, 10)
+    value = 7 if column in ("partition", "incarnation") else "another"
+    change(
+        ledger,
+        lambda connection: connection.execute(
+            update(schema.head).where(schema.head.c.id == known.id).values({column: value})
+        ),
+    )
+    before = everything(ledger)
+    with pytest.raises(Fenced):
+        ledger.commit(generation, commit(known, 4, TOTAL))
+    with pytest.raises(Fenced):
+        ledger.skip(generation, known, 20)
+    assert everything(ledger) == before
+
+
+def test_incarnations_are_counted_for_each_topic_id(ledger: Ledger, generation: Generation) -> None:
+    first = ledger.resolve(generation, LOG, 10)
+    created_again = replace(LOG, topic_id="id-2")
+    second = ledger.follow(generation, first, created_again, 0)
+    third = ledger.follow(generation, second, created_again, 5)
+    fourth = ledger.follow(generation, third, LOG, 3)
+    heads = [first, second, third, fourth]
+    assert [one.incarnation for one in heads] == [0, 0, 1, 1]
+
+
+def test_a_retry_takes_late_outcomes_out_of_the_counters_of_the_head(
+    ledger: Ledger, generation: Generation
+) -> None:
+    head = ledger.resolve(generation, LOG, 10)
+    reasons = ("late_outcome", "late_outcome", "late_impression", "not_json")
+    refused = [refusal(10 + i, reason=reason) for i, reason in enumerate(reasons)]
+    counters = Counters(4, late=3, late_outcomes=2, quarantined=4)
+    head = ledger.commit(generation, Commit(head, 10, 14, 5, counters, (), refused))
+    entries = [entry for entry in ledger.quarantine() if entry.offset != 11]
+    counted = Counted(entries, Commit(head, 10, 14, 5, Counters(3)))
+    write_retry(ledger.store, generation, [counted], created_ms=1, note='{"token": 1}')
+    [now] = ledger.heads(generation)
+    assert now.counters == Counters(4, late=1, late_outcomes=1, quarantined=1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from streammetrics_consumers.ledger.generations import SettingsChanged, plan_that_stays
+from streammetrics_consumers.ledger.descriptions import plan_that_stays
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import SHOWN, Changes, Generation, Requested

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, inspect, text
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.failures import SchemaMismatch
+from streammetrics_consumers.ledger.failures import LedgerError, SchemaMismatch
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.store import open_store
@@ -46,10 +46,16 @@ def first(request: pytest.FixtureRequest, tmp_path: Path, version: int) -> Itera
 def test_a_writer_brings_it_to_todays_version_and_all_is_still_there(
     first: str, version: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    with pytest.raises(SchemaMismatch, match=r"start `streammetrics run` on it") as caught:
-        Ledger.open(first)  # a reader changes nothing
+    with closing(Ledger.open(first)) as ledger:  # a reader changes nothing
+        seen, rows = stored(ledger)
+        assert (TOTAL, b"total") in [(row.pane, state) for row, state in rows]
+        assert ledger.store.version == version
+        (entry,) = ledger.quarantine()
+        assert (entry.offset, entry.done, entry.retry) == (11, False, None)
+        with pytest.raises(SchemaMismatch, match=r"start `streammetrics run` on it") as caught:
+            ledger.note_lateness(seen.generation, 1)
     assert caught.value.exit_code == 3
-    assert f"has version {version}, but this program knows {VERSION}" in str(caught.value)
+    assert f"has version {version}, but this program writes {VERSION}" in str(caught.value)
     with closing(Ledger.open(first, create=True)) as ledger:
         seen, rows = stored(ledger)
         assert (TOTAL, b"total") in [(row.pane, state) for row, state in rows]
@@ -105,9 +111,35 @@ def test_a_migration_that_dies_leaves_the_old_version(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(schema, "_STEPS", {**steps, VERSION - 1: dies})
         Ledger.open(first, create=True)
-    with pytest.raises(SchemaMismatch, match=f"has version {version}"):
-        Ledger.open(first)
+    assert _version(first) == version
     Ledger.open(first, create=True).close()
+
+
+@pytest.mark.parametrize("version", [5])
+def test_a_migration_that_is_not_accepted_leaves_the_old_version(first: str, version: int) -> None:
+    def refuse(connection: Connection, was: int) -> None:
+        assert inspect(connection).has_table(schema.look_reading.name)
+        raise LedgerError(f"{was} may not go on")
+
+    with pytest.raises(LedgerError, match="5 may not go on"):
+        Ledger.open(first, create=True, accept=refuse)
+    assert _version(first) == version
+    with closing(Ledger.open(first)) as ledger:
+        assert ledger.store.read(lambda connection: _columns(connection, "head")) >= {"ignored"}
+    Ledger.open(first, create=True, accept=lambda connection, was: None).close()
+    assert _version(first) == VERSION
+
+
+def _version(url: str) -> int:
+    with closing(Ledger.open(url)) as ledger:
+        return ledger.store.version
+
+
+def _columns(connection: Connection, table: str) -> set[str]:
+    schema_name = "main" if connection.dialect.name == "sqlite" else None
+    if schema_name is None:
+        schema_name = connection.scalar(text("SELECT current_schema()"))
+    return {column["name"] for column in inspect(connection).get_columns(table, schema_name)}
 
 
 @pytest.mark.parametrize("version", [1])

@@ -16,8 +16,9 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.ledger.compact import ABOVE, Compactor, compact
+from streammetrics_consumers.ledger.compact import Compactor, compact
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.merge_plan import ABOVE
 from streammetrics_consumers.ledger.schema import delta, retry
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Head

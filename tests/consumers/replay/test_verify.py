@@ -99,6 +99,15 @@ def made_up(connection: Connection) -> None:
     connection.execute(insert(schema.quarantine).values(values))
 
 
+def test_refusals_are_compared_by_their_codes_not_by_the_words_of_another_version(
+    run: Run, tmp_path: Path
+) -> None:
+    others = update(schema.quarantine).values(detail="expected an object, came a list")
+    change(run, lambda connection: connection.execute(others))
+    found = verified(run, tmp_path)
+    assert found.is_good and not found.differences and found.entries
+
+
 # What single facts that are altered lead to is in test_verify_every_column.py.
 @pytest.mark.slow
 @pytest.mark.usefixtures("each_store")

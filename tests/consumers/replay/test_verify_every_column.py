@@ -80,7 +80,6 @@ FOUND = {
     "quarantine.index": ("7", "in quarantine, but not in the log"),
     "quarantine.reason": (f"'empty' {OPEN}", "in quarantine as empty"),
     "quarantine.field": (f"'x' {OPEN}", "but refused now as"),
-    "quarantine.detail": (f"'x' {OPEN}", "but refused now as"),
     "quarantine.payload": ("x'00'", "its payload, size, hash or time"),
     "quarantine.size": ("size + 1", "its payload, size, hash or time"),
     "quarantine.sha256": ("'x'", "its payload, size, hash or time"),
@@ -94,9 +93,8 @@ FOUND = {
 # The counters of a head and its greatest event time, which are compared at once, and their names.
 COUNTERS = {
     "greatest_event_ms": "greatest event time",
-    "late": "late (with this lateness_s)",
     "closed_rows": "closed",
-    **dict.fromkeys(("rows", "future", "quarantined", "tombstones"), ""),
+    **dict.fromkeys(("rows", "late", "future", "quarantined", "tombstones"), ""),
     **dict.fromkeys(("late_outcomes", "skipped", "conflicts", "repeated"), ""),
 }
 # A fact may be stored without a row of it, too.

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.cli.arguments import explained
+from streammetrics_consumers.cli.exit_codes import explained
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import NotLetIn

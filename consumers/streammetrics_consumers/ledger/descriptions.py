@@ -1,0 +1,140 @@
+"""Descriptions of metrics, compared: what a config adds to a stored one, and what it changes.
+
+Epochs may be appended to a running experiment, as for an unforeseen ramp. It stays the same
+experiment, and its looks continue: counted events keep their epochs, and the future allocation may
+depend on everything seen so far. Nothing that earlier looks depend on may change: neither an epoch
+that has events, nor the allocation that a horizon was tuned to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, cast
+
+from streammetrics_consumers.model.generation import EXPERIMENT, SHOWN
+
+_FOLLOW: Final = ("epochs", "shares")  # keys of a plan whose lists may be appended to
+
+Weights = Mapping[str, float]
+Description = Mapping[str, object]
+
+
+def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
+    """The epoch starts that a plan appends to an earlier one of the same metric; none if it
+    changes the allocation of their common epochs, or one that a horizon was tuned to."""
+    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return ()
+    known, starts = (cast("list[str]", one["epochs"]) for one in (before, after))
+    allocated, allocations = _weights(before), _weights(after)
+    if starts[: len(known)] != known or allocations[: len(allocated)] != allocated:
+        return ()
+    if after["horizon"] is not None and any(
+        one != allocated[-1] for one in allocations[len(allocated) :]
+    ):
+        return ()
+    return tuple(starts[len(known) :])
+
+
+def as_before(now: Description, was: Description) -> dict[str, object]:
+    """A description with the epochs of an earlier one."""
+    plan, earlier = (cast("Description", one[EXPERIMENT]) for one in (now, was))
+    return {**now, EXPERIMENT: {**plan, **{name: earlier[name] for name in _FOLLOW}}}
+
+
+def plan_that_stays(plan: Description) -> dict[str, object]:
+    """A plan without the lists that may be appended to: the identity of an experiment's looks."""
+    return {name: value for name, value in plan.items() if name not in _FOLLOW}
+
+
+def starts_after(start: str, counted_ms: int | None) -> bool:
+    """Whether all counted events are before this start, in ISO UTC."""
+    since = datetime.fromisoformat(start).timestamp()
+    return counted_ms is None or round(1000 * since) > counted_ms
+
+
+def _weights(plan: Description) -> list[dict[str, float]]:
+    """The shares of each epoch, which sum to 1."""
+    epochs = len(cast("list[str]", plan["epochs"])) + 1
+    given = cast("list[Weights]", plan["shares"])
+    each = given or [dict.fromkeys(cast("list[str]", plan["variants"]), 1.0)]
+    found = [{name: w / sum(one.values()) for name, w in one.items()} for one in each]
+    return found if len(found) > 1 else found * epochs
+
+
+KEPT_NO_LATE: Final = (
+    "[join]: an older version counted this store. It discarded events that were too late to be "
+    "joined. This version puts them into quarantine, and no setting changes that"
+)
+
+
+def kept_no_late(was: Mapping[str, object], now: Mapping[str, object]) -> bool:
+    """Whether the older description is of a version that dropped events too late to be joined: a
+    difference that no config can undo."""
+    joins = was.get("join"), now.get("join")
+    if not all(isinstance(plan, Mapping) for plan in joins):
+        return False
+    before, after = (cast("Mapping[str, object]", plan) for plan in joins)
+    return "late" in after and "late" not in before
+
+
+def more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The variants that are added to a running experiment."""
+    plans = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    if not all(isinstance(plan, Mapping) for plan in plans):
+        return []
+    before, after = (cast("Mapping[str, list[str]]", plan)["variants"] for plan in plans)
+    return sorted(set(after) - set(before)) if set(before) < set(after) else []
+
+
+def arms_refused(arms: Sequence[str]) -> str:
+    """Why these variants cannot be added, and what to do."""
+    return (
+        f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons "
+        "share one level and its shares were planned without it. To compare the added variant, "
+        "restart the experiment from its beginning: --new-generation, with --from for that time. "
+        "To continue without it, leave it out of [event] variants: its events stay in quarantine "
+        "as unknown_variant"
+    )
+
+
+def differences(was: object, now: object, path: str = "") -> Iterator[str]:
+    """Each setting that was added, removed or changed, with its values."""
+    if isinstance(was, Mapping) and isinstance(now, Mapping):
+        for key in sorted({*was, *now} - {SHOWN}):
+            inner = f"{path}.{key}" if path else key
+            if key not in was:
+                yield f"{inner} is new ({_shown(now[key])})"
+            elif key not in now:
+                yield f"{inner} was removed (it was {_shown(was[key])})"
+            else:
+                yield from differences(was[key], now[key], inner)
+    elif was != now:
+        yield f"{path} was {_shown(was)}, is {_shown(now)}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
+    """The variants that a description adds to an earlier one of the same metric. None where it
+    lacks one of the earlier variants, so that the states could not be continued.
+
+    Events of an undeclared variant are in quarantine, so to declare it changes no count, and a
+    retry can count them. To remove a variant is not allowed.
+    """
+    before, after = _declared(was), _declared(now)
+    if before is None or after is None:
+        return frozenset() if before == after else None
+    return after - before if before <= after else None
+
+
+def _declared(description: Mapping[str, object]) -> frozenset[str] | None:
+    """None where any variant is counted."""
+    found = description.get("variant")
+    names = found[1] if isinstance(found, list | tuple) and len(found) == 2 else None
+    return None if names is None else frozenset(map(str, names))
