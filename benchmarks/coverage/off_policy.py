@@ -156,7 +156,11 @@ OFF_POLICY: Final = Table(
             partial(lognormal, 1.7, level),
             *(1500, 400, 4),
         ),
-        row("the same, 20,000 rows", partial(lognormal, 1.7, level), 20_000, 400, 4),
+        row(
+            "the same, whatever the weight, 20,000 rows",
+            partial(lognormal, 1.7, level),
+            *(20_000, 400, 4),
+        ),
         row(
             "σ 1.7, rewards rise with the weight, 5,000 rows",
             partial(lognormal, 1.7, steep),
@@ -166,7 +170,7 @@ OFF_POLICY: Final = Table(
             "the same, reward_limit = 1", partial(lognormal, 1.7, steep), 5000, 400, 4, limit=1.0
         ),
         row("σ 1.7, amounts rise with the weight, 1,500 rows", partial(amounts, 1.7), 1500, 400, 4),
-        row("the same, 5,000 rows", partial(amounts, 1.7), 5000, 400, 4),
+        row("the same amounts, 5,000 rows", partial(amounts, 1.7), 5000, 400, 4),
         row(
             "Pareto weights, a 1.5, rewards rise with the weight, 20,000 rows",
             partial(pareto, 1.5, rising),
@@ -182,7 +186,7 @@ OFF_POLICY: Final = Table(
             partial(actions, *RARE, RATES),
             *(2000, 400, 4),
         ),
-        row("the same, 20,000 rows", partial(actions, *RARE, RATES), 20_000, 400, 4),
+        row("the same action, 20,000 rows", partial(actions, *RARE, RATES), 20_000, 400, 4),
         row("2 % of the target missing, 1,000 rows", partial(unlogged, 0.02, 0.9), 1000, 400, 4),
         row("5 % missing, 1,000 rows", partial(unlogged, 0.05, 0.9), 1000, 400, 4),
         row("2 % missing, 10,000 rows", partial(unlogged, 0.02, 0.9), 10_000, 400, 4),

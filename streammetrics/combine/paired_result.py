@@ -122,8 +122,9 @@ class PairedResult(Generic[R], Shown):
             if why := self._never(asked) or scarce(a.value, asked):
                 return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
             each = zip(a.replicates(asked), b.replicates(asked), a.weights, strict=True)
-            ours, theirs, rows = zip(*[one for one in each if one[2]], strict=True)
-            found = paired_jackknife(ours, theirs, rows)
+            used = [(x, y, rows) for x, y, rows in each if rows]
+            ours, theirs = [x for x, _, _ in used], [y for _, y, _ in used]
+            found = paired_jackknife(ours, theirs, a.weights)
             doubts = dict.fromkeys((*a._doubts_of(asked), *b._doubts_of(asked)))
             why = "; ".join(filter(None, (found.reason, *doubts)))
             return PairedError(found.variance, found.df, self.rows, "jackknife", "rows", why)

@@ -45,7 +45,9 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
     Undefined
         The values are nan, and `reason` says why, where support is thin: an effective sample size
         below 100, fewer than 10 rewards other than 0, or a row with more than 10 % of the weight.
-        `raw` has them nevertheless. `dr` and `sndr` are nan unless all rows have predictions.
+        `raw` has them nevertheless. `dr` and `sndr` are nan unless all rows have predictions. No
+        value has an interval where the mean weight is certainly more than 1 % below 1; where it is
+        lower by chance, the ends are farther out by as many of its standard errors.
     Exactness
         w is rounded once, and so is each value; their sums are exact. Intervals are from sums of
         rounded terms. Weights, rewards and predictions below 2**-200 in size count as 0.

@@ -113,7 +113,7 @@ def test_the_interval_of_a_variant_knows_which_rows_are_of_one_user(tmp_path: Pa
                 assert 1.2 < row.interval.deff < 3.5  # 2, as far as 64 groups can tell
 
 
-def test_a_view_without_an_interval_over_rows_has_that_of_users(tmp_path: Path) -> None:
+def test_a_view_of_a_variant_has_the_interval_of_its_users(tmp_path: Path) -> None:
     config, path = write(tmp_path, rows=800), tmp_path / "clicks.jsonl"
     chosen = {"p": 0.5, "q": 0.5, "m": 0.3}
     events = [json.loads(line) | chosen for line in path.read_text(encoding="utf-8").splitlines()]
@@ -134,7 +134,8 @@ def test_a_view_without_an_interval_over_rows_has_that_of_users(tmp_path: Path) 
     assert {("snips", "jackknife"), ("sndr", "jackknife")} < of_variants
     assert {("largest_weight", None), ("effective_sample_size", None)} < of_variants
     (whole,) = (row for row in rows if (row.view, *row.slice) == ("sndr",))
-    assert whole.interval is None  # the experiment has its users by variant
+    # The experiment has its users by variant, so rows of all are taken as independent.
+    assert whole.interval is not None and whole.interval.method == "t"
 
 
 def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_path: Path) -> None:
