@@ -21,8 +21,6 @@ from streammetrics import (
     Ratio,
     Regression,
     SettingsError,
-    UnitMean,
-    UnitRate,
     Units,
     registry,
 )

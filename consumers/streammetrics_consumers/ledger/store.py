@@ -42,6 +42,7 @@ from streammetrics_consumers.ledger.failures import (
 )
 from streammetrics_consumers.ledger.former_schemas import FormerViews
 from streammetrics_consumers.ledger.schema import migrate
+from streammetrics_consumers.ledger.store_file import PATH, StoreFile
 
 T = TypeVar("T")
 
@@ -257,61 +258,6 @@ def _make_current(accept: Accept | None, connection: Connection, again: bool) ->
 _FIRST: Final = "start `streammetrics run` first, which creates it"
 
 # -- from a name to connections ----------------------------------------------------------------
-PATH = "ledger_path"  # the execution option that holds the path of an engine's file
-
-
-class StoreFile:
-    """The path of a store's file, and the file's identity; nothing where it is no file.
-
-    A process keeps writing to an open file after it was deleted or replaced, and everything that it
-    writes is lost without an error. So the path is checked before each transaction. The file is
-    never opened here: closing it would release the locks that SQLite holds on it in this process.
-    """
-
-    def __init__(self, path: str | None) -> None:
-        self._path = path
-        self._known: tuple[int, int] | None = None
-
-    @classmethod
-    def of(cls, engine: Engine) -> StoreFile:
-        """The file that an engine connects to."""
-        path = engine.get_execution_options().get(PATH)
-        return cls(None if path is None else str(path))
-
-    def remember(self) -> None:
-        """Remember the file that is there now."""
-        self._known = self._found()
-
-    def require_same(self, store: str) -> None:
-        """Raise StoreReplaced where the file is gone or was replaced."""
-        if self._known is None:
-            return
-        found = self._found()
-        if found == self._known:
-            return
-        if found is None:
-            raise StoreReplaced(
-                f"store {store}: expected the file that this process opened, got none: it was "
-                "deleted or moved while this process ran. Move it back, or start again to count "
-                "into a new one"
-            )
-        raise StoreReplaced(
-            f"store {store}: expected the file that this process opened, got another one under "
-            "its name: it was replaced while this process ran. Start again to count into the new "
-            "one"
-        )
-
-    def _found(self) -> tuple[int, int] | None:
-        """Device and inode of the file at the path; None where there is none."""
-        if self._path is None:
-            return None
-        try:
-            found = os.stat(self._path)
-        except FileNotFoundError:
-            return None
-        return (found.st_dev, found.st_ino)
-
-
 _EXPECTED: Final = "expected a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
 
 # The settings of PostgreSQL's client, where the URL has none. A host that vanished is given up

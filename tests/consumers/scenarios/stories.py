@@ -28,6 +28,9 @@ REVENUE: Final = 'revenue = { type = "Ratio", better = "higher", inputs = { nume
 UNIT_REVENUE: Final = (
     'revenue = { type = "UnitMean", better = "higher", inputs = { values = "paid" } }'
 )
+CONVERSION: Final = (
+    'conversion = { type = "UnitRate", better = "higher", inputs = { values = "buy" } }'
+)
 CTR: Final = 'decision = ["ctr"]\nmde = 0.02\n'
 GUARDED: Final = f'{CTR}guardrails = [{{ metric = "crash", margin = 0.005 }}]\n'
 
@@ -401,7 +404,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         ),
     ),
     "revenue per user": Scenario(
-        story="Users of the new arm come more often and pay more in all, though less at each visit.",
+        story="Users of the new arm come more often and pay more in all, but less at each visit.",
         metrics=UNIT_REVENUE,
         experiment='decision = ["revenue"]\nmde = 0.5\n',
         days=4,
@@ -445,7 +448,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     ),
     "conversion per user": Scenario(
         story="12 % of the users buy in place of 9 %; each of them has three rows.",
-        metrics='conversion = { type = "UnitRate", better = "higher", inputs = { values = "buy" } }',
+        metrics=CONVERSION,
         experiment='decision = ["conversion"]\nmde = 0.02\n',
         days=4,
         day=both(
@@ -461,10 +464,10 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         day=arms(rate(0.20), rate(0.28), name="click", users=(3_000, 3_000)),
     ),
     "a win after all planned days": Scenario(
-        story="Four days were planned, and on the last one the effect is clear.",
+        story="Four days were planned, and after them the effect is clear.",
         metrics=CLICKS,
         experiment=f"{CTR}days = 4\n",
-        days=4,
+        days=5,
         day=arms(rate(0.20), rate(0.26), name="click"),
     ),
     "an effect that ends": Scenario(
