@@ -118,7 +118,7 @@ def clustered(
 
     rows: of all users. Wilson's interval with the effective number of rows; the logit's; that of an
     area, guarded where classes are small; for other views the estimate -/+ its error. All use
-    Student's t with groups - 1 degrees of freedom. (Kott and Carr 1997, J. Off. Stat. 13.)
+    Student's t with the effective number of groups less 1. (Kott and Carr 1997, J. Off. Stat. 13.)
     """
     value, text = value_of(result, view), view_of(result, view).text
     if isinstance(result, HasIntervals) and never(result, view):
@@ -127,7 +127,7 @@ def clustered(
     area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
     if plain.method == "delong" and area != text:
         # Gini = 2 area - 1, so its interval is the area's, scaled.
-        halved = GroupVariance(variance.variance / 4, variance.groups, variance.reason)
+        halved = replace(variance, variance=variance.variance / 4)
         return clustered(result, area, halved, doubts, rows, level, method).scaled(2, -1)
     form = _chosen(plain, method)
     asked = view_of(result, view)
@@ -223,11 +223,13 @@ class VarianceBehind:
     upto: GroupVariance
 
 
-def variance_of_share(results: Sequence[object | None], view: str) -> GroupVariance:
+def variance_of_share(
+    results: Sequence[object | None], view: str, weights: Sequence[int]
+) -> GroupVariance:
     """The variance of a share of rows. results: without each group; None for one without rows.
     Groups with coarse values know the share at both ends of a bucket: the larger variance."""
     shares = [_ends(value_of(one, view)) for one in results if one is not None]
-    ends = [jackknife_variance(end) for end in zip(*shares, strict=True)]
+    ends = [jackknife_variance(end, weights) for end in zip(*shares, strict=True)]
     return max(ends, key=lambda one: one.variance) if ends else jackknife_variance([])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce, wraps
+from functools import cached_property, wraps
 from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, Final, Generic, TypeAlias
 
@@ -23,6 +23,7 @@ from streammetrics.combine.clustered import (
     summed,
     variance_of_share,
 )
+from streammetrics.combine.coarse_form import CollapsedGroups
 from streammetrics.combine.panel import R
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import among
@@ -34,10 +35,20 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
-from streammetrics.present.views import counts_of, value_of, view_of, views_of
+from streammetrics.present.views import (
+    counts_of,
+    headline_of,
+    value_of,
+    view_of,
+    views_of,
+)
 from streammetrics.results.has_intervals import Behind, HasIntervals, doubts_of
 
 Part: TypeAlias = Callable[[object], object]
+_TOO_COARSE: Final = (
+    "the variance is not that of these scores: groups know too few of them apart, so that their {} "
+    "is {:.6g}, not {:.6g}"
+)
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
 
@@ -54,9 +65,11 @@ class UserGroupsResult(Generic[R], Shown):
 
     value: R
     weights: tuple[int, ...]
-    _states: Accumulator = field(repr=False)  # of the groups, in k slots
-    coarse: bool = False  # whether groups hold the coarse form of the metric
-    _steps: tuple[Part, ...] = field(default=(), repr=False)  # from the metric's result to `value`
+    # The states of the groups, in k slots, or their scores.
+    _groups: Accumulator | CollapsedGroups = field(repr=False)
+    coarse: bool = False  # whether groups hold less than the metric
+    # The result that `value` is a part of, and the step from its value to this one.
+    _parent: tuple[UserGroupsResult[Any], Part] | None = field(default=None, repr=False)
 
     independent: ClassVar[str] = ""  # its intervals do not assume independent rows
 
@@ -82,8 +95,7 @@ class UserGroupsResult(Generic[R], Shown):
         """A part of the metric's result, with intervals over users if it has any."""
         if not isinstance(found, HasIntervals):
             return found
-        steps = (*self._steps, part)
-        return UserGroupsResult(found, self.weights, self._states, self.coarse, steps)
+        return UserGroupsResult(found, self.weights, self._groups, self.coarse, (self, part))
 
     def __getitem__(self, key: object) -> Any:
         """An entry of the metric's own result, if that is a mapping, such as "NDCG@10"."""
@@ -126,8 +138,23 @@ class UserGroupsResult(Generic[R], Shown):
         return doubts_of_groups(self.weights)
 
     def _doubts_of(self, view: object = None) -> tuple[str, ...]:
-        """Reasons to doubt a view or its variance: those of the metric, and `doubts`."""
-        return *doubts_of(self.value, _view(view)), *self.doubts
+        """Reasons to doubt a view or its variance: those of the metric, and of its groups."""
+        coarse = (self._coarse_area,) if self._coarse_area else ()
+        return *doubts_of(self.value, _view(view)), *coarse, *self.doubts
+
+    @cached_property
+    def _coarse_area(self) -> str:
+        """That the scores in groups are too coarse to show a variance, or "": their area is more
+        than a tenth of its standard error off. No grid of bounded size fits all scores."""
+        if self._parent is not None:
+            return self._parent[0]._coarse_area
+        if not isinstance(self._groups, CollapsedGroups):
+            return ""
+        off, se = abs(self.group_estimate() - self.estimate), self.variance_of().se
+        if not off > se / 10:
+            return ""
+        name = headline_of(self.value)
+        return _TOO_COARSE.format(name, self.group_estimate(), self.estimate)
 
     def estimate_of(self, view: object = None) -> float:
         """A view of the metric, over all users."""
@@ -149,23 +176,20 @@ class UserGroupsResult(Generic[R], Shown):
         asked = replicated(self.value, _view(view))
         if not self.coarse:
             return float(value_of(self.value, asked))
-        whole = self._together
-        if isinstance(self.value, HasIntervals) and self._of_points(asked):
-            whole = self.value._without_group(whole, whole)
-        return float(value_of(whole, asked))
+        return float(value_of(self._points if self._of_points(asked) else self._together, asked))
 
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""
-        found = self.replicates(view)
-        return jackknife_variance([x for x, n in zip(found, self.weights, strict=True) if n])
+        replicates = zip(self.replicates(view), self.weights, strict=True)
+        return jackknife_variance([one for one, rows in replicates if rows], self.weights)
 
     def _variance_behind(self, behind: Behind) -> VarianceBehind:
         """The variance of the share from which an interval follows; where rows with one value are
         more than an error of it, also that of the rows below the value."""
-        upto = variance_of_share(self._leave_one_out, behind.view)
+        upto = variance_of_share(self._leave_one_out, behind.view, self.weights)
         tied = float(value_of(self.value, behind.view)) - float(value_of(self.value, behind.below))
         if tied > upto.se:
-            below = variance_of_share(self._leave_one_out, behind.below)
+            below = variance_of_share(self._leave_one_out, behind.below, self.weights)
             if below.variance > upto.variance:
                 return VarianceBehind(behind.below, below, upto)
         return VarianceBehind(behind.view, upto, upto)
@@ -220,28 +244,43 @@ class UserGroupsResult(Generic[R], Shown):
         value = self.value if self.coarse else None
         return isinstance(value, HasIntervals) and view_of(value, asked).name in value.of_points
 
+    # The results of all groups and without each one: as the groups hold their rows and, of a
+    # metric that keeps scores, with the scores of all rows in each cell. None for no rows.
+
     @cached_property
     def _without_each_group(self) -> tuple[object | None, ...]:
-        """The result without each group, whose rows have the scores of all rows in each bucket of
-        the coarse form; None for a group without rows."""
+        return tuple(None if rest is None else self._reduced(rest) for rest in self._leave_one_out)
+
+    @cached_property
+    def _points(self) -> object:
+        return self._reduced(self._together)
+
+    def _reduced(self, rest: object) -> object:
         assert isinstance(self.value, HasIntervals)
-        reduced, whole = self.value._without_group, self._together
-        return tuple(None if rest is None else reduced(whole, rest) for rest in self._leave_one_out)
+        if self._parent is not None or not isinstance(self._groups, CollapsedGroups):
+            return rest
+        return self.value._without_group(self._together, rest, self._groups.ranks)
 
     @cached_property
     def _together(self) -> object:
-        """The result of all groups."""
-        return reduce(_part, self._steps, summed(self._states).compute())
+        if self._parent is None:
+            return summed(self._in_groups).compute()
+        parent, part = self._parent
+        return part(parent._points)
 
     @cached_property
     def _leave_one_out(self) -> tuple[object | None, ...]:
-        """The metric's result without each group; None for a group without rows."""
-        found = leave_one_out(self._states, self.weights)
-        return tuple(None if one is None else reduce(_part, self._steps, one) for one in found)
+        if self._parent is None:
+            return leave_one_out(self._in_groups, self.weights)
+        parent, part = self._parent
+        results = parent._without_each_group
+        return tuple(None if one is None else part(one) for one in results)
 
-
-def _part(result: object, step: Part) -> object:
-    return step(result)
+    @property
+    def _in_groups(self) -> Accumulator:
+        """The states of the groups, in k slots."""
+        groups = self._groups
+        return groups.states if isinstance(groups, CollapsedGroups) else groups
 
 
 def _view(view: object) -> object:

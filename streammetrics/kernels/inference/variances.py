@@ -92,15 +92,17 @@ WHALE: Final = Fraction(1, 4)  # share of all weight in one group
 class GroupVariance(ByValue):
     """A variance from groups, and their number, which gives its degrees of freedom.
 
-    variance: nan if undefined, as with fewer than two groups; `reason` states why. df: groups - 1.
+    variance: nan if undefined, as with fewer than two groups; `reason` states why. effective: the
+    number of groups of equal weight that know it as well, by default all of them. df: less 1.
 
-    >>> GroupVariance(0.25, 5).df
-    4.0
+    >>> GroupVariance(0.25, 5).df, GroupVariance(0.25, 5, effective=3.5).df
+    (4.0, 2.5)
     """
 
     variance: float
     groups: int
     reason: str = ""
+    effective: float = math.nan
 
     @property
     def se(self) -> float:
@@ -110,26 +112,42 @@ class GroupVariance(ByValue):
     @property
     def df(self) -> float:
         """Degrees of freedom; nan where there are none."""
-        return float(self.groups - 1) if self.groups > 1 else math.nan
+        if self.groups < 2:
+            return math.nan
+        return (self.groups if math.isnan(self.effective) else self.effective) - 1.0
 
 
-def jackknife_variance(replicates: Sequence[float]) -> GroupVariance:
+def effective_groups(weights: Sequence[int | Fraction]) -> float:
+    """(Σ w)² / Σ w², the number of equal weights that are as even; nan without any. (Kish 1965)
+
+    >>> effective_groups([2, 2, 0, 2]), effective_groups([9, 1])
+    (3.0, 1.2195121951219512)
+    """
+    squares = sum(weight * weight for weight in weights)
+    return float(Fraction(sum(weights)) ** 2 / squares) if squares else math.nan
+
+
+def jackknife_variance(
+    replicates: Sequence[float], weights: Sequence[int | Fraction] = ()
+) -> GroupVariance:
     """(K - 1) / K Σ_g (θ_g - mean θ)², over the groups that have rows.
 
-    replicates: θ_g, the estimate from all groups but g, [K]. Undefined if one of them is.
+    replicates: θ_g, the estimate from all groups but g, [K]. weights: of the groups, from which
+    their effective number follows: with few users one heavy group does not pass for many. Undefined
+    if a replicate is.
 
     >>> jackknife_variance([0.25, 0.75]).variance
     0.0625
     >>> jackknife_variance([0.25, math.nan]).reason
     'the estimate is undefined without one of the groups'
     """
-    k = len(replicates)
+    k, effective = len(replicates), effective_groups(weights)
     if k < 2:
         return GroupVariance(math.nan, k, f"{k} group{'s' * (k != 1)} with rows: at least 2 needed")
     if not all(map(math.isfinite, replicates)):
         return GroupVariance(math.nan, k, "the estimate is undefined without one of the groups")
     if min(replicates) == max(replicates):  # their mean may be another float
-        return GroupVariance(0.0, k)
+        return GroupVariance(0.0, k, effective=effective)
     try:
         mean = math.fsum(replicates) / k
         square = math.fsum((value - mean) * (value - mean) for value in replicates)
@@ -137,7 +155,7 @@ def jackknife_variance(replicates: Sequence[float]) -> GroupVariance:
         square = math.inf
     if not math.isfinite(square):
         return GroupVariance(math.nan, k, "the variance exceeds the range of float64")
-    return GroupVariance((k - 1) / k * square, k)
+    return GroupVariance((k - 1) / k * square, k, effective=effective)
 
 
 def doubts_of_groups(weights: Sequence[int | Fraction]) -> tuple[str, ...]:
