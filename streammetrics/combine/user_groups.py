@@ -27,6 +27,7 @@ from streammetrics.combine.group_parts import (
     ScoresColumn,
     ScoresInGroups,
 )
+from streammetrics.combine.groups_left_out import GroupsLeftOut
 from streammetrics.combine.paired import Paired
 from streammetrics.combine.panel import Computes, Panel, PanelResult, R, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
@@ -264,7 +265,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         values = cast("Sequence[R]", self._values(slots))
         coarse = bool(self.whole.by_name)
         return [
-            UserGroupsResult(value, tuple(n), self.groups_of(slot), coarse)
+            UserGroupsResult(
+                value, tuple(n), GroupsLeftOut(value, tuple(n), self.groups_of(slot)), coarse
+            )
             for value, n, slot in zip(values, rows, slots.tolist(), strict=True)
         ]
 

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import wraps
 from operator import attrgetter, methodcaller
-from typing import Any, ClassVar, Final, Generic, TypeAlias
+from typing import Any, ClassVar, Final, Generic
 
 from streammetrics.combine.clustered import (
+    AGREE,
+    COARSE_GROUPS,
     JACKKNIFE,
     VarianceBehind,
     behind_of,
     clustered,
-    leave_one_out,
     mapped,
     no_jackknife,
     of_range,
     range_of_quantiles,
     replicated,
-    summed,
     variance_of_share,
 )
-from streammetrics.combine.coarse_form import CollapsedGroups
+from streammetrics.combine.groups_left_out import GroupsLeftOut, Step
 from streammetrics.combine.panel import R
-from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import among
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import (
@@ -37,18 +36,12 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
 from streammetrics.present.views import (
     counts_of,
-    headline_of,
     value_of,
     view_of,
     views_of,
 )
 from streammetrics.results.has_intervals import Behind, HasIntervals, doubts_of
 
-Part: TypeAlias = Callable[[object], object]
-_TOO_COARSE: Final = (
-    "the variance is not that of these scores: groups know too few of them apart, so that their {} "
-    "is {:.6g}, not {:.6g}"
-)
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
 
@@ -65,11 +58,8 @@ class UserGroupsResult(Generic[R], Shown):
 
     value: R
     weights: tuple[int, ...]
-    # The states of the groups, in k slots, or their scores.
-    _groups: Accumulator | CollapsedGroups = field(repr=False)
+    _groups: GroupsLeftOut = field(repr=False)
     coarse: bool = False  # whether groups hold less than the metric
-    # The result that `value` is a part of, and the step from its value to this one.
-    _parent: tuple[UserGroupsResult[Any], Part] | None = field(default=None, repr=False)
 
     independent: ClassVar[str] = ""  # its intervals do not assume independent rows
 
@@ -91,11 +81,11 @@ class UserGroupsResult(Generic[R], Shown):
 
         return call
 
-    def _over_users(self, found: object, part: Part) -> object:
+    def _over_users(self, found: object, step: Step) -> object:
         """A part of the metric's result, with intervals over users if it has any."""
         if not isinstance(found, HasIntervals):
             return found
-        return UserGroupsResult(found, self.weights, self._groups, self.coarse, (self, part))
+        return UserGroupsResult(found, self.weights, self._groups.part(found, step), self.coarse)
 
     def __getitem__(self, key: object) -> Any:
         """An entry of the metric's own result, if that is a mapping, such as "NDCG@10"."""
@@ -139,22 +129,8 @@ class UserGroupsResult(Generic[R], Shown):
 
     def _doubts_of(self, view: object = None) -> tuple[str, ...]:
         """Reasons to doubt a view or its variance: those of the metric, and of its groups."""
-        coarse = (self._coarse_area,) if self._coarse_area else ()
+        coarse = filter(None, (self._groups.coarse_area,))
         return *doubts_of(self.value, _view(view)), *coarse, *self.doubts
-
-    @cached_property
-    def _coarse_area(self) -> str:
-        """That the scores in groups are too coarse to show a variance, or "": their area is more
-        than a tenth of its standard error off. No grid of bounded size fits all scores."""
-        if self._parent is not None:
-            return self._parent[0]._coarse_area
-        if not isinstance(self._groups, CollapsedGroups):
-            return ""
-        off, se = abs(self.group_estimate() - self.estimate), self.variance_of().se
-        if not off > se / 10:
-            return ""
-        name = headline_of(self.value)
-        return _TOO_COARSE.format(name, self.group_estimate(), self.estimate)
 
     def estimate_of(self, view: object = None) -> float:
         """A view of the metric, over all users."""
@@ -167,7 +143,8 @@ class UserGroupsResult(Generic[R], Shown):
         undefined without it.
         """
         asked = replicated(self.value, _view(view))
-        results = self._without_each_group if self._of_points(asked) else self._leave_one_out
+        groups = self._groups
+        results = groups.points_without_each if self._of_points(asked) else groups.without_each
         return tuple(math.nan if one is None else float(value_of(one, asked)) for one in results)
 
     def group_estimate(self, view: object = None) -> float:
@@ -176,7 +153,8 @@ class UserGroupsResult(Generic[R], Shown):
         asked = replicated(self.value, _view(view))
         if not self.coarse:
             return float(value_of(self.value, asked))
-        return float(value_of(self._points if self._of_points(asked) else self._together, asked))
+        groups = self._groups
+        return float(value_of(groups.points if self._of_points(asked) else groups.together, asked))
 
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""
@@ -186,10 +164,10 @@ class UserGroupsResult(Generic[R], Shown):
     def _variance_behind(self, behind: Behind) -> VarianceBehind:
         """The variance of the share from which an interval follows; where rows with one value are
         more than an error of it, also that of the rows below the value."""
-        upto = variance_of_share(self._leave_one_out, behind.view, self.weights)
+        upto = variance_of_share(self._groups.without_each, behind.view, self.weights)
         tied = float(value_of(self.value, behind.view)) - float(value_of(self.value, behind.below))
         if tied > upto.se:
-            below = variance_of_share(self._leave_one_out, behind.below, self.weights)
+            below = variance_of_share(self._groups.without_each, behind.below, self.weights)
             if below.variance > upto.variance:
                 return VarianceBehind(behind.below, below, upto)
         return VarianceBehind(behind.view, upto, upto)
@@ -219,13 +197,23 @@ class UserGroupsResult(Generic[R], Shown):
         behind, doubts = behind_of(self.value, asked), self._doubts_of(asked)
         if behind is not None and among(method, ("auto", behind.method)):
             found = self._variance_behind(behind)
-            return mapped(self.value, asked, behind, found, doubts, self.rows, level)
+            agree = self._agreement(behind.view, behind.share)
+            return mapped(self.value, asked, behind, found, doubts, self.rows, level, agree)
         why = no_jackknife(self.value, asked) if behind is not None or quantiles else ""
         if why and among(method, (JACKKNIFE,)):
             known = float(value_of(self.value, asked))
             return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=known)
-        variance = self.variance_of(asked)
-        return clustered(self.value, asked, variance, doubts, self.rows, level, method)
+        variance, agree = self.variance_of(asked), AGREE
+        if not variance.variance:
+            agree = self._agreement(replicated(self.value, asked), self.estimate_of(asked))
+        return clustered(self.value, asked, variance, doubts, self.rows, level, method, agree)
+
+    def _agreement(self, view: object, estimate: float) -> str:
+        """What it means that all groups have the same value: that they agree, unless they do not
+        know the value."""
+        if not self.coarse or self._of_points(view):
+            return AGREE
+        return AGREE if self._groups.know(view, estimate) else COARSE_GROUPS
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The views of the metric, with intervals from the groups of users."""
@@ -243,44 +231,6 @@ class UserGroupsResult(Generic[R], Shown):
         """Whether groups hold coarse scores, which do not show the variance of a view."""
         value = self.value if self.coarse else None
         return isinstance(value, HasIntervals) and view_of(value, asked).name in value.of_points
-
-    # The results of all groups and without each one: as the groups hold their rows and, of a
-    # metric that keeps scores, with the scores of all rows in each cell. None for no rows.
-
-    @cached_property
-    def _without_each_group(self) -> tuple[object | None, ...]:
-        return tuple(None if rest is None else self._reduced(rest) for rest in self._leave_one_out)
-
-    @cached_property
-    def _points(self) -> object:
-        return self._reduced(self._together)
-
-    def _reduced(self, rest: object) -> object:
-        assert isinstance(self.value, HasIntervals)
-        if self._parent is not None or not isinstance(self._groups, CollapsedGroups):
-            return rest
-        return self.value._without_group(self._together, rest, self._groups.ranks)
-
-    @cached_property
-    def _together(self) -> object:
-        if self._parent is None:
-            return summed(self._in_groups).compute()
-        parent, part = self._parent
-        return part(parent._points)
-
-    @cached_property
-    def _leave_one_out(self) -> tuple[object | None, ...]:
-        if self._parent is None:
-            return leave_one_out(self._in_groups, self.weights)
-        parent, part = self._parent
-        results = parent._without_each_group
-        return tuple(None if one is None else part(one) for one in results)
-
-    @property
-    def _in_groups(self) -> Accumulator:
-        """The states of the groups, in k slots."""
-        groups = self._groups
-        return groups.states if isinstance(groups, CollapsedGroups) else groups
 
 
 def _view(view: object) -> object:

@@ -43,7 +43,7 @@ from streammetrics.kernels.curves.operating_points import (
     within,
 )
 from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
-from streammetrics.kernels.curves.reduced import reduced, thinned
+from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.present.views import Reasons, directed, ranged
@@ -448,11 +448,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
 
     def _without_group(self, whole: object, rest: object, ranks: Ranks) -> object:
         assert isinstance(whole, ScoreCurve) and isinstance(rest, ScoreCurve)
-        scores, counts = thinned(self.scores, self.counts)
-        some = np.searchsorted(whole.scores, rest.scores)
-        left = np.zeros_like(whole.counts)
-        left[:, some] = rest.counts
-        counts = reduced(ranks(scores), counts, whole.scores, whole.counts, left)
+        scores, counts = without_group(self, whole, rest, ranks)
         return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
 
     def _interval(self, asked: Asked) -> Interval | None:
