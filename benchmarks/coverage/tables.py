@@ -9,6 +9,7 @@ from benchmarks.coverage.pairs import PAIRS
 from benchmarks.coverage.policies import POLICIES
 from benchmarks.coverage.quantiles import QUANTILES
 from benchmarks.coverage.ramps import RAMPS
+from benchmarks.coverage.scales import SCALES_OF_SCORES
 from benchmarks.coverage.skewed import SKEWED
 from benchmarks.coverage.sparse import SPARSE, ZEROS
 from benchmarks.coverage.units import SAMPLE_RATIO
@@ -21,6 +22,7 @@ TABLES = (
     TWO_ARMS,
     SKEWED,
     USERS,
+    SCALES_OF_SCORES,
     PAIRS,
     STREAMS,
     POWER,

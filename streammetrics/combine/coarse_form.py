@@ -76,7 +76,7 @@ class GroupScores:
         return None if isinstance(metric, MulticlassAUC) and metric.exact else grid_of(metric)
 
     def column(self, groups: int, width: int) -> SeveralColumn[CollapsedColumn]:
-        """Empty states of `width` slots, of so many groups each."""
+        """Empty states of `width` slots, each of this number of groups."""
         possible = None if self.grid is None else self.grid.n_buckets
         inner = CollapsedColumn(groups * self.kinds, possible, width * self.curves)
         return SeveralColumn(inner, self.curves, width)

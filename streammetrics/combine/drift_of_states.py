@@ -223,7 +223,7 @@ class _BothGroups:
 
 def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator, Accumulator]:
     """The states of the groups of both sides, on one grid."""
-    a, b = reference.groups_of(), current.groups_of()
+    a, b = reference._groups_of(), current._groups_of()
     if isinstance(a, CollapsedGroups) and isinstance(b, CollapsedGroups):
         return a.beside(b)
     assert isinstance(a, Accumulator) and isinstance(b, Accumulator)

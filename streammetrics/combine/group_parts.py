@@ -25,7 +25,7 @@ class _HasGroups(Protocol):
     @property
     def group_metric(self) -> Accumulator | None: ...
     @property
-    def forms(self) -> Mapping[Path, GroupScores]: ...
+    def _forms(self) -> Mapping[Path, GroupScores]: ...
 
 
 def _groups(owner: Declared) -> _HasGroups:
@@ -130,7 +130,7 @@ class ScoresInGroups(Part[ScoresColumn]):
     """The scores in the owner's buckets, of its metrics that keep them."""
 
     def empty(self, owner: Declared, width: int) -> ScoresColumn:
-        forms, k = _groups(owner).forms, _groups(owner).buckets
+        forms, k = _groups(owner)._forms, _groups(owner).buckets
         return ScoresColumn({path: form.column(k, width) for path, form in forms.items()}, width)
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ScoresColumn:

@@ -148,7 +148,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             hint = "choose another: with the same hash, a variant has users in only some buckets"
             raise _bad("salt", "a salt other than that of the assignment", self.salt, hint)
         self._set("assignment_salt", None)
-        if self.forms:
+        if self._forms:
             self._set("schema", _COLLAPSED)
 
     @property
@@ -163,7 +163,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         return group_metric(self.metric)
 
     @cached_property
-    def forms(self) -> Mapping[Path, GroupScores]:
+    def _forms(self) -> Mapping[Path, GroupScores]:
         """How scores are counted, of each metric that keeps them."""
         return group_scores(self.metric)
 
@@ -231,7 +231,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         for metric in self.whole.by_name.values():
             metric._feed(rows, slots)
         self.states.feed(rows, groups, slots)
-        for path, form in self.forms.items():
+        for path, form in self._forms.items():
             scored, column = rows_at(self.metric, rows, path), self.scores.by_path[path]
             if isinstance(slots, ManySlots):
                 for some, one in slots.each():
@@ -266,15 +266,15 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         coarse = bool(self.whole.by_name)
         return [
             UserGroupsResult(
-                value, tuple(n), GroupsLeftOut(value, tuple(n), self.groups_of(slot)), coarse
+                value, tuple(n), GroupsLeftOut(value, tuple(n), self._groups_of(slot)), coarse
             )
             for value, n, slot in zip(values, rows, slots.tolist(), strict=True)
         ]
 
-    def groups_of(self, slot: int = 0) -> Accumulator | CollapsedGroups:
+    def _groups_of(self, slot: int = 0) -> Accumulator | CollapsedGroups:
         """The states of all buckets of one slot, in as many slots, of a metric that is no Panel; or
         the scores in the buckets."""
-        for path, form in self.forms.items():
+        for path, form in self._forms.items():
             column = self.scores.by_path[path].take(np.array([slot], np.intp))
             return CollapsedGroups(form, column, self.buckets)
         return part_of(self, self.states.of_slot(slot))

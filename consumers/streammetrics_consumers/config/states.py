@@ -103,7 +103,7 @@ class MetricSet:
         positions = {metric.name: metric.position for metric in self.metrics}
         return {
             made.name: {
-                "type": made.empty.schema,
+                "type": type_of(made.empty),
                 "settings": settings_of(made.empty),
                 "inputs": {
                     former.get(name, name): field.column
@@ -166,6 +166,13 @@ def where_of(event: EventConfig) -> dict[str, object]:
     """The conditions of [event] where, in plain values; empty without conditions, as before the
     setting existed."""
     return {"where": [one.plain for one in event.where]} if event.where else {}
+
+
+def type_of(empty: Accumulator) -> str:
+    """The schema of a state, and of a metric in it that is in another form than is usual."""
+    inner = [one for one in empty.settings().values() if isinstance(one, Accumulator)]
+    unusual = [one.schema for one in inner if one.schema != type(one).schema]
+    return " of ".join([empty.schema, *unusual])
 
 
 def settings_of(empty: Accumulator) -> dict[str, str]:
