@@ -65,6 +65,16 @@ class _Rows(NamedTuple):
     cells: NDArray[np.intp]
     weights: Ints | None
 
+    def take(self, some: NDArray[np.intp]) -> _Rows:
+        """Some of the rows, in separate memory."""
+        slots, weights = (None if one is None else one[some] for one in (self.slots, self.weights))
+        return _Rows(slots, self.keys[some], self.cells[some], weights)
+
+    def copy(self) -> _Rows:
+        """All rows, in separate memory."""
+        slots, weights = (None if one is None else one.copy() for one in (self.slots, self.weights))
+        return _Rows(slots, self.keys.copy(), self.cells.copy(), weights)
+
 
 class CollapsedColumn(Column):
     """`width` states of counts by key and cell, of `cells` cells.
@@ -103,14 +113,14 @@ class CollapsedColumn(Column):
         """Add 1, or the weight (at least 1), to the cell of each key; all [n], and copied."""
         if not len(keys):
             return
-        some = _Rows(slots, keys, cells, weights)
-        if self.n_pending or len(keys) < _FEW_PENDING:
-            own = None if slots is None else slots.copy()
-            some = _Rows(
-                own, keys.copy(), cells.copy(), None if weights is None else weights.copy()
-            )
-        self.rows.append(some)
-        self._append(len(keys))
+        given = rows = _Rows(slots, keys, cells, weights)
+        if self.counted.table is not None and not self.others and len(keys) >= _FEW_PENDING:
+            rows = self._without_known(rows)
+        if len(rows.keys):
+            self.rows.append(rows)
+            self._append(len(rows.keys))
+        if self.rows and self.rows[-1] is given:  # they are still pending
+            self.rows[-1] = given.copy()
 
     def state(self, slot: int) -> tuple[int, Ints, Run]:
         """The shift of a state, its keys, ascending, and its counts by number of the key · cells +
@@ -237,32 +247,31 @@ class CollapsedColumn(Column):
     def _append(self, n: int) -> None:
         self.n_pending += n
         held = self.counted
-        if held.table is not None and len(self.rows) == 1 and n >= _FEW_PENDING:
-            rows, placed = self.rows[0], None
-            if not self.others:
-                placed = _window(rows, self.shifts)
-            if placed is not None and self._add_to_table(rows, *placed):
-                self.rows, self.n_pending = [], 0
-                return
         size = len(held.codes) if held.table is None else held.table.size
         if self.n_pending >= max(_FEW_PENDING, size):
             self.settle()
 
-    def _add_to_table(self, rows: _Rows, at: Ints, size: int, least: int) -> bool:
-        """Add rows to the table, if it has all of their keys; else False, and nothing changes. at:
-        of each row slot · size + (key, shifted, - least)."""
-        (slots, keys), table = self.counted.keys, self.counted.table
+    def _without_known(self, rows: _Rows) -> _Rows:
+        """Add those rows to the table whose keys it has, and return the others: few, once most keys
+        are known. All, if there are far more places for keys than rows."""
+        window, table = _window(rows, self.shifts), self.counted.table
+        if window is None or table is None:
+            return rows
+        at, size, least = window
+        slots, keys = self.counted.keys
         shifted = keys >> self.shifts[slots]
         shifted -= least
         here = np.flatnonzero((shifted >= 0) & (shifted < size))
         first = np.full(size * len(self.shifts), -1)
         first[slots[here] * size + shifted[here]] = here * self.cells
         codes = first[at]
-        if codes.min() < 0 or table is None:
-            return False
+        new = np.flatnonzero(codes < 0)
+        others, flat = rows.take(new), table.reshape(-1)
         codes += rows.cells
-        np.add.at(table.reshape(-1), codes, 1 if rows.weights is None else rows.weights)
-        return True
+        codes[new] = 0  # they are added there, and taken away again
+        np.add.at(flat, codes, 1 if rows.weights is None else rows.weights)
+        flat[0] -= len(new) if others.weights is None else others.weights.sum()
+        return others
 
     def settle(self) -> None:
         """Count everything that is pending."""
