@@ -61,7 +61,7 @@ SCALES: Final[dict[str, Callable[[Floats], Floats]]] = {
 }
 # How much the interval of a view may change; of an area 1 %.
 MAY_CHANGE: Final = {
-    **dict.fromkeys(("ap", "pr_auc_trapezoid", "map"), 0.02),
+    **dict.fromkeys(("ap", "pr_auc_trapezoid", "map", "partial_auc"), 0.02),
     "ks": 0.07,
     **dict.fromkeys(
         ("precision_at_recall", "recall_at_precision", "precision_at_budget", "recall_at_budget",
@@ -118,8 +118,8 @@ def rank_views(result: Any) -> Iterator[str]:
 
 
 METRICS: Final[list[tuple[Accumulator, list[str]]]] = [
-    (ExactAUC(), [*SCALES]),
-    (GroupedAUC(), [*SCALES]),
+    (ExactAUC(), ["Elo", "percent", "from .9 to .93", "far toward 1", "toward 0", "cube"]),
+    (GroupedAUC(), ["Elo", "percent", "far toward 1"]),
     (ExactUplift(), ["Elo", "percent", "toward 0", "far toward 1"]),
     (MulticlassAUC(3, exact=True), ["Elo", "percent", "toward 0"]),
     (Paired(UserGroups(ExactAUC())), ["Elo", "percent", "toward 0", "exp", "far toward 1"]),
