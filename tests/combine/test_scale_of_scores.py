@@ -122,7 +122,7 @@ METRICS: Final[list[tuple[Accumulator, list[str]]]] = [
     (GroupedAUC(), ["Elo", "percent", "far toward 1"]),
     (ExactUplift(), ["Elo", "percent", "toward 0", "far toward 1"]),
     (MulticlassAUC(3, exact=True), ["Elo", "percent", "toward 0"]),
-    (Paired(UserGroups(ExactAUC())), ["Elo", "percent", "toward 0", "exp", "far toward 1"]),
+    (Paired(UserGroups(ExactAUC())), ["Elo", "percent", "toward 0", "exp"]),
 ]
 
 
