@@ -22,6 +22,8 @@ from streammetrics.classification.multiclass_auc import MulticlassAUC
 from streammetrics.combine.panel import Panel, rows_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.bounded import ByValue
+from streammetrics.core.codec import Writer
 from streammetrics.core.parts.collapsed_counts import CollapsedColumn
 from streammetrics.core.parts.collapsed_keys import MOST, Ints
 from streammetrics.core.parts.part import SeveralColumn, Slots
@@ -142,7 +144,7 @@ class GroupScores:
 
 
 @dataclass(frozen=True, eq=False)
-class CollapsedGroups:
+class CollapsedGroups(ByValue):
     """The groups of one state of a metric that keeps scores, from which its variance is read."""
 
     form: GroupScores
@@ -161,6 +163,10 @@ class CollapsedGroups:
             places = (curve * self.form.kinds + kind) * MOST + self._ranks(curve, keys)[number]
             counts.add(places, group, amounts)
         return states
+
+    def _compared(self) -> tuple[object, ...]:
+        self.column.encode(out := Writer())
+        return self.form, self.groups, out.bytes_()
 
     def ranks(self, scores: Scores) -> NDArray[np.float64]:
         """The rank of the key of each score, in the states of a single curve."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeAlias
 
 from streammetrics.combine.clustered import leave_one_out, summed
 from streammetrics.combine.coarse_form import CollapsedGroups
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bounded import Bounded
+from streammetrics.core.bounded import Bounded, ByValue
 from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.present.views import headline_of, value_of
 from streammetrics.results.has_intervals import HasIntervals
@@ -24,7 +24,7 @@ _TOO_COARSE: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class GroupsLeftOut:
+class GroupsLeftOut(ByValue):
     """The groups of a state, and the results without each one.
 
     value: the metric's own result. weights: rows of each group, [k]. groups: their states, in k
@@ -33,7 +33,7 @@ class GroupsLeftOut:
     (`points`, `points_without_each`); None without a group that has no rows.
     """
 
-    value: object
+    value: object = field(compare=False)
     weights: tuple[int, ...]
     groups: Accumulator | CollapsedGroups
 
@@ -95,8 +95,8 @@ class GroupsLeftOut:
 class _OfPart(GroupsLeftOut):
     """The results of a part of another one's, which is not read from the states again."""
 
-    whole: GroupsLeftOut
-    step: Step
+    whole: GroupsLeftOut = field(compare=False)
+    step: Step = field(compare=False)
 
     @cached_property
     def together(self) -> object:
