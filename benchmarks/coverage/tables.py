@@ -13,6 +13,7 @@ from benchmarks.coverage.pairs import PAIRED_USERS, PAIRS
 from benchmarks.coverage.policies import POLICIES
 from benchmarks.coverage.quantiles import QUANTILES
 from benchmarks.coverage.ramps import RAMPS
+from benchmarks.coverage.scales import SCALES_OF_SCORES
 from benchmarks.coverage.skewed import SKEWED
 from benchmarks.coverage.sparse import SPARSE, ZEROS
 from benchmarks.coverage.units import SAMPLE_RATIO
@@ -27,6 +28,7 @@ TABLES = (
     SKEWED,
     USERS,
     CHOSEN,
+    SCALES_OF_SCORES,
     PAIRS,
     PAIRED_USERS,
     STREAMS,

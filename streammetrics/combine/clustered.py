@@ -53,7 +53,10 @@ _INCONSISTENT: Final = "the jackknife of a quantile is inconsistent"
 _AT_THE_TOP: Final = "no row is above it, so the upper end is that of independent rows"
 _NO_END: Final = "no row is above it, and the rows are too few for an upper end"
 _ALL_EQUAL: Final = "the variance is 0, which says nothing about other users"
-_AGREE: Final = "all groups agree, so rows are taken as independent"
+AGREE: Final = "all groups agree, so rows are taken as independent"
+COARSE_GROUPS: Final = (
+    "groups know the rows too coarsely to show a variance, so rows are taken as independent"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +116,14 @@ def clustered(
     rows: int,
     level: float,
     method: str,
+    agree: str = AGREE,
 ) -> Interval:
     """The interval of a view of a metric's result, with this variance over users.
 
-    rows: of all users. Wilson's interval with the effective number of rows; the logit's; that of an
-    area, guarded where classes are small; for other views the estimate -/+ its error. All use
-    Student's t with groups - 1 degrees of freedom. (Kott and Carr 1997, J. Off. Stat. 13.)
+    rows: of all users. agree: what a variance of 0 means. Wilson's interval with the effective
+    number of rows; the logit's; that of an area, guarded where classes are small; for other views
+    the estimate -/+ its error. All use Student's t with the effective number of groups less 1.
+    (Kott and Carr 1997, J. Off. Stat. 13.)
     """
     value, text = value_of(result, view), view_of(result, view).text
     if isinstance(result, HasIntervals) and never(result, view):
@@ -127,8 +132,8 @@ def clustered(
     area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
     if plain.method == "delong" and area != text:
         # Gini = 2 area - 1, so its interval is the area's, scaled.
-        halved = GroupVariance(variance.variance / 4, variance.groups, variance.reason)
-        return clustered(result, area, halved, doubts, rows, level, method).scaled(2, -1)
+        halved = replace(variance, variance=variance.variance / 4)
+        return clustered(result, area, halved, doubts, rows, level, method, agree).scaled(2, -1)
     form = _chosen(plain, method)
     asked = view_of(result, view)
     arms = result._arms(asked) if isinstance(result, HasIntervals) else None
@@ -137,7 +142,7 @@ def clustered(
     if why:
         n = plain.n or rows
         return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
-    said = [_AGREE] if not variance.variance else []
+    said = [agree] if not variance.variance else []
     said += [_ANEW] if is_chosen(result, view) else []
     lower, upper = found.bounds(level, _classes(result))
     made = Interval(
@@ -224,11 +229,13 @@ class VarianceBehind:
     upto: GroupVariance
 
 
-def variance_of_share(results: Sequence[object | None], view: str) -> GroupVariance:
+def variance_of_share(
+    results: Sequence[object | None], view: str, weights: Sequence[int]
+) -> GroupVariance:
     """The variance of a share of rows. results: without each group; None for one without rows.
     Groups with coarse values know the share at both ends of a bucket: the larger variance."""
     shares = [_ends(value_of(one, view)) for one in results if one is not None]
-    ends = [jackknife_variance(end) for end in zip(*shares, strict=True)]
+    ends = [jackknife_variance(end, weights) for end in zip(*shares, strict=True)]
     return max(ends, key=lambda one: one.variance) if ends else jackknife_variance([])
 
 
@@ -245,9 +252,11 @@ def mapped(
     doubts: Sequence[str],
     rows: int,
     level: float,
+    agree: str = AGREE,
 ) -> Interval:
     """The interval of a view that follows from a share with these variances over users: the share
-    -/+ t times its error, mapped. Where an error is 0, the end is that of independent rows."""
+    -/+ t times its error, mapped. Where an error is 0, the end is that of independent rows. agree:
+    what it means if all are."""
     method, value, variance = behind.method, value_of(result, view), variances.variance
     se, above = variance.se, variances.upto.se
     why = "" if math.isfinite(se) else variance.reason or "the variance is not defined"
@@ -264,7 +273,7 @@ def mapped(
     lower = behind.bounds(behind.share - q * se, behind.share)[0] if se else alone[0]
     upper = behind.bounds(behind.share, behind.share + q * above)[1] if above else alone[1]
     at_the_top = _AT_THE_TOP if upper < math.inf else _NO_END
-    said = [] if above else [at_the_top if se else _AGREE]
+    said = [] if above else [at_the_top if se else agree]
     said += [_FEW] if (lower, upper) == (-math.inf, math.inf) else []
     return Interval(
         float(value),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from streammetrics.classification.exact_auc import ExactAUC
 from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.combine.clustered import leave_one_out, summed
+from streammetrics.combine.coarse_form import CollapsedGroups
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
@@ -95,7 +96,7 @@ def drift(
         return _drift(_of(reference, label), _of(current, label), bins)
     a, b = (_of(one.metric_state(), label) for one in (reference, current))
     groups = _BothGroups(
-        (reference.states.of_slot(0), current.states.of_slot(0)),
+        _in_groups(reference, current),
         np.array([reference.rows_of_groups(), current.rows_of_groups()]),
         label,
         bins,
@@ -208,7 +209,8 @@ class _BothGroups:
 
     def variance_of(self, view: str) -> GroupVariance:
         """The variance of a view, by the jackknife over the buckets that have rows."""
-        return jackknife_variance([float(value_of(one, view)) for one in self._drifts[1:]])
+        replicates = [float(value_of(one, view)) for one in self._drifts[1:]]
+        return jackknife_variance(replicates, self.rows.sum(0).tolist())
 
     @cached_property
     def _drifts(self) -> list[Drift]:
@@ -222,6 +224,15 @@ class _BothGroups:
                 a, b = (_side(state, result, self.label) for state, result in each)
                 found.append(_drift(a, b, self.bins, ends))
         return found
+
+
+def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator, Accumulator]:
+    """The states of the groups of both sides, on one grid."""
+    a, b = reference._groups_of(), current._groups_of()
+    if isinstance(a, CollapsedGroups) and isinstance(b, CollapsedGroups):
+        return a.beside(b)
+    assert isinstance(a, Accumulator) and isinstance(b, Accumulator)
+    return a, b
 
 
 def _require_readable(name: str, state: object, label: int | None) -> None:

@@ -329,6 +329,10 @@ class Panel(Accumulator, schema="panel/1"):
         )
 
     @cached_property
+    def _reader_of(self) -> Mapping[str, Reader]:
+        return {reader.name: reader for reader in self._readers}
+
+    @cached_property
     def _former_columns(self) -> Mapping[str, str]:
         """Former name of a column → its current name."""
         return {was: name for one in self._readers for name, was in one.former.items()}
@@ -385,10 +389,8 @@ class Panel(Accumulator, schema="panel/1"):
         return Batch(size, {**shared, _SPLIT: Batch(size, {**split})}, total)
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
-        split = batch.as_batch(_SPLIT).columns if _SPLIT in batch.columns else {}
-        for reader in self._readers:
-            own = cast("Batch", split[reader.name]) if reader.name in split else reader.rows(batch)
-            self.states.by_name[reader.name]._feed(own, slots)
+        for name, metric in self.states.by_name.items():
+            metric._feed(rows_of(self, batch, name), slots)
 
     def compute(self) -> PanelResult:
         self._flush()
@@ -417,6 +419,12 @@ class Panel(Accumulator, schema="panel/1"):
         made.states.by_name.update({name: one.copy() for name, one in totals.items()})
         made.__dict__["_total_count"] = made._exact_total_count()
         return made
+
+
+def rows_of(panel: Panel, batch: Batch, name: str) -> Batch:
+    """The rows of one metric, from checked rows of the Panel."""
+    split = batch.as_batch(_SPLIT).columns if _SPLIT in batch.columns else {}
+    return cast("Batch", split[name]) if name in split else panel._reader_of[name].rows(batch)
 
 
 def part_of(whole: Accumulator, part: A) -> A:

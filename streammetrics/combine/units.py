@@ -177,7 +177,7 @@ def keeps_units(metric: Accumulator) -> bool:
     (True, True, False)
     """
     if isinstance(metric, UserGroups):
-        return keeps_units(metric.group_metric)
+        return metric.group_metric is not None and keeps_units(metric.group_metric)
     parts = metric._parts.values()
     bags = [part.part if isinstance(part, Bags) else part for part in parts]
     return all(isinstance(one, Bag) and one.ids is not None for one in bags)
@@ -205,8 +205,8 @@ def without_units(state: Accumulator, units: UnitsResult) -> Accumulator:
 
 def _leave_out(state: Accumulator, hashes: Words) -> None:
     state._flush()
-    if isinstance(state, UserGroups) and keeps_units(state):
-        child = state.states.child
+    child = state.states.child if isinstance(state, UserGroups) else None
+    if isinstance(state, UserGroups) and child is not None and keeps_units(state):
         before = _rows(child)
         _leave_out(child, hashes)
         less = before - _rows(child)

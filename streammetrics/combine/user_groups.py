@@ -5,14 +5,29 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Generic, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.combine.children import Product, ProductColumn
 from streammetrics.combine.clustered import summed
-from streammetrics.combine.coarse_form import coarse_form
+from streammetrics.combine.coarse_form import (
+    CollapsedGroups,
+    GroupScores,
+    Path,
+    group_metric,
+    group_scores,
+    rows_at,
+    whole_metric,
+)
+from streammetrics.combine.group_parts import (
+    GroupsColumn,
+    GroupStates,
+    ScoresColumn,
+    ScoresInGroups,
+)
+from streammetrics.combine.groups_left_out import GroupsLeftOut
 from streammetrics.combine.paired import Paired
 from streammetrics.combine.panel import Computes, Panel, PanelResult, R, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
@@ -20,76 +35,19 @@ from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.conversion import among
-from streammetrics.core.declared import Declared
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.many_slots import AnySlots, within
-from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import use_current_names
 from streammetrics.distributions.unit_mean import UnitMean
 from streammetrics.distributions.unit_rate import UnitRate
 
-
-class GroupsColumn(Column):
-    """`k` states for each slot, in one `child`: group g of slot s is in its slot s k + g."""
-
-    def __init__(self, child: Accumulator, k: int, width: int) -> None:
-        self.child, self.k, self.width = child, k, width
-
-    @property
-    def total_count(self) -> int:
-        return self.child._exact_total_count() * self.k
-
-    @property
-    def nbytes(self) -> int:
-        return self.child.nbytes
-
-    def locate(self, groups: Slots, slots: AnySlots | None) -> AnySlots:
-        """The child's slot of each row. groups: [n]; slots: of each row, or None for slot 0."""
-        return within(slots, self.k, groups)
-
-    def of_slot(self, slot: int) -> Accumulator:
-        """The k states of one slot, in separate memory."""
-        return self.child._take(self._positions(np.array([slot], np.intp)))
-
-    def widen(self, width: int) -> None:
-        self.width = width
-        self.child._widen(width * self.k)
-
-    def merge(self, other: Self, to: Slots) -> None:
-        self.child._merge_slots(other.child, self._positions(to))
-
-    def take(self, slots: Slots) -> Self:
-        return type(self)(self.child._take(self._positions(slots)), self.k, len(slots))
-
-    def encode(self, out: Writer) -> None:
-        self.child._encode(out)
-
-    def _positions(self, slots: Slots) -> Slots:
-        positions: Slots = (slots[:, None] * self.k + np.arange(self.k)).ravel()
-        return positions
-
-
-class GroupStates(Part[GroupsColumn]):
-    """States of the owner's `group_metric` in each of its buckets."""
-
-    def empty(self, owner: Declared, width: int) -> GroupsColumn:
-        metric, k = _of(owner)
-        return GroupsColumn(metric._empty(width * k), k, width)
-
-    def decode(self, owner: Declared, width: int, data: Reader) -> GroupsColumn:
-        metric, k = _of(owner)
-        return GroupsColumn(metric._decode(width * k, data), k, width)
-
-
-def _of(owner: Declared) -> tuple[Accumulator, int]:
-    of = cast("UserGroups", owner)
-    return of.group_metric, of.buckets
+_COLLAPSED: Final = "user-groups/2"  # of a metric whose scores are counted by collapsed keys
 
 
 class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
@@ -109,9 +67,10 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         own columns. The integer 5 and the string "5" are two users.
     State
         For each bucket its number of rows and a state of the metric. A metric that keeps scores
-        (HistogramAUC, ExactAUC, MulticlassAUC; Uplift, ExactUplift) is kept once, and in each
-        bucket on a grid of about 64 cells (771 of scores for uplift), for the variance alone; so is
-        Quantiles, with a resolution of 4. Any other is the sum of its buckets.
+        (HistogramAUC, ExactAUC, MulticlassAUC; Uplift, ExactUplift) is kept once, and its buckets
+        count at most 256 different scores, for the variance alone: where there are more, those that
+        are neighbours share a cell, on any scale of the scores. Quantiles is kept once too, and in
+        each bucket with a resolution of 4. Any other is the sum of its buckets.
     Result
         UserGroupsResult: `value`, the metric's own result; of its headline `estimate`, `variance`,
         `deff`, `n_eff`; `interval(view)` and `replicates(view)` of any view of the metric, and the
@@ -124,8 +83,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         The estimate is that of the metric, with its own bounds. The variance is a function of exact
         totals, so that the order of rows changes no bit.
     Cost
-        5 to 15 ns a row above the metric's own, by its number of sums; a state of the metric, or of
-        its 64 cells, in each bucket. A result reads them when it is asked for a variance.
+        5 to 20 ns a row above the metric's own, by its number of sums; a state of the metric, or of
+        its 256 scores, in each bucket. A result reads them when it is asked for a variance.
     Source
         Wolter 2007, "Introduction to Variance Estimation", chapters 2 and 4 (random groups, and
         the jackknife that leaves out one of them).
@@ -139,6 +98,12 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     """
 
     _formerly: ClassVar[Mapping[str, str]] = {"buckets": "k"}
+    _schemas: ClassVar[Mapping[str, str]] = {
+        _COLLAPSED: "",
+        "user-groups/1": "its groups hold scores on a fixed grid, which shows the variance of "
+        "probabilities and log odds alone: count the rows again, or read the estimate with the "
+        "version that wrote it",
+    }
 
     _many_slots: ClassVar[bool] = True
 
@@ -149,6 +114,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     whole = Product("_kept_whole")
     states = GroupStates()
     group_rows = Counts("buckets")  # rows of each bucket
+    scores = ScoresInGroups()
 
     if TYPE_CHECKING:  # the type of the value is that of the metric
 
@@ -191,6 +157,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             hint = "choose another: with the same hash, a variant has users in only some buckets"
             raise _bad("salt", "a salt other than that of the assignment", self.salt, hint)
         self._set("assignment_salt", None)
+        if self._forms:
+            self._set("schema", _COLLAPSED)
 
     @property
     def k(self) -> int:
@@ -199,14 +167,19 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         return self.buckets
 
     @cached_property
-    def group_metric(self) -> Accumulator:
-        """The metric of each bucket: the metric itself, or its coarse form."""
-        return coarse_form(self.metric)
+    def group_metric(self) -> Accumulator | None:
+        """The metric of each bucket; None if its scores are counted instead."""
+        return group_metric(self.metric)
+
+    @cached_property
+    def _forms(self) -> Mapping[Path, GroupScores]:
+        """How scores are counted, of each metric that keeps them."""
+        return group_scores(self.metric)
 
     @cached_property
     def _kept_whole(self) -> Mapping[str, Accumulator]:
         """The metric itself; nothing if the buckets add up to it."""
-        kept = _not_coarse(self.metric, self.group_metric)
+        kept = whole_metric(self.metric)
         return {} if kept is None else {"metric": kept}
 
     def arguments(self) -> Mapping[str, bool]:
@@ -265,11 +238,21 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         return Batch(rows.n, {"groups": groups, "rows": rows}, rows.total)
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
-        at, rows = batch.groups.astype(np.intp), batch.as_batch("rows")
-        self.group_rows.add(at, slots)
+        groups, rows = batch.groups.astype(np.intp), batch.as_batch("rows")
+        self.group_rows.add(groups, slots)
         for metric in self.whole.by_name.values():
             metric._feed(rows, slots)
-        self.states.child._feed(rows, self.states.locate(at, slots))
+        self.states.feed(rows, groups, slots)
+        for path, form in self._forms.items():
+            scored, column = rows_at(self.metric, rows, path), self.scores.by_path[path]
+            if isinstance(slots, ManySlots):
+                for some, one in slots.each():
+                    if some is None:
+                        form.add(column, scored, groups, one)
+                    else:
+                        form.add(column, scored.take(some), groups[some], one)
+            else:
+                form.add(column, scored, groups, slots)
 
     def rows_of_groups(self) -> tuple[int, ...]:
         """The rows of each bucket of users, [buckets]."""
@@ -294,15 +277,25 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         values = cast("Sequence[R]", self._values(slots))
         coarse = bool(self.whole.by_name)
         return [
-            UserGroupsResult(value, tuple(n), part_of(self, self.states.of_slot(slot)), coarse)
+            UserGroupsResult(
+                value, tuple(n), GroupsLeftOut(value, tuple(n), self._groups_of(slot)), coarse
+            )
             for value, n, slot in zip(values, rows, slots.tolist(), strict=True)
         ]
+
+    def _groups_of(self, slot: int = 0) -> Accumulator | CollapsedGroups:
+        """The states of all buckets of one slot, in as many slots, of a metric that is no Panel; or
+        the scores in the buckets."""
+        for path, form in self._forms.items():
+            column = self.scores.by_path[path].take(np.array([slot], np.intp))
+            return CollapsedGroups(form, column, self.buckets)
+        return part_of(self, self.states.of_slot(slot))
 
     def _values(self, slots: Slots) -> Sequence[object]:
         """The results of the metric itself, over all users."""
         for metric in self.whole.by_name.values():
             return part_of(self, metric)._compute_all(slots)
-        groups = self.states.take(slots).child
+        groups = self.states.of_slots(slots)
         total = groups._empty(len(slots))
         total._merge_slots(groups, np.arange(len(slots)).repeat(self.buckets))
         return part_of(self, total)._compute_all(np.arange(len(slots)))
@@ -367,8 +360,13 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         """The states of one metric of the Panel in these slots."""
         panel = cast("Panel", self.metric)
         made: UserGroups = UserGroups(panel.metrics[name], self.buckets, self.salt)
-        child = cast("Panel", self.states.child).states.by_name[name]
-        positions = self.states._positions(slots)
+        child = self.states.child
+        if isinstance(child, Panel) and name in child.metrics:
+            child = child.states.by_name[name]._take(self.states._positions(slots))
+        else:
+            child = None
+        by_path = self.scores.by_path
+        scores = {path[1:]: one.take(slots) for path, one in by_path.items() if path[0] == name}
         whole = {
             key: cast("Panel", of_all).states.by_name[name]._take(slots)
             for key, of_all in self.whole.by_name.items()
@@ -378,20 +376,11 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         made.__dict__.update(
             _width=n,
             whole=ProductColumn(whole, n),
-            states=GroupsColumn(child._take(positions), self.buckets, n),
+            states=GroupsColumn(child, self.buckets, n),
             group_rows=self.group_rows.take(slots),
+            scores=ScoresColumn(scores, n),
         )
         return part_of(self, made)
-
-
-def _not_coarse(metric: Accumulator, coarse: Accumulator) -> Accumulator | None:
-    """The metric, or those of a Panel, whose buckets do not add up to it."""
-    if isinstance(metric, Panel) and isinstance(coarse, Panel):
-        found = {name: _not_coarse(m, coarse.metrics[name]) for name, m in metric.metrics.items()}
-        kept = {name: m for name, m in found.items() if m is not None}
-        inputs = {name: columns for name, columns in metric._renames.items() if name in kept}
-        return Panel(kept, inputs) if kept else None
-    return None if metric._head() == coarse._head() else metric
 
 
 def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce, wraps
+from functools import wraps
 from operator import attrgetter, methodcaller
-from typing import Any, ClassVar, Final, Generic, TypeAlias
+from typing import Any, ClassVar, Final, Generic
 
 from streammetrics.combine.clustered import (
+    AGREE,
+    COARSE_GROUPS,
     JACKKNIFE,
     VarianceBehind,
     behind_of,
     clustered,
-    leave_one_out,
     mapped,
     no_jackknife,
     of_range,
     range_of_quantiles,
     replicated,
-    summed,
     variance_of_share,
 )
+from streammetrics.combine.groups_left_out import GroupsLeftOut, Step
 from streammetrics.combine.panel import R
-from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import among
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import (
@@ -34,10 +34,14 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
-from streammetrics.present.views import counts_of, value_of, view_of, views_of
+from streammetrics.present.views import (
+    counts_of,
+    value_of,
+    view_of,
+    views_of,
+)
 from streammetrics.results.has_intervals import Behind, HasIntervals, doubts_of
 
-Part: TypeAlias = Callable[[object], object]
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
 
@@ -54,9 +58,8 @@ class UserGroupsResult(Generic[R], Shown):
 
     value: R
     weights: tuple[int, ...]
-    _states: Accumulator = field(repr=False)  # of the groups, in k slots
-    coarse: bool = False  # whether groups hold the coarse form of the metric
-    _steps: tuple[Part, ...] = field(default=(), repr=False)  # from the metric's result to `value`
+    _groups: GroupsLeftOut = field(repr=False)
+    coarse: bool = False  # whether groups hold less than the metric
 
     independent: ClassVar[str] = ""  # its intervals do not assume independent rows
 
@@ -78,12 +81,11 @@ class UserGroupsResult(Generic[R], Shown):
 
         return call
 
-    def _over_users(self, found: object, part: Part) -> object:
+    def _over_users(self, found: object, step: Step) -> object:
         """A part of the metric's result, with intervals over users if it has any."""
         if not isinstance(found, HasIntervals):
             return found
-        steps = (*self._steps, part)
-        return UserGroupsResult(found, self.weights, self._states, self.coarse, steps)
+        return UserGroupsResult(found, self.weights, self._groups.part(found, step), self.coarse)
 
     def __getitem__(self, key: object) -> Any:
         """An entry of the metric's own result, if that is a mapping, such as "NDCG@10"."""
@@ -126,8 +128,9 @@ class UserGroupsResult(Generic[R], Shown):
         return doubts_of_groups(self.weights)
 
     def _doubts_of(self, view: object = None) -> tuple[str, ...]:
-        """Reasons to doubt a view or its variance: those of the metric, and `doubts`."""
-        return *doubts_of(self.value, _view(view)), *self.doubts
+        """Reasons to doubt a view or its variance: those of the metric, and of its groups."""
+        coarse = filter(None, (self._groups.coarse_area,))
+        return *doubts_of(self.value, _view(view)), *coarse, *self.doubts
 
     def estimate_of(self, view: object = None) -> float:
         """A view of the metric, over all users."""
@@ -140,7 +143,8 @@ class UserGroupsResult(Generic[R], Shown):
         undefined without it.
         """
         asked = replicated(self.value, _view(view))
-        results = self._without_each_group if self._of_points(asked) else self._leave_one_out
+        groups = self._groups
+        results = groups.points_without_each if self._of_points(asked) else groups.without_each
         return tuple(math.nan if one is None else float(value_of(one, asked)) for one in results)
 
     def group_estimate(self, view: object = None) -> float:
@@ -149,23 +153,21 @@ class UserGroupsResult(Generic[R], Shown):
         asked = replicated(self.value, _view(view))
         if not self.coarse:
             return float(value_of(self.value, asked))
-        whole = self._together
-        if isinstance(self.value, HasIntervals) and self._of_points(asked):
-            whole = self.value._without_group(whole, whole)
-        return float(value_of(whole, asked))
+        groups = self._groups
+        return float(value_of(groups.points if self._of_points(asked) else groups.together, asked))
 
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""
-        found = self.replicates(view)
-        return jackknife_variance([x for x, n in zip(found, self.weights, strict=True) if n])
+        replicates = zip(self.replicates(view), self.weights, strict=True)
+        return jackknife_variance([one for one, rows in replicates if rows], self.weights)
 
     def _variance_behind(self, behind: Behind) -> VarianceBehind:
         """The variance of the share from which an interval follows; where rows with one value are
         more than an error of it, also that of the rows below the value."""
-        upto = variance_of_share(self._leave_one_out, behind.view)
+        upto = variance_of_share(self._groups.without_each, behind.view, self.weights)
         tied = float(value_of(self.value, behind.view)) - float(value_of(self.value, behind.below))
         if tied > upto.se:
-            below = variance_of_share(self._leave_one_out, behind.below)
+            below = variance_of_share(self._groups.without_each, behind.below, self.weights)
             if below.variance > upto.variance:
                 return VarianceBehind(behind.below, below, upto)
         return VarianceBehind(behind.view, upto, upto)
@@ -195,13 +197,23 @@ class UserGroupsResult(Generic[R], Shown):
         behind, doubts = behind_of(self.value, asked), self._doubts_of(asked)
         if behind is not None and among(method, ("auto", behind.method)):
             found = self._variance_behind(behind)
-            return mapped(self.value, asked, behind, found, doubts, self.rows, level)
+            agree = self._agreement(behind.view, behind.share)
+            return mapped(self.value, asked, behind, found, doubts, self.rows, level, agree)
         why = no_jackknife(self.value, asked) if behind is not None or quantiles else ""
         if why and among(method, (JACKKNIFE,)):
             known = float(value_of(self.value, asked))
             return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=known)
-        variance = self.variance_of(asked)
-        return clustered(self.value, asked, variance, doubts, self.rows, level, method)
+        variance, agree = self.variance_of(asked), AGREE
+        if not variance.variance:
+            agree = self._agreement(replicated(self.value, asked), self.estimate_of(asked))
+        return clustered(self.value, asked, variance, doubts, self.rows, level, method, agree)
+
+    def _agreement(self, view: object, estimate: float) -> str:
+        """What it means that all groups have the same value: that they agree, unless they do not
+        know the value."""
+        if not self.coarse or self._of_points(view):
+            return AGREE
+        return AGREE if self._groups.know(view, estimate) else COARSE_GROUPS
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The views of the metric, with intervals from the groups of users."""
@@ -219,29 +231,6 @@ class UserGroupsResult(Generic[R], Shown):
         """Whether groups hold coarse scores, which do not show the variance of a view."""
         value = self.value if self.coarse else None
         return isinstance(value, HasIntervals) and view_of(value, asked).name in value.of_points
-
-    @cached_property
-    def _without_each_group(self) -> tuple[object | None, ...]:
-        """The result without each group, whose rows have the scores of all rows in each bucket of
-        the coarse form; None for a group without rows."""
-        assert isinstance(self.value, HasIntervals)
-        reduced, whole = self.value._without_group, self._together
-        return tuple(None if rest is None else reduced(whole, rest) for rest in self._leave_one_out)
-
-    @cached_property
-    def _together(self) -> object:
-        """The result of all groups."""
-        return reduce(_part, self._steps, summed(self._states).compute())
-
-    @cached_property
-    def _leave_one_out(self) -> tuple[object | None, ...]:
-        """The metric's result without each group; None for a group without rows."""
-        found = leave_one_out(self._states, self.weights)
-        return tuple(None if one is None else reduce(_part, self._steps, one) for one in found)
-
-
-def _part(result: object, step: Part) -> object:
-    return step(result)
 
 
 def _view(view: object) -> object:

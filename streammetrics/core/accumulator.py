@@ -259,9 +259,9 @@ class Accumulator(Declared, ABC):
     def _bare(self) -> Self:
         """An instance with these settings; the caller must set its state."""
         new, state = object.__new__(type(self)), self.__dict__
-        if "_fixed" not in state:
-            self._head()
-            state["_fixed"] = {name: state[name] for name in (*self._settings, "_head_bytes")}
+        if "_fixed" not in state and self._head():
+            names = {*self._settings, "_head_bytes", "schema"} & state.keys()
+            state["_fixed"] = {name: state[name] for name in names}
             state["_fixed"].update(_bound=self._bound, _appendable=self._appendable)
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new

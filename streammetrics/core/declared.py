@@ -38,6 +38,7 @@ class Declared:
     schema: ClassVar[str] = ""
     _formerly: ClassVar[Mapping[str, str]] = {}  # setting → its former name, which bytes keep
     _later: ClassVar[frozenset[str]] = frozenset()  # settings that bytes lack while they are None
+    _schemas: ClassVar[Mapping[str, str]] = {}  # that settings choose: advice on former bytes
     _parts: ClassVar[dict[str, Part[Column]]] = {}
     _settings: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[Mapping[str, bool]] = {}

@@ -109,6 +109,7 @@ def register(metric: type[Declared]) -> None:
             where=f"{metric.__name__}(schema)",
             hint="choose another schema, such as 'my-package.my-metric/1'",
         )
+    CLASSES.update(dict.fromkeys(metric._schemas, metric))
     CLASSES[metric.schema] = metric  # a notebook cell that runs again redefines its class
     _HEADS.clear()
 
@@ -177,7 +178,15 @@ def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
         raise damaged(f"the settings {shown(sorted(settings))} for {made.__name__}")
     try:
         stored = {name: _from_json(value, known) for name, value in settings.items()}
-        return made(**made._restored_settings(stored))
+        restored = made(**made._restored_settings(stored))
+        if made._schemas and restored.schema != schema:
+            raise StateError(
+                expected=f"the schema {restored.schema!r} for these settings",
+                got=repr(schema),
+                where="state bytes",
+                hint=made._schemas[schema] or "restore the original bytes, or count again",
+            )
+        return restored
     except StateError:
         raise
     except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:

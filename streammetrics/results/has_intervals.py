@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Final, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
 from streammetrics.core.errors import InputError, shown
@@ -26,6 +29,9 @@ from streammetrics.kernels.inference.t_interval import (
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import why_undefined
 from streammetrics.present.views import ViewText, counts_of, range_of, value_of, view_of
+
+# From the scores of all rows to those of coarser ones, whose order is the same.
+Ranks: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.float64]]
 
 # "auto" takes the first method of a view. "wilson": for shares; "mapped": Wilson's for a share of
 # which the view is a function, as F1 is of Jaccard's index. "logit", "delta": for an estimate with
@@ -276,9 +282,9 @@ class HasIntervals(Shown):
         one where a view is nan for too few rows, of which there may be enough in all groups."""
         return view.text
 
-    def _without_group(self, whole: object, rest: object) -> object:
+    def _without_group(self, whole: object, rest: object, ranks: Ranks) -> object:
         """This result without a group of users, for a variance. whole, rest: the results of all
-        groups and of all others, on coarse scores."""
+        groups and of all others, on coarse scores; ranks: from scores to these."""
         return rest
 
     def _moments_of(self, view: ViewText) -> Moments | None:

@@ -43,7 +43,7 @@ from streammetrics.kernels.curves.operating_points import (
     within,
 )
 from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
-from streammetrics.kernels.curves.reduced import reduced, thinned
+from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.kernels.inference.area_interval import Placements, placements
@@ -57,7 +57,7 @@ from streammetrics.results.curve_points import (
     RocPoints,
     V_co,
 )
-from streammetrics.results.has_intervals import Asked, OfUnits
+from streammetrics.results.has_intervals import Asked, OfUnits, Ranks
 from streammetrics.results.rates import BoundedRates, Rates
 
 Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
@@ -136,7 +136,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
             "recall_at_budget",
         )
     )
-    of_points: ClassVar = chosen | {"ap", "pr_auc_trapezoid", "partial_auc"}
+    of_points: ClassVar = chosen | {"ap", "pr_auc_trapezoid", "partial_auc", "ks", "confusion"}
     reasons: ClassVar[Reasons] = {
         **dict.fromkeys(("auc", "gini", "ks"), "one class has no rows"),
         **dict.fromkeys(("ap", "pr_auc_trapezoid"), "no positives"),
@@ -448,13 +448,9 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
     def _area(self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]) -> V_co:
         return cast("V_co", nearest if self.exact else Bounded(nearest, *bounds(self._pairs)))
 
-    def _without_group(self, whole: object, rest: object) -> object:
+    def _without_group(self, whole: object, rest: object, ranks: Ranks) -> object:
         assert isinstance(whole, ScoreCurve) and isinstance(rest, ScoreCurve)
-        scores, counts = thinned(self.scores, self.counts)
-        some = np.searchsorted(whole.scores, rest.scores)
-        left = np.zeros_like(whole.counts)
-        left[:, some] = rest.counts
-        counts = reduced(scores, counts, whole.scores, whole.counts, left)
+        scores, counts = without_group(self, whole, rest, ranks)
         return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
 
     def _interval(self, asked: Asked) -> Interval | None:

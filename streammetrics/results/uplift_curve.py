@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.core import conversion
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
+from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, shares
 from streammetrics.kernels.curves.uplift import (
     GAIN,
@@ -44,7 +45,7 @@ from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Reasons, ViewText, directed, ranged
 from streammetrics.results.curve_points import V_co
-from streammetrics.results.has_intervals import Asked, OfUnits, widened
+from streammetrics.results.has_intervals import Asked, OfUnits, Ranks, widened
 
 _ARM: Final = "an arm has no rows"
 _PERFECT: Final = "an arm has no rows, or no order is better than another"
@@ -129,6 +130,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
     without: ClassVar = {"treated_share_p": "a p-value has no interval"}
     growing: ClassVar = {"qini_radcliffe": "qini_radcliffe_relative", "gain": "gain_relative"}
     estimates: ClassVar[frozenset[str]] = frozenset({"treated_share_p"})
+    of_points: ClassVar = frozenset({"uplift_in_part"})
     scores: NDArray[np.floating] = field()
     counts: NDArray[np.int64] = field()
     exact: bool = field()
@@ -291,6 +293,11 @@ class UpliftCurve(Generic[V_co], OfUnits):
             where = "UpliftCurve.uplift_in_part(part)"
             raise conversion.refused(where, f"the number of a part, 1 to {n}", part, hint)
         return one_part(self._steps, at - 1, n, bounded=not self.exact)
+
+    def _without_group(self, whole: object, rest: object, ranks: Ranks) -> object:
+        assert isinstance(whole, UpliftCurve) and isinstance(rest, UpliftCurve)
+        counts = without_group(self, whole, rest, ranks)
+        return UpliftCurve(counts[0], counts[1].reshape(2, 2, -1), exact=True, rows=rest.rows)
 
     def _area(self, found: Area | None) -> V_co:
         if found is None:

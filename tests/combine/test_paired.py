@@ -35,7 +35,6 @@ from streammetrics import (
 from streammetrics.combine import PairedResult
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
-from streammetrics.kernels.inference.paired import paired_jackknife
 from streammetrics.kernels.inference.t_interval import critical, two_sided_p
 from tests.expected import examples_of
 
@@ -179,14 +178,14 @@ def test_every_known_value_of_two_models_on_the_same_rows(data: Path) -> None:
     for case in cases:
         of, value = case["inputs"], case["value"]
         if case["metric"] == "paired_auc_clustered":
-            columns = np.array([of["y"], of["score_a"], of["score_b"]])
-            kept = [np.array(of["buckets"]) != g for g in sorted(set(of["buckets"]))]
-            names = ("labels", "scores_a", "scores_b")
-            each = [
-                fed(ExactAUC(), **dict(zip(names, columns[:, rows], strict=True))) for rows in kept
-            ]
-            error = paired_jackknife(*([float(getattr(r, m)) for r in each] for m in "ab"))
-            assert (error.df, error.se) == pytest.approx((value["df"], value["se"]), rel=1e-9)
+            buckets = of["buckets"]
+            k = 1 << (max(buckets)).bit_length()
+            users = users_of(k)
+            columns = {"labels": of["y"], "scores_a": of["score_a"], "scores_b": of["score_b"]}
+            groups = [users[bucket, 0] for bucket in buckets]
+            interval = fed(UserGroups(ExactAUC(), k), groups=groups, **columns).interval()
+            found = [interval.estimate, interval.df, interval.se]
+            assert found == pytest.approx([value[x] for x in ("difference", "df", "se")], rel=1e-9)
         elif case["metric"] == "paired_auc":
             columns = {"labels": of["y"], "scores_a": of["score_a"], "scores_b": of["score_b"]}
             result = fed(ExactAUC(), **columns)

@@ -17,6 +17,7 @@ from streammetrics import (
     DictionaryColumn,
     ExactAUC,
     ExactQuantiles,
+    ExactUplift,
     GroupedAUC,
     HistogramAUC,
     MulticlassAUC,
@@ -26,13 +27,14 @@ from streammetrics import (
     RankingMetrics,
     Ratio,
     SettingsError,
+    Uplift,
     UserGroups,
     compare,
     hash_ids,
     load,
     registry,
 )
-from streammetrics.combine.coarse_form import ENOUGH, coarse_form
+from streammetrics.combine.coarse_form import group_metric, group_scores
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.kernels.inference.variances import jackknife_variance
@@ -69,20 +71,20 @@ def without(
     return state
 
 
-@pytest.mark.parametrize(
-    "metric", [HistogramAUC(), ExactAUC(), BinaryConfusion(), Calibration(), HistogramAUC("equal")]
-)
+@pytest.mark.parametrize("metric", [BinaryConfusion(), Calibration(), HistogramAUC("equal", 8)])
 def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accumulator) -> None:
     given = rows(800)
     state = UserGroups(metric, buckets=8)
     state.update(**given)
     groups = groups_of(given["groups"], 8)
-    everybody = without(state.group_metric, given, groups, -1).compute()
+    kept = state.group_metric
+    assert kept is not None
+    everybody = without(kept, given, groups, -1).compute()
     for view in headlines_of(metric.compute()):
         found = state.compute().replicates(view)
         assert state.compute().group_estimate(view) == float(views_of(everybody)[view])
         for group, value in enumerate(found):
-            of_others = without(state.group_metric, given, groups, group).compute()
+            of_others = without(kept, given, groups, group).compute()
             assert value == float(views_of(of_others)[view])
 
 
@@ -181,7 +183,8 @@ def test_rows_of_one_user_widen_the_interval_by_the_design_effect() -> None:
     assert 2 < found.deff < 4  # 1 + 19 / 11 is true
     assert found.n_eff == pytest.approx(40_000 / found.deff, rel=1e-3)
     assert found.width > 1.3 * state.confidence_interval(view="recall", cluster="none").width
-    assert found.df == 63
+    sizes = np.bincount(groups_of(users))
+    assert found.df == pytest.approx(sizes.sum() ** 2 / (sizes * sizes).sum() - 1, rel=1e-12)
 
 
 def test_the_interval_of_an_area_lies_within_0_and_1_and_that_of_gini_is_twice_as_wide() -> None:
@@ -260,50 +263,34 @@ def test_the_former_name_of_buckets_still_works_and_stands_in_bytes() -> None:
 # -- the coarse form that groups keep of a metric
 
 
-SCORES: list[Any] = [
-    *(HistogramAUC(), HistogramAUC(range="real"), ExactAUC()),
-    *(MulticlassAUC(4), MulticlassAUC(4, exact=True)),
+SCORES: list[Accumulator] = [
+    *(HistogramAUC(), HistogramAUC(range="real"), ExactAUC(), HistogramAUC("equal", 9)),
+    *(MulticlassAUC(4), MulticlassAUC(4, exact=True), Uplift(), ExactUplift()),
 ]
 OTHERS: list[Accumulator] = [
     *(Ratio(), Calibration(bins=5), BinaryConfusion(threshold=0.25), GroupedAUC()),
-    HistogramAUC(grid="equal", resolution=6),
+    HistogramAUC(grid="equal", resolution=8),
     HistogramAUC(grid="edges", edges=(0.25, 0.5)),
     MulticlassAUC(3, grid="equal", resolution=4),
 ]
 
 
-def test_groups_keep_about_64_buckets_of_scores_and_any_other_metric_as_it_is() -> None:
+def test_groups_count_the_scores_of_a_metric_that_keeps_them_and_keep_any_other_as_it_is() -> None:
     for metric in SCORES:
-        given = {"weight_unit": "1/10", "round_weights": True}
-        own = metric.settings() | given
-        coarse: Any = coarse_form(type(metric)(**own))
-        assert 60 <= coarse.buckets <= ENOUGH, metric
-        assert coarse_form(coarse) == coarse, "a grid that is coarse is its own coarse form"
-        assert (str(coarse.weight_unit), coarse.round_weights) == ("1/10", True)
-        if isinstance(metric, MulticlassAUC):
-            assert isinstance(coarse, MulticlassAUC)
-            assert (coarse.n_classes, coarse.exact) == (4, False)
-        else:
-            named = coarse_form(type(metric)(positive="yes"))
-            assert isinstance(named, HistogramAUC) and named.positive == "yes"
+        assert list(group_scores(metric)) == [()] and group_metric(metric) is None
+        weighted: Any = type(metric)(
+            **metric.settings() | {"weight_unit": "1/10", "round_weights": True}
+        )
+        ranked: Any = group_scores(weighted)[()].ranked
+        assert ranked.buckets == 256
+        assert (str(ranked.weight_unit), ranked.round_weights) == ("1/10", True)
     for other in OTHERS:
-        assert coarse_form(other) == other and coarse_form(other) is not other
+        assert not group_scores(other)
+        assert group_metric(other) == other and group_metric(other) is not other
     for state in (UserGroups(Ratio()), UserGroups(HistogramAUC())):  # and beside them the whole
         kept = state.whole.by_name.keys()
         assert list(kept) == (["metric"] if isinstance(state.metric, HistogramAUC) else [])
         assert UserGroups.from_bytes(state.to_bytes()).whole.by_name.keys() == kept
-
-
-def test_the_variance_of_an_area_is_that_of_the_scores_within_a_few_percent() -> None:
-    for shift, logit, off in ((-7.0, True, 0.2), (-2.0, False, 0.1), (0.0, True, 0.1)):
-        random = np.random.default_rng(7)
-        labels = (random.random(20_000) < 0.3).astype(np.uint8)
-        scores = random.normal(labels + shift, 1.0)
-        variances = []
-        for state in (ExactAUC(), coarse_form(ExactAUC())):
-            state.update(labels, scores if logit else 1 / (1 + np.exp(-scores)))
-            variances.append(state.confidence_interval().se ** 2)
-        assert math.isclose(*variances, rel_tol=off), (shift, logit)
 
 
 def test_quantiles_of_users_have_the_variance_of_all_values_or_a_little_more() -> None:
@@ -319,31 +306,21 @@ def test_quantiles_of_users_have_the_variance_of_all_values_or_a_little_more() -
             assert other.lower <= one.lower and one.upper <= other.upper, view
             if values is amounts:
                 assert 0.95 < other.deff / one.deff < 1.15
-    assert coarse_form(Quantiles()) == Quantiles(resolution=4) == coarse_form(coarse.group_metric)
+    of_4 = Quantiles(resolution=4)
+    assert group_metric(Quantiles()) == of_4 == group_metric(of_4)
     plain = Quantiles(grid="edges", edges=(1.0, 2.0))
-    assert coarse_form(plain) == plain and coarse_form(ExactQuantiles()) == ExactQuantiles()
-    of_shares = Quantiles(grid="equal", range="probability", resolution=12)
-    assert coarse_form(of_shares).resolution == 8  # type: ignore[attr-defined]
+    assert group_metric(plain) == plain and group_metric(ExactQuantiles()) == ExactQuantiles()
+    of_shares: Any = group_metric(Quantiles(grid="equal", range="probability", resolution=12))
+    assert of_shares.resolution == 8
 
 
-def test_a_grid_of_65_buckets_has_a_coarse_form_and_one_of_64_has_none() -> None:
-    of_64, of_65 = (
-        HistogramAUC(grid="edges", edges=tuple(i / 100 for i in range(1, n))) for n in (64, 65)
+def test_a_grid_of_257_buckets_is_collapsed_in_groups_and_one_of_256_is_not() -> None:
+    of_256, of_257 = (
+        HistogramAUC(grid="edges", edges=tuple(i / 1000 for i in range(1, n))) for n in (256, 257)
     )
-    assert (of_64.buckets, of_65.buckets) == (64, 65)
-    assert coarse_form(of_64) == of_64
-    assert coarse_form(of_65) == coarse_form(HistogramAUC())
-
-
-def test_the_buckets_of_any_score_tell_log_odds_and_probabilities_apart() -> None:
-    coarse = coarse_form(ExactAUC())
-    assert isinstance(coarse, HistogramAUC)
-    edges = np.array(coarse.edges)
-    assert np.array_equal(edges, np.unique(edges))
-    inside = edges[(edges > 0) & (edges < 1)]
-    assert np.array_equal(inside, 1 - inside[::-1]), "mirrored at 1/2"
-    assert inside.min() == 2.0**-12
-    assert (edges.min(), edges.max()) == (-10.0, 10.0)
+    assert (of_256.buckets, of_257.buckets) == (256, 257)
+    assert group_metric(of_256) == of_256
+    assert group_metric(of_257) is None
 
 
 # -- a Panel of several metrics ------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import Moments, Panel, Ratio, load
+from streammetrics import Moments, Panel, Ratio, StateError, load
 from streammetrics.core.accumulator import Accumulator
 from tests.golden import write
 
@@ -54,6 +54,18 @@ def test_golden_states_go_on_counting() -> None:
         fresh = write.computed(name)
         fresh.update(**more)
         assert state == fresh, name
+
+
+@pytest.mark.parametrize("name", ["user-groups", "user-groups-exact", "paired-users"])
+def test_a_state_of_a_former_form_is_refused_and_says_what_to_do(name: str) -> None:
+    """Groups of users held scores on a fixed grid, from which their keys cannot be made."""
+    with pytest.raises(StateError) as found:
+        load(write.FOLDER / "former" / f"{name}.state")
+    assert found.value.got == "'user-groups/1'"
+    assert found.value.expected == "the schema 'user-groups/2' for these settings"
+    assert "count the rows again, or read the estimate with the version that" in found.value.hint
+    assert read("user-groups-ratio").schema == "user-groups/1", "that of other metrics is the same"
+    assert b"user-groups/2" in read(name).to_bytes()
 
 
 def test_every_public_accumulator_has_a_golden_file() -> None:

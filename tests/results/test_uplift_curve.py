@@ -198,17 +198,15 @@ def test_buckets_of_users_are_coarse_and_their_variance_is_that_of_exact_scores(
     rows = randomised(10_000, 1000, 0)
     coarse, exact = UserGroups(Uplift()), UserGroups(ExactUplift())
     # So few edges are kept in each bucket as they are.
-    fine = UserGroups(Uplift(grid="edges", edges=tuple(np.linspace(-0.5, 0.5, 769))))
+    fine = UserGroups(Uplift(grid="edges", edges=tuple(np.linspace(-0.5, 0.5, 255))))
     results = []
     for state in (coarse, exact, fine):
         state.update(**rows)
         results.append(state.compute())
     assert [result.coarse for result in results] == [True, True, False]
-    within = Uplift(range="probability")
-    assert UserGroups(within).group_metric.buckets == 243 < within.buckets  # type: ignore[attr-defined]
     for view in ("qini", "uplift_in_part(1)"):
         found = [result.interval(view).se for result in results]
-        assert found[0] == found[1] == pytest.approx(found[2], rel=0.1), view
+        assert found == pytest.approx([found[2]] * 3, rel=0.1), view
 
 
 def test_two_models_of_the_same_users_or_of_others_are_compared_by_their_coefficients() -> None:

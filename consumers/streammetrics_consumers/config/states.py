@@ -29,6 +29,7 @@ from streammetrics_consumers.model.generation import (
     VIEWS,
     DeclaredDrift,
     settings_of,
+    type_of,
 )
 
 ALL_KEYS: Final = 1 << 31
@@ -105,7 +106,7 @@ class MetricSet:
         positions = {metric.name: metric.position for metric in self.metrics}
         return {
             made.name: {
-                "type": made.empty.schema,
+                "type": type_of(made.empty),
                 "settings": settings_of(made.empty),
                 "inputs": {
                     former.get(name, name): field.column

@@ -19,7 +19,7 @@ import streammetrics as sm
 from streammetrics_consumers.ledger.delta_metadata import read_rows, read_states, state_bytes
 from streammetrics_consumers.ledger.descriptions import Description, differences
 from streammetrics_consumers.ledger.schema import delta
-from streammetrics_consumers.model.generation import Generation, Metric, settings_of
+from streammetrics_consumers.model.generation import Generation, Metric, settings_of, type_of
 
 UNREADABLE: Final = "unreadable"  # a key of a description: why its stored states cannot be read
 
@@ -96,4 +96,4 @@ def _described(data: bytes) -> Description:
     state: sm.Accumulator = sm.load(data)
     if isinstance(state, sm.PerKey):
         state = state.metric
-    return {"type": state.schema, "settings": settings_of(state)}
+    return {"type": type_of(state), "settings": settings_of(state)}

@@ -21,6 +21,13 @@ USERS: Final = "users"  # the key of the users that [event] names and the metric
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
 
 
+def type_of(empty: Accumulator) -> str:
+    """The schema of a state, and of a metric in it that is in another form than is usual."""
+    inner = [one for one in empty.settings().values() if isinstance(one, Accumulator)]
+    unusual = [one.schema for one in inner if one.schema != type(one).schema]
+    return " of ".join([empty.schema, *unusual])
+
+
 def settings_of(empty: Accumulator) -> dict[str, str]:
     """The settings of a state as texts, by name."""
     return {name: str(value) for name, value in sorted(empty.settings().items())}

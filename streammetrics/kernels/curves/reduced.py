@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
+
+
+class _Curve(Protocol):
+    """Scores, ascending [k], and counts by class, of any shape [..., k]."""
+
+    @property
+    def scores(self) -> NDArray[np.floating]: ...
+    @property
+    def counts(self) -> Counts: ...
+
 
 MOST: Final = 1 << 14  # points that are kept: each is a threshold, and 64 groups are left out
 _DIGITS: Final = 40  # binary digits of all counts together, so that parts of a row are not lost
@@ -53,3 +64,22 @@ def reduced(
     unit = math.ldexp(1.0, max(0, _DIGITS - digits))
     found: Counts = np.rint(counts * unit * shares[:, at]).astype(np.int64)
     return found
+
+
+def without_group(
+    curve: _Curve,
+    whole: _Curve,
+    rest: _Curve,
+    ranks: Callable[[NDArray[np.floating]], NDArray[np.float64]],
+) -> tuple[NDArray[np.floating], Counts]:
+    """The scores of a curve and its counts [classes, k] without a group, by `reduced`.
+
+    whole, rest: all groups, and all without it, by coarse score; ranks: from scores to these.
+    """
+    classes = math.prod(curve.counts.shape[:-1])
+    scores, counts = thinned(curve.scores, curve.counts.reshape(classes, -1))
+    known = whole.counts.reshape(classes, -1)
+    left = np.zeros_like(known)
+    some = np.searchsorted(whole.scores, rest.scores)
+    left[:, some] = rest.counts.reshape(classes, -1)
+    return scores, reduced(ranks(scores), counts, whole.scores, known, left)

@@ -12,9 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streammetrics.classification.exact_auc import ExactAUC
-from streammetrics.classification.histogram_auc import HistogramAUC
-from streammetrics.combine.coarse_form import coarse_form
 from streammetrics.kernels.tables.grids import (
     CHUNK,
     EdgeGrid,
@@ -156,9 +153,11 @@ many = st.lists(finite, min_size=1, max_size=40, unique_by=lambda x: x + 0.0).ma
 
 
 def coarse_edges() -> tuple[float, ...]:
-    coarse = coarse_form(ExactAUC())
-    assert isinstance(coarse, HistogramAUC)
-    return coarse.edges
+    """Edges that tell log odds apart, and probabilities also near 0 and near 1."""
+    near_0 = [m * 2.0**-n for n in range(12, 1, -1) for m in (1.0, 1.5)]
+    above = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0]
+    below = [-x for x in (0.5, *above)]
+    return tuple(sorted({*below, *near_0, 0.5, *(1 - x for x in near_0), *above}))
 
 
 def beside(edges: tuple[float, ...]) -> Floats:
@@ -196,7 +195,7 @@ def test_long_batches_fall_into_the_buckets_of_short_ones(real: type[np.floating
     assert np.array_equal(grid.buckets(scores[::-2]), short[::-2])
 
 
-def test_few_of_all_probabilities_are_searched_for_among_the_edges_of_groups() -> None:
+def test_few_of_all_probabilities_are_searched_for_among_some_edges() -> None:
     search = EdgeGrid(coarse_edges())
     scores = np.random.default_rng(1).random(10_000)
     first = (scores.view(np.uint64) >> np.uint64(47)).view(np.intp)

@@ -1,0 +1,445 @@
+"""Collapsed counts: counts by key and cell, of which neighbouring keys share one as soon as a state
+has more than `MOST` different keys.
+
+`collapsed_keys` says how keys collapse: a state is a function of its rows, however they were split
+and merged.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.codec import Reader, Writer, require
+from streammetrics.core.parts.cell_runs import NO_CODES, Run, counted, summed
+from streammetrics.core.parts.collapsed_keys import (
+    MOST,
+    NO_KEYS,
+    Ints,
+    Keys,
+    in_order,
+    least_shifts,
+    masks,
+    united,
+)
+from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.score_bits import score_keys
+from streammetrics.core.rows import exact_total, ranges
+
+_FEW_PENDING: Final = 1 << 15  # rows
+_DENSE: Final = 1 << 22  # cells of a table, 32 megabytes
+_NARROW: Final = 1 << 32  # codes below this one are sorted as uint32
+_MARKED: Final = 1 << 20  # possible keys that are marked, where more are sorted
+_PLACES: Final = 8  # for each row, of a table that rows are added to at once
+_SAMPLE: Final = 1 << 11  # rows that show most of the shift
+_MOST_SHIFT: Final = 62
+_ENDS: Final = score_keys(np.array([-np.inf, np.inf]))
+
+
+class _Counted(NamedTuple):
+    """The counts of some keys: a table [keys, cells]; or, sparse, the codes (number of the key ·
+    cells + cell), ascending, with their counts."""
+
+    keys: Keys
+    table: Ints | None = None
+    codes: Ints = NO_CODES
+    amounts: Ints = NO_CODES
+
+    def sparse(self) -> Run:
+        """The codes, ascending, and the counts."""
+        if self.table is None:
+            return self.codes, self.amounts
+        flat = self.table.reshape(-1)
+        codes = np.flatnonzero(flat != 0)
+        return codes, flat[codes]
+
+
+class _Rows(NamedTuple):
+    """Rows that are not counted yet; slots None: all of slot 0; weights None: 1 each."""
+
+    slots: Slots | None
+    keys: Ints
+    cells: NDArray[np.intp]
+    weights: Ints | None
+
+    def take(self, some: NDArray[np.intp]) -> _Rows:
+        """Some of the rows, in separate memory."""
+        slots, weights = (None if one is None else one[some] for one in (self.slots, self.weights))
+        return _Rows(slots, self.keys[some], self.cells[some], weights)
+
+    def copy(self) -> _Rows:
+        """All rows, in separate memory."""
+        slots, weights = (None if one is None else one.copy() for one in (self.slots, self.weights))
+        return _Rows(slots, self.keys.copy(), self.cells.copy(), weights)
+
+
+class CollapsedColumn(Column):
+    """`width` states of counts by key and cell, of `cells` cells.
+
+    possible: keys are from 0 to below it; None: they are those of scores. Rows and other states
+    are pending until there are as many as counts, so each is placed about once.
+    """
+
+    def __init__(self, cells: int, possible: int | None, width: int) -> None:
+        self.cells, self.possible, self.width = cells, possible, width
+        self.shifts = np.zeros(width, np.int64)  # while anything is pending, at most the final ones
+        self.counted = _Counted(NO_KEYS)
+        self.rows: list[_Rows] = []
+        self.others: list[_Counted] = []
+        self.n_pending = 0
+
+    @property
+    def total_count(self) -> int:
+        self.settle()
+        return exact_total(self.counted.sparse()[1])
+
+    @property
+    def nbytes(self) -> int:
+        self.settle()
+        held = self.counted
+        arrays = [*held.keys, held.codes, held.amounts, self.shifts]
+        return sum(a.nbytes for a in arrays) + (0 if held.table is None else held.table.nbytes)
+
+    def add(
+        self,
+        keys: Ints,
+        cells: NDArray[np.intp],
+        slots: Slots | None = None,
+        weights: Ints | None = None,
+    ) -> None:
+        """Add 1, or the weight (at least 1), to the cell of each key; all [n], and copied."""
+        if not len(keys):
+            return
+        given = rows = _Rows(slots, keys, cells, weights)
+        if self.counted.table is not None and not self.others and len(keys) >= _FEW_PENDING:
+            rows = self._without_known(rows)
+        if len(rows.keys):
+            self.rows.append(rows)
+            self._append(len(rows.keys))
+        if self.rows and self.rows[-1] is given:  # they are still pending
+            self.rows[-1] = given.copy()
+
+    def state(self, slot: int) -> tuple[int, Ints, Run]:
+        """The shift of a state, its keys, ascending, and its counts by number of the key · cells +
+        cell."""
+        self.settle()
+        held = self.take(np.array([slot], np.intp))
+        return int(held.shifts[0]), held.counted.keys.keys, held.counted.sparse()
+
+    def widen(self, width: int) -> None:
+        self.shifts = np.concatenate([self.shifts, np.zeros(width - self.width, np.int64)])
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        other.settle()
+        held = other.counted
+        if not len(held.keys.keys):
+            return
+        np.maximum.at(self.shifts, to, other.shifts)
+        table = None if held.table is None else held.table.copy()
+        keys = held.keys._replace(slots=to[held.keys.slots])
+        self.others.append(_Counted(keys, table, held.codes, held.amounts))
+        self._append(len(held.codes) if held.table is None else held.table.size)
+
+    def take(self, slots: Slots) -> Self:
+        self.settle()
+        new = type(self)(self.cells, self.possible, len(slots))
+        new.shifts, held = self.shifts[slots], self.counted
+        first = np.searchsorted(held.keys.slots, slots)
+        some, sizes = ranges(first, np.searchsorted(held.keys.slots, slots, "right"))
+        keys = Keys(np.repeat(np.arange(len(slots)), sizes), held.keys.keys[some])
+        if held.table is not None:
+            new.counted = _Counted(keys, held.table[some])
+            return new
+        begin = np.searchsorted(held.codes, some * self.cells)
+        at, sizes = ranges(begin, np.searchsorted(held.codes, (some + 1) * self.cells))
+        moved = np.repeat((np.arange(len(some)) - some) * self.cells, sizes)
+        new.counted = _Counted(keys, None, held.codes[at] + moved, held.amounts[at])
+        return new
+
+    def encode(self, out: Writer) -> None:
+        self.settle()
+        held = self.counted
+        out.raw(self.shifts.astype(np.uint8).tobytes())
+        out.ints(np.bincount(held.keys.slots, minlength=self.width))
+        if self.possible is None:
+            out.words(held.keys.keys.view(np.uint64) ^ np.uint64(1 << 63))
+        else:
+            out.ints(held.keys.keys)
+        codes, counts = held.sparse()
+        room = len(held.keys.keys) * self.cells
+        if 4 * len(codes) > room:
+            out.uint(1)
+            table = np.zeros(room, np.int64)
+            table[codes] = counts
+            out.ints(table)
+            return
+        out.uint(0)
+        number, cell = np.divmod(codes, self.cells)
+        out.ints(np.bincount(number, minlength=len(held.keys.keys)))
+        out.ints(cell)
+        out.ints(counts)
+
+    def read(self, data: Reader) -> None:
+        """Fill an empty column from the bytes that `encode` wrote."""
+        width, cells = self.width, self.cells
+        self.shifts = np.frombuffer(data.raw(width), np.uint8).astype(np.int64)
+        require(not width or int(self.shifts.max()) <= _MOST_SHIFT, "keys shifted by too many bits")
+        sizes = data.ints(width)
+        require(not width or int(sizes.max()) <= MOST, "more different keys than a state can have")
+        n = int(sizes.sum())
+        require(n <= data.left, f"{n} keys in {data.left} bytes")
+        keys = Keys(np.repeat(np.arange(width), sizes), self._read_keys(n, data))
+        self._require_keys(keys)
+        if data.uint(1):
+            require(n * cells <= data.left, f"a table of {n * cells} cells in {data.left} bytes")
+            table = data.ints(n * cells)
+            used = int(np.count_nonzero(table))
+            require(4 * used > n * cells, "a table with few occupied cells")
+            self.counted = _Counted(keys, table.reshape(n, cells))
+        else:
+            each = data.ints(n)
+            some = sum(each.tolist())
+            require(some <= data.left, f"{some} cells in {data.left} bytes")
+            require(4 * some <= n * cells, "a sparse form of many occupied cells")
+            codes = np.repeat(np.arange(n) * cells, each) + self._read_cells(some, data)
+            counts = data.ints(some)
+            require(bool((np.diff(codes) > 0).all() and (counts > 0).all()), "cells out of order")
+            self.counted = _Counted(keys, None, codes, counts)
+        self._require_least_shifts()
+
+    def _read_keys(self, n: int, data: Reader) -> Ints:
+        if self.possible is not None:
+            return data.ints(n)
+        return (data.words(n) ^ np.uint64(1 << 63)).view(np.int64)
+
+    def _read_cells(self, n: int, data: Reader) -> Ints:
+        found = data.ints(n)
+        require(not n or int(found.max()) < self.cells, "a cell that does not exist")
+        return found
+
+    def _require_keys(self, keys: Keys) -> None:
+        slots, given = keys
+        kept = masks(self.shifts)[slots]
+        least, most = (0, self.possible - 1) if self.possible is not None else _ENDS.tolist()
+        ascending = (slots[1:] > slots[:-1]) | (given[1:] > given[:-1])
+        within = (given >= (least & kept)) & (given <= most) & (given == given & kept)
+        require(bool(ascending.all() and within.all()), "keys out of order or out of range")
+
+    def _require_least_shifts(self) -> None:
+        """StateError unless rows can have needed these shifts: with one bit more, each key that has
+        several units of weight can have been two, and there must have been more than MOST."""
+        held = self.counted
+        codes, counts = held.sparse()
+        first = np.searchsorted(codes, np.arange(len(held.keys.keys)) * self.cells)
+        require(len(np.unique(codes // self.cells)) == len(held.keys.keys), "a key without rows")
+        if not self.shifts.any():
+            return
+        most = np.minimum(counts, 2)
+        units = np.minimum(np.add.reduceat(most, first) if len(first) else most, 2)
+        before = np.bincount(held.keys.slots, units, self.width)
+        require(bool((before[self.shifts > 0] > MOST).all()), "keys shifted by too many bits")
+
+    # -- placing what is pending ------------------------------------------------------------------
+    def _append(self, n: int) -> None:
+        self.n_pending += n
+        held = self.counted
+        size = len(held.codes) if held.table is None else held.table.size
+        if self.n_pending >= max(_FEW_PENDING, size):
+            self.settle()
+
+    def _without_known(self, rows: _Rows) -> _Rows:
+        """Add those rows to the table whose keys it has, and return the others: few, once most keys
+        are known. All, if there are far more places for keys than rows."""
+        window, table = _window(rows, self.shifts), self.counted.table
+        if window is None or table is None:
+            return rows
+        at, size, least = window
+        slots, keys = self.counted.keys
+        shifted = keys >> self.shifts[slots]
+        shifted -= least
+        here = np.flatnonzero((shifted >= 0) & (shifted < size))
+        first = np.full(size * len(self.shifts), -1)
+        first[slots[here] * size + shifted[here]] = here * self.cells
+        codes = first[at]
+        new = np.flatnonzero(codes < 0)
+        others, flat = rows.take(new), table.reshape(-1)
+        codes += rows.cells
+        codes[new] = 0  # they are added there, and taken away again
+        np.add.at(flat, codes, 1 if rows.weights is None else rows.weights)
+        flat[0] -= len(new) if others.weights is None else others.weights.sum()
+        return others
+
+    def settle(self) -> None:
+        """Count everything that is pending."""
+        if not self.n_pending:
+            return
+        rows, others = _joined(self.rows), [self.counted, *self.others]
+        placed: _Placed | None = None
+        if rows is not None:
+            if rows.slots is None and len(rows.keys) > _SAMPLE and not len(self.counted.keys.keys):
+                self._foresee(rows.keys[:_SAMPLE])
+            found = _distinct(rows, self.shifts, self.cells)
+            if isinstance(found, _Counted):
+                others, rows = [*others, found], None
+            else:
+                placed = found
+        sets = [one.keys for one in others] + ([] if placed is None else [placed.keys])
+        keys, to = united(sets, self.shifts)
+        ends = np.cumsum([0, *[len(one.keys) for one in sets]])
+        each = [to[a:b] for a, b in pairwise(ends.tolist())]
+        self.rows, self.others, self.n_pending = [], [], 0
+        codes = NO_CODES
+        if rows is not None and placed is not None:
+            first = np.empty(placed.size, np.intp)  # of each place the code of its first cell
+            first[placed.places] = each[-1] * self.cells
+            codes = first[placed.at]
+            codes += rows.cells
+        weights = None if rows is None else rows.weights
+        self.counted = self._placed(keys, others, each, codes, weights)
+
+    def _foresee(self, keys: Ints) -> None:
+        """Raise the shift of slot 0 to the least of these rows, so that others are few at once."""
+        some = np.unique(keys & (-1 << int(self.shifts[0])))
+        self.shifts[:1] = least_shifts(Keys(np.zeros(len(some), np.intp), some), self.shifts)[:1]
+
+    def _placed(
+        self,
+        keys: Keys,
+        others: list[_Counted],
+        each: list[NDArray[np.intp]],
+        codes: NDArray[np.intp],
+        weights: Ints | None,
+    ) -> _Counted:
+        """The counts of all of these. each: of the keys of each of `others`, where they are among
+        `keys`. codes, weights: of single rows."""
+        size = len(keys.keys) * self.cells
+        held = sum(len(one.codes) if one.table is None else one.table.size for one in others)
+        if size <= _DENSE and 4 * (held + len(codes)) > size:
+            table = np.zeros((len(keys.keys), self.cells), np.int64)
+            for one, at in zip(others, each, strict=False):
+                _add_to(table, one, at, self.cells)
+            np.add.at(table.reshape(-1), codes, 1 if weights is None else weights)
+            if 4 * np.count_nonzero(table) > size:
+                return _Counted(keys, table)
+            return _Counted(keys, None, *_Counted(keys, table).sparse())
+        runs = [_moved(one, at, self.cells) for one, at in zip(others, each, strict=False)]
+        if len(codes):
+            runs.append((codes, np.ones(len(codes), np.int64) if weights is None else weights))
+        runs = [run for run in runs if len(run[0])]
+        return _Counted(keys, None, *(summed(runs, size) if runs else (NO_CODES, NO_CODES)))
+
+
+def _joined(rows: list[_Rows]) -> _Rows | None:
+    """All rows together, or None."""
+    if len(rows) < 2:
+        return rows[0] if rows else None
+    slots = None
+    if any(one.slots is not None for one in rows):
+        slots = np.concatenate([np.zeros(len(one.keys), np.intp) if one.slots is None else one.slots
+                                for one in rows])  # fmt: skip
+    weights = None
+    if any(one.weights is not None for one in rows):
+        weights = np.concatenate([np.ones(len(one.keys), np.int64) if one.weights is None
+                                  else one.weights for one in rows])  # fmt: skip
+    keys, cells = (np.concatenate([one[i] for one in rows]) for i in (1, 2))
+    return _Rows(slots, keys, cells, weights)
+
+
+class _Placed(NamedTuple):
+    """The different keys of rows. places: of each key, from 0 to below `size`; at: of each row, the
+    place of its key."""
+
+    keys: Keys
+    places: NDArray[np.intp]
+    size: int
+    at: NDArray[np.intp]
+
+
+def _distinct(rows: _Rows, shifts: Ints, cells: int) -> _Placed | _Counted:
+    """The different keys of rows under these shifts, by marking them if few are possible; or the
+    counts of the rows, by sorting them. cells: of each key."""
+    slots, width = rows.slots, 1 if rows.slots is None else len(shifts)
+    shifted = _shifted(rows, shifts)
+    least = int(shifted.min())
+    size = int(shifted.max()) - least + 1
+    every = width * size
+    if every * cells < 1 << 62:
+        shifted -= least
+        if slots is not None:
+            shifted += slots * size
+        if every <= _MARKED:
+            seen = np.zeros(every, np.bool_)
+            seen[shifted] = True
+            places = np.flatnonzero(seen)
+            return _Placed(_keys_at(places, size, least, shifts), places, every, shifted)
+        shifted *= cells
+        shifted += rows.cells
+        codes, counts = _sorted_counts(shifted, rows.weights, every * cells)
+        number = codes // cells
+        new = np.flatnonzero(np.diff(number, prepend=-1))
+        keys = _keys_at(number[new], size, least, shifts)
+        codes = codes - number * cells
+        codes += np.repeat(np.arange(len(new)) * cells, np.diff(new, append=len(codes)))
+        return _Counted(keys, None, codes, counts)
+    some = np.zeros(len(shifted), np.intp) if slots is None else slots
+    found, at = in_order(some, shifted << shifts[some], shifts)
+    return _Placed(found, np.arange(len(found.keys)), len(found.keys), at)
+
+
+def _shifted(rows: _Rows, shifts: Ints) -> Ints:
+    shifted: Ints = rows.keys >> (int(shifts[0]) if rows.slots is None else shifts[rows.slots])
+    return shifted
+
+
+def _window(rows: _Rows, shifts: Ints) -> tuple[Ints, int, int] | None:
+    """For `_add_to_table`, if there are not far more places than rows; else None."""
+    shifted = _shifted(rows, shifts)
+    least = int(shifted.min())
+    size = int(shifted.max()) - least + 1
+    if size * len(shifts) > _PLACES * len(shifted):
+        return None
+    shifted -= least
+    if rows.slots is not None:
+        shifted += rows.slots * size
+    return shifted, size, least
+
+
+def _keys_at(places: Ints, size: int, least: int, shifts: Ints) -> Keys:
+    """The keys of these places: slot · size + (key, shifted, - least)."""
+    slots, shifted = np.divmod(places, size)
+    return Keys(slots, (shifted + least) << shifts[slots])
+
+
+def _sorted_counts(codes: Ints, weights: Ints | None, size: int) -> Run:
+    """The different codes, each below `size`, ascending, and their rows or the sums of weights."""
+    if weights is not None:
+        return summed([(codes, weights)], size)
+    ordered = codes.astype(np.uint32) if size <= _NARROW else codes
+    ordered.sort()
+    return counted(ordered)
+
+
+def _add_to(table: Ints, one: _Counted, to: NDArray[np.intp], cells: int) -> None:
+    """Add counts to the rows of a table; to: of each key its row."""
+    if one.table is None:
+        codes, counts = _moved(one, to, cells)
+        np.add.at(table.reshape(-1), codes, counts)
+    elif len(to) == len(table) and (np.diff(to) > 0).all():
+        table += one.table
+    elif len(to) and (np.diff(to) > 0).all():
+        table[to] += one.table
+    elif len(to):
+        np.add.at(table, to, one.table)
+
+
+def _moved(one: _Counted, to: NDArray[np.intp], cells: int) -> Run:
+    """The codes with other numbers of their keys, and the counts."""
+    codes, counts = one.sparse()
+    if not len(codes):
+        return codes, counts
+    number = codes // cells
+    return codes + (to[number] - number) * cells, counts

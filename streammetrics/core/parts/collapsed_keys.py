@@ -1,0 +1,99 @@
+"""Keys that collapse: at most `MOST` different ones in a state.
+
+Keys are integers in the order of what they stand for, such as scores. A state keeps all of its keys
+shifted right by the least number of bits that leaves at most MOST different ones. This shift is a
+function of the set of keys: more rows can only raise it, and a sum starts with the greater one of
+its operands. So equal rows have equal states, however they were split and merged. Up to MOST
+different keys are kept as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.parts.part import Slots
+
+Ints = NDArray[np.int64]
+MOST: Final = 256  # different keys of a state
+
+
+class Keys(NamedTuple):
+    """Different keys in ascending order, slot by slot; the bits that are shifted out are 0."""
+
+    slots: Slots
+    keys: Ints
+
+
+NO_KEYS: Final = Keys(np.empty(0, np.intp), np.empty(0, np.int64))
+
+
+def masks(shifts: Ints) -> Ints:
+    """All bits but those that are shifted out."""
+    masks: Ints = np.int64(-1) << shifts
+    return masks
+
+
+def in_order(slots: Slots, keys: Ints, shifts: Ints) -> tuple[Keys, NDArray[np.intp]]:
+    """The different pairs of slot and key, ascending, and the number of each given one. The keys,
+    mostly in ascending runs, are those under these shifts."""
+    shifted = keys >> shifts[slots]
+    least = int(shifted.min(initial=0))
+    size = int(shifted.max(initial=0)) - least + 1
+    if size * len(shifts) < 1 << 62:
+        shifted -= least
+        shifted += slots * size
+        order = np.argsort(shifted, kind="stable")  # it merges runs
+    else:
+        order = np.argsort(keys)
+        kind = slots.astype(np.uint16) if len(shifts) <= 1 << 16 else slots
+        order = order[np.argsort(kind[order], kind="stable")]
+    slots, keys = slots[order], keys[order]
+    new = np.ones(len(keys), np.bool_)
+    new[1:] = (slots[1:] != slots[:-1]) | (keys[1:] != keys[:-1])
+    number = np.empty(len(keys), np.intp)
+    number[order] = np.cumsum(new) - 1
+    return Keys(slots[new], keys[new]), number
+
+
+def united(sets: Sequence[Keys], shifts: Ints) -> tuple[Keys, NDArray[np.intp]]:
+    """The different keys of all sets, collapsed where a slot has too many of them, whose shift is
+    raised in place; and the number of each given key among them."""
+    slots, keys = (np.concatenate([one[i] for one in sets]) for i in (0, 1))
+    keys &= masks(shifts)[slots]
+    found, number = in_order(slots, keys, shifts)
+    least = least_shifts(found, shifts)
+    if (least == shifts).all():
+        return found, number
+    shifts[:] = least
+    fewer, at = in_order(found.slots, found.keys & masks(shifts)[found.slots], shifts)
+    return fewer, at[number]
+
+
+def least_shifts(keys: Keys, shifts: Ints) -> Ints:
+    """The least shift of each slot, at least the given ones, that leaves at most MOST keys. Two
+    neighbours stay apart while their highest different bit is not shifted out."""
+    sizes = np.bincount(keys.slots, minlength=len(shifts))
+    if not len(sizes) or sizes.max() <= MOST:
+        return shifts
+    crowded = sizes > MOST
+    here = np.flatnonzero((keys.slots[1:] == keys.slots[:-1]) & crowded[keys.slots[1:]])
+    bits = _bit_lengths(keys.keys[here] ^ keys.keys[here + 1])
+    ordered = np.sort(keys.slots[here] * 128 - bits)  # of each slot the highest first
+    slots = np.flatnonzero(crowded)
+    first = np.searchsorted(ordered, slots * 128 - 64)
+    found = shifts.copy()
+    found[slots] = slots * 128 - ordered[first + MOST - 1]
+    return found
+
+
+def _bit_lengths(words: Ints) -> Ints:
+    """The number of bits of each word, without its leading zeros."""
+    bits = words.view(np.uint64)
+    high = bits >> np.uint64(32)
+    part = np.where(high > 0, high, bits & np.uint64(0xFFFFFFFF)).astype(np.float64)
+    found: Ints = np.frexp(part)[1].astype(np.int64) + np.where(high > 0, 32, 0)
+    return found

@@ -1,0 +1,317 @@
+"""The scale of scores does not matter: what a ranking is worth depends on their order alone.
+
+An increasing transformation of the scores changes no value of a rank view of an exact metric, and
+its interval over users by little, since groups of users know at most 256 scores apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from streammetrics import (
+    ExactAUC,
+    ExactUplift,
+    GroupedAUC,
+    HistogramAUC,
+    MulticlassAUC,
+    Paired,
+    Panel,
+    PerKey,
+    Quantiles,
+    UserGroups,
+    Windows,
+    compare,
+    drift,
+    load,
+)
+from streammetrics.combine.clustered import AGREE, COARSE_GROUPS
+from streammetrics.combine.paired_result import PairedResult
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.results import value_of, views_of
+
+Floats = NDArray[np.float64]
+
+
+def probability(z: Floats) -> Floats:
+    return 1 / (1 + np.exp(-z))
+
+
+# Scores of a standard size, on the scales that scores have.
+SCALES: Final[dict[str, Callable[[Floats], Floats]]] = {
+    "log odds": lambda z: z,
+    "affine": lambda z: 3 * z - 100,
+    "Elo": lambda z: 1500 + 30 * z,
+    "shifted by 10,000": lambda z: z + 1e4,
+    "probability": probability,
+    "percent": lambda z: 100 * probability(z),
+    "from .9 to .93": lambda z: 0.9 + 0.03 * probability(z),
+    "toward 1": lambda z: probability(z + 5),
+    "far toward 1": lambda z: 1 - np.exp(-3 * z - 15),
+    "toward 0": lambda z: np.exp(2 * z - 30),
+    "exp": np.exp,
+    "exp, steeper": lambda z: np.exp(3 * z - 12),
+    "cube": lambda z: z**3,
+    "cosine": lambda z: np.tanh(z / 3),
+}
+# How much the interval of a view may change; of an area 1 %.
+MAY_CHANGE: Final = {
+    **dict.fromkeys(("ap", "pr_auc_trapezoid", "map", "partial_auc"), 0.02),
+    "ks": 0.07,
+    **dict.fromkeys(
+        ("precision_at_recall", "recall_at_precision", "precision_at_budget", "recall_at_budget",
+         "best_f_beta", "uplift_in_part"), 0.15),
+}  # fmt: skip
+ARGUMENTS: Final = {
+    "partial_auc": "(0.1)",
+    "precision_at_recall": "(0.8)",
+    "recall_at_precision": "(0.5)",
+    "best_f_beta": "(1)",
+    "precision_at_budget": "(0.05)",
+    "recall_at_budget": "(0.2)",
+    "uplift_in_part": "(1)",
+}
+
+
+def rows(n: int = 18_000, users: int = 300, seed: int = 1) -> dict[str, Any]:
+    """Users whose labels and scores hang together; scores are z, of six digits."""
+    rng = np.random.default_rng(seed)
+    who = rng.integers(0, users, n)
+    effect = rng.normal(size=users)[who]
+    labels = (rng.normal(size=n) + effect > 1).astype(np.uint8)
+    z = np.round(rng.normal(size=n) + 0.8 * labels + 0.5 * effect, 6)
+    other = np.round(z + rng.normal(size=n), 6)
+    treated = rng.integers(0, 2, n)
+    return {"groups": who, "labels": labels, "z": z, "other": other, "treated": treated}
+
+
+def counted(metric: Accumulator, scale: Callable[[Floats], Floats], given: dict[str, Any]) -> Any:
+    """UserGroups of a metric, or Paired of these, on a scale."""
+    columns = {"groups": given["groups"], "labels": given["labels"], "scores": scale(given["z"])}
+    state: Any = metric.empty() if isinstance(metric, Paired) else UserGroups(metric)
+    if isinstance(metric, ExactUplift):
+        columns["treated"] = given["treated"]
+    if isinstance(metric, GroupedAUC):
+        columns["users"] = columns["groups"]
+    if isinstance(metric, MulticlassAUC):
+        z = given["z"]
+        columns["labels"] = (given["labels"] + given["treated"]).astype(np.int64)
+        columns["scores"] = scale(np.stack([-z, given["other"] / 2, z], axis=1))
+    if isinstance(metric, Paired):
+        columns = {"groups": given["groups"], "labels": given["labels"]}
+        columns |= {"scores_a": scale(given["z"]), "scores_b": scale(given["other"])}
+    state.update(**columns)
+    return state.compute()
+
+
+def rank_views(result: Any) -> Iterator[str]:
+    """The views of a result, all of which depend on the order of the scores alone."""
+    own = result.value_a.value if isinstance(result, PairedResult) else result.value
+    names = {*views_of(own), *(name for name in own.of_points if name in ARGUMENTS)}
+    for name in sorted(names - {"estimate"}):
+        yield name + ARGUMENTS.get(name, "")
+
+
+METRICS: Final[list[tuple[Accumulator, list[str]]]] = [
+    (ExactAUC(), ["Elo", "percent", "from .9 to .93", "far toward 1", "toward 0", "cube"]),
+    (GroupedAUC(), ["Elo", "percent", "far toward 1"]),
+    (ExactUplift(), ["Elo", "percent", "toward 0", "far toward 1"]),
+    (MulticlassAUC(3, exact=True), ["Elo", "percent", "toward 0"]),
+    (Paired(UserGroups(ExactAUC())), ["Elo", "percent", "toward 0", "exp"]),
+]
+
+
+@pytest.mark.parametrize(("metric", "scales"), METRICS, ids=lambda one: type(one).__name__)
+def test_an_increasing_transformation_of_the_scores_changes_no_value_and_hardly_an_interval(
+    metric: Accumulator, scales: list[str]
+) -> None:
+    given = rows()
+    plain = counted(metric, SCALES["log odds"], given)
+    views = list(rank_views(plain))
+    assert len(views) >= {GroupedAUC: 1, MulticlassAUC: 2}.get(type(metric), 8)
+    for scale in scales:
+        result = counted(metric, SCALES[scale], given)
+        for view in views:
+            one, other = plain.interval(view), result.interval(view)
+            assert one.estimate == other.estimate or math.isnan(one.estimate), (scale, view)
+            assert one.defined == other.defined, (scale, view)
+            if not one.defined or not one.se:
+                continue
+            most = MAY_CHANGE.get(view.partition("(")[0], 0.01)
+            if isinstance(metric, Paired):  # the difference of two models is smaller than both
+                most = 0.02 if most == 0.01 else 0.15
+            assert abs(other.width / one.width - 1) <= most, (scale, view, other.width / one.width)
+            assert one.reason == other.reason
+
+
+def test_the_example_of_four_scales_has_one_interval() -> None:
+    given = rows(seed=8)
+    scales = (SCALES["log odds"], SCALES["percent"], SCALES["Elo"], SCALES["from .9 to .93"])
+    found = [counted(ExactAUC(), scale, given).interval() for scale in scales]
+    for one in found:
+        assert one.estimate == found[0].estimate
+        assert (one.lower, one.upper) == pytest.approx((found[0].lower, found[0].upper), abs=2e-4)
+        assert one.deff > 2 and not one.reason
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_variance_is_that_of_all_scores(scale: str) -> None:
+    given = rows(9000)
+    result = counted(ExactAUC(), SCALES[scale], given)
+    state = UserGroups(ExactAUC())
+    state.update(given["groups"], labels=given["labels"], scores=SCALES[scale](given["z"]))
+    metric_state = []
+    order = np.argsort(given["groups"], kind="stable")
+    users = given["groups"][order]
+    for user in np.split(order, np.flatnonzero(np.diff(users)) + 1):
+        alone = UserGroups(ExactAUC())
+        alone.update(given["groups"][user], labels=given["labels"][user],
+                     scores=SCALES[scale](given["z"])[user])  # fmt: skip
+        metric_state.append((alone.rows_of_groups(), user))
+    group = {int(np.flatnonzero(sizes)[0]) for sizes, _ in metric_state}
+    assert len(group) > 50
+    of_group = np.empty(len(order), np.intp)
+    for sizes, user in metric_state:
+        of_group[user] = np.flatnonzero(sizes)[0]
+    areas = []
+    for g in sorted(group):
+        rest = ExactAUC()
+        rest.update(given["labels"][of_group != g], given["z"][of_group != g])
+        areas.append(float(rest.compute().auc))
+    k, mean = len(areas), math.fsum(areas) / len(areas)
+    se = math.sqrt((k - 1) / k * math.fsum((area - mean) ** 2 for area in areas))
+    assert result.variance_of("auc").se == pytest.approx(se, rel=0.012)
+
+
+def test_up_to_256_different_scores_are_known_exactly() -> None:
+    given = rows(4000)
+    for scale in SCALES.values():
+        levels = scale(np.round(given["z"] * 20) / 20)
+        assert 100 < len(np.unique(levels)) <= 256
+        state = UserGroups(ExactAUC(), buckets=8)
+        state.update(given["groups"], labels=given["labels"], scores=levels)
+        result = state.compute()
+        assert result.group_estimate("auc") == result.auc
+        assert result.group_estimate("gini") == result.gini
+
+
+def test_states_of_all_kinds_hold_scores_on_any_scale() -> None:
+    """Slots, merges in any order, bytes: of keys, windows and panels."""
+    given, minute = rows(6000), np.arange(6000) * 1000
+    columns = {"groups": given["groups"], "labels": given["labels"]}
+    panel = Panel({"auc": ExactAUC(), "grid": HistogramAUC(range="real"), "one": GroupedAUC()},
+                  {"one": {"groups": "who"}})  # fmt: skip
+    scores = SCALES["Elo"](given["z"])
+    for metric, more in (
+        (UserGroups(ExactAUC(), 8), {}),
+        (UserGroups(panel, 8), {"who": given["groups"]}),
+        (PerKey(UserGroups(ExactAUC(), 8)), {"keys": given["treated"]}),
+        (PerKey(UserGroups(ExactAUC(), 8), max_keys=3), {"keys": minute // 200_000}),
+        (Windows(UserGroups(HistogramAUC(range="real"), 8), size_s=600), {"times_ms": minute}),
+        (Paired(UserGroups(ExactAUC(), 8)), {}),
+    ):
+        one: Any = metric
+        given_columns = {**columns, "scores": scores, **more}
+        if isinstance(metric, Paired):
+            given_columns |= {"scores_a": scores, "scores_b": given["other"]}
+            del given_columns["scores"]
+        whole, parts = one.empty(), []
+        whole.update(**given_columns)
+        for some in np.array_split(np.random.default_rng(3).permutation(6000), 7):
+            part = one.empty()
+            part.update(**{name: column[some] for name, column in given_columns.items()})
+            parts.append(load(part.to_bytes()))
+        total = parts[3]
+        for part in (*parts[4:], *parts[:3]):
+            total.merge(part)
+        assert total == whole == load(whole.to_bytes()), metric
+        assert whole.nbytes > 0 and whole.digest() == total.digest()
+
+
+def test_two_arms_are_compared_although_their_shifts_differ() -> None:
+    given, other = rows(6000, seed=2), rows(6000, seed=3)
+    pvalues = []
+    for scale in ("log odds", "Elo"):
+        arms = []
+        for first, columns, factor in ((0, given, 1.0), (1000, other, 4.0)):
+            arm: UserGroups[Any] = UserGroups(ExactAUC())
+            z = SCALES[scale](columns["z"] * (factor if scale == "Elo" else 1.0))
+            arm.update(columns["groups"] + first, labels=columns["labels"], scores=z)
+            arms.append(arm)
+        pvalues.append(compare(*arms).pvalue)
+    assert pvalues[0] == pytest.approx(pvalues[1], rel=0.03)
+
+
+def test_drift_over_users_has_the_scores_of_both_sides_in_one_order() -> None:
+    given, other = rows(4000, seed=4), rows(4000, seed=5)
+    found = {}
+    for scale in ("log odds", "Elo", "percent"):
+        sides = []
+        for columns, more in ((given, 0.0), (other, 0.3)):
+            side: UserGroups[Any] = UserGroups(ExactAUC())
+            side.update(columns["groups"], labels=columns["labels"],
+                        scores=SCALES[scale](columns["z"] + more))  # fmt: skip
+            sides.append(side)
+        found[scale] = drift(*sides)
+    for scale in found:
+        assert found[scale].ks == found["log odds"].ks
+        assert found[scale].deff == pytest.approx(found["log odds"].deff, rel=0.1)
+        assert found[scale].deff > 1.3
+
+
+# -- what no grid of bounded size can show ---------------------------------------------------------
+
+
+def crowded(given: dict[str, Any], level: float = 1.0) -> UserGroups[Any]:
+    """Scores that crowd at a point other than 0 and 1, beside a few that are far away."""
+    scores = level + 1e-12 * given["z"]
+    scores[: len(scores) // 30] = given["z"][: len(scores) // 30] * 1e3
+    state: UserGroups[Any] = UserGroups(ExactAUC())
+    state.update(given["groups"], labels=given["labels"], scores=scores)
+    return state
+
+
+def test_scores_that_groups_cannot_tell_apart_are_said_and_not_taken_for_agreement() -> None:
+    result = crowded(rows(), 100.0).compute()
+    off = abs(result.group_estimate("auc") - result.auc)
+    assert off > result.variance_of("auc").se / 10
+    for view in ("auc", "gini", "ap", "ks", "precision_at_recall(0.8)"):
+        found = result.interval(view)
+        assert "groups know too few of them apart, so that their auc is" in found.reason, view
+        assert "all groups agree" not in found.reason
+    assert "too few of them apart" in result.confusion(100.0).interval("recall").reason
+    for scale in SCALES.values():
+        assert "apart" not in counted(ExactAUC(), scale, rows(3000)).interval().reason
+
+
+def test_groups_agree_only_where_they_know_what_all_rows_know() -> None:
+    users, labels = np.arange(4000) % 400, np.arange(4000) // 400 % 2
+    state: UserGroups[Any] = UserGroups(ExactAUC())
+    state.update(users, labels=labels, scores=labels + 5.0)
+    assert AGREE in state.compute().interval().reason and state.compute().auc == 1
+    values: UserGroups[Any] = UserGroups(Quantiles())
+    values.update(users, values=1500 + np.random.default_rng(1).normal(size=4000))
+    found = values.compute().interval("median")
+    assert COARSE_GROUPS in found.reason and AGREE not in found.reason
+    values = UserGroups(Quantiles())
+    values.update(users, values=np.ones(4000))
+    assert COARSE_GROUPS not in values.compute().interval("median").reason
+
+
+def test_a_view_that_needs_each_score_has_the_variance_of_its_groups_on_any_scale() -> None:
+    given = rows(6000)
+    for scale in ("log odds", "Elo"):
+        result = counted(ExactAUC(), SCALES[scale], given)
+        threshold = float(SCALES[scale](np.array([0.5]))[0])
+        part = result.confusion(threshold)
+        assert part.interval("recall") == result.interval(f"confusion({threshold!r}).recall")
+        assert part.variance_of("recall").se == pytest.approx(
+            counted(ExactAUC(), SCALES["log odds"], given).confusion(0.5).variance_of("recall").se,
+            rel=0.05,
+        )
+        assert value_of(result.value, f"confusion({threshold!r}).recall") == part.recall
