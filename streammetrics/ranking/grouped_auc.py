@@ -37,7 +37,7 @@ from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
 from streammetrics.kernels.exact.rounding import ExactArea
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.areas import GroupedArea, as_float
-from streammetrics.results.has_intervals import units_counted
+from streammetrics.results.rounded_weights import units_counted
 
 _CHOICES = {
     "weight": ("impressions", "positives", "uniform"),

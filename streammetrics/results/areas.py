@@ -19,7 +19,8 @@ from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import Placements, area_bounds
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
-from streammetrics.results.has_intervals import Asked, HasIntervals, RoundedWeights, widened
+from streammetrics.results.has_intervals import Asked, HasIntervals, widened
+from streammetrics.results.rounded_weights import RoundedWeights
 
 _GUARDED = "the variance is poorly known: the interval contains Hanley and McNeil's"
 _COARSE = "widened by the uncertainty within buckets"

@@ -26,7 +26,8 @@ from streammetrics.kernels.inference.variances import (
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
-from streammetrics.results.has_intervals import Asked, OfWeightedRows
+from streammetrics.results.has_intervals import Asked
+from streammetrics.results.rounded_weights import OfWeightedRows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

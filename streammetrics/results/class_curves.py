@@ -19,7 +19,8 @@ from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, mean_of
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
 from streammetrics.results.areas import as_float
-from streammetrics.results.has_intervals import USERS, Asked, RoundedWeights
+from streammetrics.results.has_intervals import USERS, Asked
+from streammetrics.results.rounded_weights import RoundedWeights
 from streammetrics.results.score_curve import ScoreCurve
 
 Area: TypeAlias = "float | Bounded"

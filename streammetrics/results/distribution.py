@@ -29,13 +29,8 @@ from streammetrics.kernels.inference.quantile_ranks import (
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.present.views import Reasons, ViewText, directed, ranged, value_of
 from streammetrics.results.curve_points import V_co
-from streammetrics.results.has_intervals import (
-    Asked,
-    Behind,
-    OfUnits,
-    less,
-    widened,
-)
+from streammetrics.results.has_intervals import Asked, Behind, less, widened
+from streammetrics.results.rounded_weights import OfUnits
 
 _EXTREMES: Final = "the least and the greatest value of more rows are not known"
 Share = float | Fraction

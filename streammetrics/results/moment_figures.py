@@ -23,7 +23,8 @@ from streammetrics.present.views import (
     directed,
     ranged,
 )
-from streammetrics.results.has_intervals import Asked, OfWeightedRows
+from streammetrics.results.has_intervals import Asked
+from streammetrics.results.rounded_weights import OfWeightedRows
 
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 _EXTREMES: Final = "the least and the greatest value of more rows are not known"

@@ -24,8 +24,9 @@ from streammetrics.kernels.inference.term_means import (
 )
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
-from streammetrics.results.has_intervals import USERS, Asked, OfWeightedRows
+from streammetrics.results.has_intervals import USERS, Asked
 from streammetrics.results.rates import Rates, weight_of_precision
+from streammetrics.results.rounded_weights import OfWeightedRows
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

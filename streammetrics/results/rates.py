@@ -35,7 +35,8 @@ from streammetrics.present.views import (
     ranged,
     value_of,
 )
-from streammetrics.results.has_intervals import Asked, OfWeightedRows, widened
+from streammetrics.results.has_intervals import Asked, widened
+from streammetrics.results.rounded_weights import OfWeightedRows
 
 Value = TypeVar("Value", float, Bounded)
 Rate: TypeAlias = "Callable[[Rates], float]"

@@ -57,8 +57,9 @@ from streammetrics.results.curve_points import (
     RocPoints,
     V_co,
 )
-from streammetrics.results.has_intervals import Asked, OfUnits, Ranks
+from streammetrics.results.has_intervals import Asked, Ranks
 from streammetrics.results.rates import BoundedRates, Rates
+from streammetrics.results.rounded_weights import OfUnits
 
 Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]

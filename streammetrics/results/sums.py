@@ -15,13 +15,8 @@ from streammetrics.core.parts.float_bits import dyadic, nearest
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
-from streammetrics.results.has_intervals import (
-    USERS,
-    Asked,
-    HasIntervals,
-    OfWeightedRows,
-    units_counted,
-)
+from streammetrics.results.has_intervals import USERS, Asked, HasIntervals
+from streammetrics.results.rounded_weights import OfWeightedRows, units_counted
 
 _SQUARES: Final = "Moments keeps them, for the mean of a value (Welch's interval of two)"
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n

@@ -45,7 +45,8 @@ from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Reasons, ViewText, directed, ranged
 from streammetrics.results.curve_points import V_co
-from streammetrics.results.has_intervals import Asked, OfUnits, Ranks, widened
+from streammetrics.results.has_intervals import Asked, Ranks, widened
+from streammetrics.results.rounded_weights import OfUnits
 
 _ARM: Final = "an arm has no rows"
 _PERFECT: Final = "an arm has no rows, or no order is better than another"

@@ -23,6 +23,8 @@ FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared st
 
 def type_of(empty: Accumulator) -> str:
     """The schema of a state, and of a metric in it that is in another form than is usual."""
+    from streammetrics import Accumulator  # numpy is not loaded by programs that read no states
+
     inner = [one for one in empty.settings().values() if isinstance(one, Accumulator)]
     unusual = [one.schema for one in inner if one.schema != type(one).schema]
     return " of ".join([empty.schema, *unusual])
