@@ -219,5 +219,10 @@ def test_crashes_where_the_control_has_none_are_seen_at_once_and_their_end_too()
         }
         return Experiment(rail, {"": states}).report().recommendation.sentence
 
-    assert said(0, 1_500) == "Do not ship: guardrail crash is broken."
-    assert said(1_500, 0) == "Ship: ctr is better and guardrail crash is kept."
+    odd = "the estimated effect on crash is 30 times the planned size"
+    broken = f"Do not ship: guardrail crash is broken. Check the logging first: {odd}."
+    assert said(0, 1_500) == broken
+    assert said(1_500, 0) == (
+        f"Check the setup: check the logging first, because {odd}. Otherwise: ship, because ctr is "
+        "better and guardrail crash is kept."
+    )

@@ -61,8 +61,11 @@ def ended() -> Report:
 def test_an_effect_that_ends_is_found() -> None:
     report = ended()
     (found,) = report.findings
-    assert found.since_upper < found.anytime_lower or found.verdict == "disbelieved"
-    assert found.faded
+    assert (found.verdict, found.faded) == ("faded", True)
+    assert found.sentence.startswith("The effect has changed since the decision, or an interval")
+    assert (
+        report.recommendation.sentence == "Wait: the effect on ctr has changed since the decision."
+    )
     report = followed(looks(UP, SAME))
     (found,) = report.findings
     assert (found.verdict, found.faded) == ("faded", True)
@@ -73,11 +76,15 @@ def test_an_effect_that_ends_is_found() -> None:
 
 
 def test_an_effect_that_grows_stays_and_is_said_to_have_grown() -> None:
-    more = (6000, 40_000), (9600, 40_000)
+    more = (6000, 40_000), (8100, 40_000)
     (found,) = followed(looks(UP, more)).findings
-    if found.verdict != "disbelieved":
-        assert (found.verdict, found.faded) == ("better", False)
-        assert found.sentence.endswith(": it has grown.")
+    assert (found.verdict, found.faded) == ("better", False)
+    assert found.sentence.endswith(": it has grown.")
+    much_more = (6000, 40_000), (9600, 40_000)
+    (found,) = followed(looks(UP, much_more)).findings
+    assert (found.verdict, found.faded) == ("faded", True)
+    assert found.sentence.startswith("The effect has changed since the decision, or an interval")
+    assert " Since the decision, the effect is +0.09" in found.sentence
 
 
 def test_a_guardrail_fades_on_the_side_of_harm_only() -> None:

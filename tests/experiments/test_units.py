@@ -200,7 +200,7 @@ def test_a_watched_rate_counts_in_the_level_and_nothing_waits_for_it() -> None:
     report = experiment(decision=("revenue",), better={"revenue": "higher"}, guardrails=(rail,))
     found = report.report()
     assert [one.verdict for one in found.findings] == ["better", "open"]
-    assert "only watched" in found.findings[1].sentence
+    assert found.findings[1].sentence.startswith("No harm to revenue.rate (new - control) is shown")
     assert found.recommendation.action == "ship"
 
 

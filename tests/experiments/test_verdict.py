@@ -288,8 +288,8 @@ def test_a_table_never_has_crossed_ends_or_none_beside_a_sentence_with_numbers()
 def test_a_rate_that_moves_by_a_factor_of_five_says_to_check_the_logging_first() -> None:
     wide = {"horizon": Horizon(units=20_000, baseline=0.05), **UP}
     for control, treatment, said in (
-        (100, 500, "the rate of ctr rises by a factor of 5"),
-        (500, 100, "the rate of ctr falls by a factor of 5"),
+        (100, 500, "ctr rises by a factor of 5"),
+        (500, 100, "ctr falls by a factor of 5"),
         (101, 500, ""),
         (1000, 1020, ""),
     ):
@@ -319,8 +319,8 @@ def test_one_metric_decides_and_is_a_guardrail() -> None:
 def test_nothing_is_shipped_before_the_planned_days() -> None:
     better = two((3000, 20_000), (3600, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
     for days, action, said in (
-        (0.5, "wait", "Wait: ctr is better, but only 0.5 of the planned 14 days have passed."),
-        (None, "wait", "an unknown number of the planned 14 days have passed."),
+        (0.5, "wait", "Wait: ctr is better, but only 0 of the planned 14 days are over."),
+        (None, "wait", "but it is unknown how many of the planned 14 days are over."),
         (14.0, "ship", "Ship: ctr is better."),
     ):
         found = better.report(days=days).recommendation

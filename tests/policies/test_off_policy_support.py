@@ -124,7 +124,7 @@ def test_over_users_the_ends_move_likewise() -> None:
         if error < 1 - found.mean_weight < 2.5 * error:
             break
     interval = found.interval("snips")
-    far = critical(0.95, 63.0) + (1 - found.mean_weight) / error
+    far = critical(0.95, interval.df) + (1 - found.mean_weight) / error
     assert interval.upper - found.snips == pytest.approx(far * interval.se)
     assert interval.se == pytest.approx(found.variance_of("snips").se)
 

@@ -14,7 +14,7 @@ each of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast
@@ -242,9 +242,10 @@ def read_rows(connection: Connection, *which: ColumnElement[bool]) -> Iterator[D
         yield DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:13])
 
 
-def read_states(
-    connection: Connection, rows: Iterable[DeltaMetadata]
-) -> Iterator[tuple[DeltaMetadata, bytes]]:
+StoredStates: TypeAlias = Generator[tuple[DeltaMetadata, bytes], None, None]
+
+
+def read_states(connection: Connection, rows: Iterable[DeltaMetadata]) -> StoredStates:
     """Each of these rows with its stored bytes, in no particular order, a few in memory at a time;
     see `state_bytes` and `state_of`."""
     by_id: dict[int, list[DeltaMetadata]] = defaultdict(list)

@@ -18,7 +18,7 @@ store, and a new one is refused unless it was requested.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -26,18 +26,17 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import Connection, insert, select
 
 from streammetrics import experiments
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_metadata, read_states
+from streammetrics_consumers.ledger import looks
+from streammetrics_consumers.ledger.delta_metadata import (
+    DeltaMetadata,
+    StoredStates,
+    read_metadata,
+    read_states,
+)
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.former_states import as_read_now
 from streammetrics_consumers.ledger.generations import begin, changes_of, require_accepted
-from streammetrics_consumers.ledger.looks import (
-    Point,
-    count_looks,
-    read_last,
-    read_points,
-    read_start,
-    read_watched,
-)
+from streammetrics_consumers.ledger.looks import Point
 from streammetrics_consumers.ledger.periods import (
     CountedOffsets,
     Period,
@@ -447,6 +446,7 @@ class View:
     def __init__(self, connection: Connection, version: StoreVersion) -> None:
         self._connection = connection
         self.version = version
+        self._looks = connection, version.generation.id
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -458,32 +458,32 @@ class View:
         """The delta rows of these panes, without their states."""
         return list(read_metadata(self._connection, self.version.generation, panes))
 
-    def states(self, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaMetadata, bytes]]:
+    def states(self, rows: Sequence[DeltaMetadata]) -> StoredStates:
         """Each of these rows with its stored bytes, in no particular order, a few in memory at a
         time; `state_of` decodes them."""
         return read_states(self._connection, rows)
 
     def looks(self, experiment: str) -> int:
         """The number of looks at this experiment."""
-        return count_looks(self._connection, self.version.generation.id, experiment)
+        return looks.count_looks(*self._looks, experiment)
 
     def last_look(self, experiment: str) -> dict[str, experiments.Anytime]:
         """See `looks.read_last`."""
-        return read_last(self._connection, self.version.generation.id, experiment)
+        return looks.read_last(*self._looks, experiment)
 
     def first_look_ms(self, experiment: str) -> int | None:
         """See `looks.read_start`."""
-        return read_start(self._connection, self.version.generation.id, experiment)
+        return looks.read_start(*self._looks, experiment)
 
     def watched(
         self, experiment: str, alphas: Mapping[str, float], until: int
     ) -> dict[str, experiments.Watched]:
         """See `looks.read_watched`."""
-        return read_watched(self._connection, self.version.generation.id, experiment, alphas, until)
+        return looks.read_watched(*self._looks, experiment, alphas, until)
 
     def points(self, experiment: str, comparison: str) -> list[Point]:
         """See `looks.read_points`."""
-        return read_points(self._connection, self.version.generation.id, experiment, comparison)
+        return looks.read_points(*self._looks, experiment, comparison)
 
 
 def view(ledger: Ledger, look: Callable[[View], T], *, generation: int | None = None) -> T:

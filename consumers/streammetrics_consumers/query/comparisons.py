@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -126,15 +127,20 @@ class ComparisonReader:
 
     def with_experiment(self, read: Callable[[], Results]) -> Results:
         """The results of `read`, with the experiment of the same moment. (If others commit faster
-        than we read, it may be of another one.)"""
+        than we read, it may be of another one.) If its states cannot be read, a note says so."""
+        unread: list[str] = []
 
         def of() -> tuple[_Found | None, Mapping[str, int] | None]:
-            found = view(self._ledger, self._at, generation=self._query.generation)
+            try:
+                found = view(self._ledger, self._at, generation=self._query.generation)
+            except sm.StateError as error:
+                unread[:] = [f"The experiment is not shown: {error}."]
+                return None, None
             return found, found.offsets if found is not None and found.rows else None
 
         results, found = at_same_offsets(self._ledger, self._query, read, of)
         if found is None:
-            return results
+            return replace(results, notes=(*results.notes, *unread))
         self._found = found
         rows = tuple(of_users(row, found.users) for row in results.rows)
         notes = (*results.notes, *found.notes)
@@ -236,7 +242,8 @@ def _experiment(now: View, of: Declared, rows: Sequence[DeltaMetadata]) -> Exper
             f"the experiment: expected at most {MAX_STATE_BYTES} bytes of states, got {nbytes}; "
             "ask for fewer windows with --window"
         )
-    return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in now.states(rows)))
+    with closing(now.states(rows)) as states:
+        return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in states))
 
 
 def days_so_far(now: View, of: Declared, panes: Sequence[Pane]) -> float | None:

@@ -119,7 +119,7 @@ def test_nothing_is_shipped_before_the_planned_days(
     assert advice(found)[0] == action
     if action == "wait":
         assert advice(found)[1] == (
-            "Wait: ctr is better, but only 0.999 of the planned 3 days have passed."
+            "Wait: ctr is better, but only 0 of the planned 3 days are over."
         )
 
 

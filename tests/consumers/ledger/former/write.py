@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 FIRST = 40  # lines that the former version counts
-KINDS = {"plain": 1, "experiment": 4, "join": 5}  # since which version
+KINDS = {"plain": 1, "experiment": 4, "rates": 4, "join": 5}  # since which version
 CONFIG = """\
 [source]
 kind = "file"
@@ -56,6 +56,12 @@ decision = ["ctr"]
 guardrails = [{ metric = "auc", margin = 0.1 }]
 mdes = { ctr = 0.05, auc = 0.05 }
 """
+RATES = """\
+[experiment]
+control = "old"
+decision = ["ctr"]
+mdes = { ctr = 0.05 }
+"""
 JOIN = """\
 [join]
 id = "request"
@@ -75,7 +81,7 @@ def config(kind: str) -> str:
         )
         return plain + EXPERIMENT + JOIN
     plain = CONFIG.format(label='label = "label"\n', labels="", numerators="")
-    return plain + EXPERIMENT * (kind == "experiment")
+    return plain + {"plain": "", "experiment": EXPERIMENT, "rates": RATES}[kind]
 
 
 def lines(kind: str) -> list[str]:
