@@ -175,7 +175,7 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, sm.PerKey]]) -> Exp
     return experiments.Experiment(of.plan, found, units, counted)
 
 
-UnitsByEpoch: TypeAlias = dict[str, dict[str, sm.Units]]
+UnitsByEpoch: TypeAlias = "dict[str, dict[str, sm.Units]]"  # not evaluated: it would import them
 
 
 def add_units(known: UnitsByEpoch, state: sm.PerKey) -> None:
