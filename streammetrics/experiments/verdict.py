@@ -26,7 +26,7 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     if infinite and not contrast.no_horizon:
         return f"{_joined(infinite, 'has', 'have')} an infinite estimate"
     if reading.looks and reading.last != contrast.anytime:
-        return reading.last.reason or "the last look has no interval"
+        return _by_variant(contrast, reading.last.reason) or "the last look has no interval"
     found = contrast.comparison
     if why := contrast.no_horizon:
         return why
@@ -44,24 +44,22 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
         if len(names) >= at_least:
             return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
     if has_no_error(contrast):
-        return (
-            _reason_of_arms(contrast)
-            or found.reason
-            or "there is no formula for its standard error"
-        )
+        reason = _by_variant(contrast, found.reason)
+        return reason or "there is no formula for its standard error"
     if found.groups is not None and found.groups < GROUPS:
         return f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
     if _variants(contrast, lambda arm: math.isnan(arm.value)):
         return _undefined(contrast)
-    return reading.last.reason or found.reason or "its standard error is unknown"
+    reason = reading.last.reason or found.reason
+    return _by_variant(contrast, reason) or "its standard error is unknown"
 
 
-def _reason_of_arms(contrast: Contrast) -> str:
-    """Why an arm is undefined, with its variant unless that is so of both; "" if neither is."""
-    reasons = {name: arm.reason for name, arm in _arms(contrast)}
-    if len(set(reasons.values())) == 1:
-        return next(iter(reasons.values()))
-    return "; ".join(f"of {name}, {reason}" for name, reason in reasons.items() if reason)
+def _by_variant(contrast: Contrast, reason: str) -> str:
+    """A reason of a comparison, with the names of the variants for its arms."""
+    names = ("control", contrast.control_variant), ("treatment", contrast.treatment_variant)
+    for arm, name in names:
+        reason = reason.replace(f"{arm}: ", f"of {name}, ")
+    return reason
 
 
 def _one_stream(contrast: Contrast) -> str:

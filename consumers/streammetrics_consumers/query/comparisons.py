@@ -140,7 +140,7 @@ class ComparisonReader:
 
         results, found = at_same_offsets(self._ledger, self._query, read, of)
         if found is None:
-            return replace(results, notes=(*results.notes, *unread))
+            return replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = found
         rows = tuple(of_users(row, found.users) for row in results.rows)
         notes = (*results.notes, *found.notes)

@@ -98,10 +98,13 @@ class CollapsedColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        self.settle()
-        held = self.counted
-        arrays = [*held.keys, held.codes, held.amounts, self.shifts]
-        return sum(a.nbytes for a in arrays) + (0 if held.table is None else held.table.nbytes)
+        arrays = [self.shifts]
+        for counts in (self.counted, *self.others):
+            arrays += [*counts.keys, counts.codes, counts.amounts]
+            arrays += [] if counts.table is None else [counts.table]
+        for rows in self.rows:
+            arrays += [array for array in rows if array is not None]
+        return sum(array.nbytes for array in arrays)
 
     def add(
         self,
