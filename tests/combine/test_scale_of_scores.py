@@ -79,7 +79,7 @@ ARGUMENTS: Final = {
 
 
 def rows(n: int = 18_000, users: int = 300, seed: int = 1) -> dict[str, Any]:
-    """Users whose labels and scores hang together; scores are z, of six digits."""
+    """Users whose labels and scores are correlated; scores are z, of six digits."""
     rng = np.random.default_rng(seed)
     who = rng.integers(0, users, n)
     effect = rng.normal(size=users)[who]
