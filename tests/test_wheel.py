@@ -225,6 +225,7 @@ class Image:
         *names, target = words
         for name in names:
             there, here = source / name.lstrip("/"), self.path(target)
+            here.parent.mkdir(parents=True, exist_ok=True)
             if there.is_dir():
                 shutil.copytree(there, here, symlinks=True)
             else:
@@ -257,11 +258,13 @@ def test_the_stages_of_the_image_give_a_command_line_that_counts(tmp_path: Path)
     versions = pythons.found()
     if version not in versions:
         pytest.skip(f"no Python {version}. To enable: install it, with its venv module")
-    image = Image(text, tmp_path / "image", versions[version])
+    built_from = text.replace("ARG COMMIT=\n", f"ARG COMMIT={'0123456789' * 4}\n")
+    image = Image(built_from, tmp_path / "image", versions[version])
     assert image.entry == '["streammetrics"]'
     assert not image.path("/src").exists()
     program = image.path("/opt/streammetrics/bin/streammetrics")
     data = image.path("/data")
+    assert run(program, "--version", cwd=data).strip().endswith("+g01234567")
     run(program, "simulate", "--events", "1000", "-o", "events.jsonl", cwd=data)
     chosen = ROOT / "consumers" / "chart" / "values.yaml"
     config = re.sub(r"\[source\].*?\[event\]", "[event]", _config(chosen), flags=re.DOTALL)
