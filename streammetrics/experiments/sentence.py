@@ -182,8 +182,9 @@ def on_rows(contrast: Contrast, verdict: Verdict) -> str:
 def _faded(contrast: Contrast, reading: Reading) -> str:
     if not reading.consistent:
         return (
-            f"The effect has changed since the decision, or an interval misses it by chance: the "
-            f"always-valid intervals of {_compared(contrast)} exclude one another."
+            "The effect has changed since the decision, an assumption is false, or an interval "
+            f"misses it by chance: the always-valid intervals of {_compared(contrast)} exclude one "
+            "another."
             f"{since_decision(contrast, reading)}"
         )
     word = "higher" if reading.lower > 0 else "lower"

@@ -62,7 +62,7 @@ def test_an_effect_that_ends_is_found() -> None:
     report = ended()
     (found,) = report.findings
     assert (found.verdict, found.faded) == ("faded", True)
-    assert found.sentence.startswith("The effect has changed since the decision, or an interval")
+    assert found.sentence.startswith("The effect has changed since the decision, an assumption")
     assert (
         report.recommendation.sentence == "Wait: the effect on ctr has changed since the decision."
     )
@@ -83,7 +83,7 @@ def test_an_effect_that_grows_stays_and_is_said_to_have_grown() -> None:
     much_more = (6000, 40_000), (9600, 40_000)
     (found,) = followed(looks(UP, much_more)).findings
     assert (found.verdict, found.faded) == ("faded", True)
-    assert found.sentence.startswith("The effect has changed since the decision, or an interval")
+    assert found.sentence.startswith("The effect has changed since the decision, an assumption")
     assert " Since the decision, the effect is +0.09" in found.sentence
 
 

@@ -263,6 +263,20 @@ def test_equal_rows_per_user_say_nothing() -> None:
     assert per_row.verdict == "better" and "per unit" not in per_row.sentence
 
 
+@pytest.mark.parametrize(
+    ("users", "times", "differ"), [(500, 2, True), (500, 1, False), (5, 2, False)]
+)
+def test_a_client_that_sends_each_event_twice_is_seen_although_no_rows_per_user_vary(
+    users: int, times: int, differ: bool
+) -> None:
+    a, b = Shop(1, users, 1.0, 20.0), Shop(2, users, 1.0, 20.0, first=10_000)
+    b.users, b.values = np.repeat(b.users, times), np.repeat(b.values, times)
+    for one, other in ((a, b), (b, a)):
+        rows = experiment(one, other).report().findings[1].rows_per_unit
+        assert rows is not None and rows.differ is differ
+        assert (rows.text == "") is not differ
+
+
 def test_rows_that_are_not_counted_by_user_have_no_evidence() -> None:
     plan = Plan(control="control", variants=ARMS, decision=("ctr",), horizon=Horizon(mde=0.1))
     states, units = {}, {}
