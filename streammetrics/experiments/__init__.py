@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
     from streammetrics.experiments.one_look import Anytime, Guarded
     from streammetrics.experiments.plan import Horizon, Plan, Safeguard
+    from streammetrics.experiments.rates_beside import rate_beside
     from streammetrics.experiments.report import Finding, Outcome, Report
     from streammetrics.experiments.rows_per_unit import RowsPerUnit
     from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
@@ -61,6 +62,7 @@ __all__ = [
     "compare",
     "keeps_units",
     "needs_one_epoch",
+    "rate_beside",
     "user_slope",
 ]
 
@@ -82,6 +84,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.experiments.multiplicity": "adjust_fdr adjust_fwer",
             "streammetrics.experiments.one_look": "Anytime Guarded",
             "streammetrics.experiments.plan": "Horizon Plan Safeguard",
+            "streammetrics.experiments.rates_beside": "rate_beside",
             "streammetrics.experiments.report": "Finding Outcome Report",
             "streammetrics.experiments.rows_per_unit": "RowsPerUnit",
             "streammetrics.experiments.verdict": "ACTIONS VERDICTS Action Recommendation Verdict",

@@ -15,6 +15,7 @@ from streammetrics.core.codec import require
 from streammetrics.core.factors import Factor, Propensity, check_factor, check_limit, factors
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import NamedSums
 from streammetrics.core.parts.part import SLOT_0, Extreme, Slots
 from streammetrics.core.parts.score_bits import ordered_integers
@@ -80,7 +81,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         predicted_target=Factor(optional=True, beside="predicted_logged"),
     )
     rows = Counts(2, 2, 2)  # [the reward is not 0, the weight is clipped, there are predictions]
-    sums = NamedSums(*PolicySums._fields)
+    sums = NamedSums(*PolicySums._fields[:-1])
+    products = ExactSum()  # Σ w t, the last of PolicySums
     largest = Extreme("max")  # weight, as an ordered integer
 
     if TYPE_CHECKING:
@@ -116,10 +118,13 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
             w, r, q = rows.weights, rows.rewards, rows.optional("predicted_logged")
             self.rows.add_flags(at, r != 0, w > self.clip, q is not None)
             self.largest.add(ordered_integers(w), at)
-            self.sums.add(at, w=w, ww=(w, w))
-            if q is not None:
-                p = rows.predicted_target
-                self.sums.add(at, p=p, wq=(w, q), terms=np.square(p + w * (r - q)))
+            if q is None:
+                self.sums.add(at, w=w, ww=(w, w))
+                continue
+            p = rows.predicted_target
+            t = p + w * (r - q)
+            self.sums.add(at, w=w, ww=(w, w), p=p, wq=(w, q), terms=np.square(t))
+            self.products.add(w * t, at)
         batch, slots = batch.where(batch.rewards != 0, slots)  # of clicks a few
         for rows, at in batch.pieces(slots):
             w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
@@ -131,6 +136,10 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
 
     def _require_possible(self) -> None:
         slots = np.arange(self._width)
+        lost = self.products.infinities[: self._width]
+        rows = self.rows.tables(slots).sum(axis=(1, 2, 3))
+        known = np.array_equal(*lost.T) and bool((lost[:, 0] <= rows).all())
+        require(known, "impossible sums of weights and rewards")
         both = self.rows.tables(slots)[:, 1, 1].sum(axis=1).tolist()
         for value, some in zip(self._compute_all(slots), both, strict=True):
             require(value._possible(some), "impossible sums of weights and rewards")
@@ -149,4 +158,5 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
             _clip=repeat(self.clip),
             _limit=repeat(self.reward_limit),
             _units=self.sums.pairs(slots),
+            _products=self.products.pairs(slots),
         )

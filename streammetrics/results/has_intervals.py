@@ -173,6 +173,8 @@ class HasIntervals(Shown):
     growing: ClassVar[Mapping[str, str]] = {}
     # Views whose variance over users coarse scores do not show: it is that of `_without_group`.
     of_points: ClassVar[frozenset[str]] = frozenset()
+    # By each mean of values, the view that is the rate of those above 0: a guardrail by default.
+    rates_beside: ClassVar[Mapping[str, str]] = {}
     # Views that have an interval by the method "band".
     banded: ClassVar[frozenset[str]] = frozenset()
 
@@ -316,6 +318,10 @@ class HasIntervals(Shown):
         """The rows that the control and the treatment won, of those that one of them won, and the
         treatment's share if there is no effect; None for results without `effects`."""
         return None
+
+    def _no_rate_beside(self) -> str:
+        """Why the rates in `rates_beside` are no guardrails of these rows, or ""."""
+        return ""
 
     def _behind(self, view: ViewText) -> Behind | None:
         """The share from whose interval over users that of a view follows; None for most views."""

@@ -27,6 +27,8 @@ from streammetrics.results.has_intervals import Asked
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
+_LACKING: Final = "some rows were counted before values above 0 were"
+_NEGATIVE: Final = "some values are below 0"
 _EXTREMES: Final = "the least and the greatest value of more rows are not known"
 _UNKNOWN: Final = (
     "at most one row, rows that weigh at most 1 together, or a value past the largest float"
@@ -59,8 +61,8 @@ class MomentFigures(_PowerSums, OfWeightedRows):
     """Mean, variance, skewness and extremes of numbers x; n rows, or their total weight.
 
     total: Σ x. squares: Σ x². cubes: Σ x³. All are exact and in units of weight, `weight_unit`
-    each. minimum, maximum: exact; nan without rows. Every figure is rounded once, and infinite past
-    the largest float.
+    each. minimum, maximum: exact; nan without rows. _above: units of values above 0, as k and n, k
+    / 2 ** n; None if unknown. Every figure is rounded once, and infinite past the largest float.
 
     >>> sums = [Fraction(x) for x in (7, 21, 73)]
     >>> found = MomentFigures(3, *sums, 1.0, 4.0)  # 1, 2, 4
@@ -68,15 +70,19 @@ class MomentFigures(_PowerSums, OfWeightedRows):
     (2.3333333333333335, 2.3333333333333335, 1.5275252316519468, 0.3818017741606063)
     """
 
-    directions: ClassVar[Directions] = directed(none="mean variance std skewness minimum maximum")
+    directions: ClassVar[Directions] = directed(
+        none="mean variance std skewness minimum maximum above_zero"
+    )
     headlines: ClassVar[tuple[str, ...]] = ("mean", "std")
-    ranges: ClassVar[Ranges] = ranged(positive="variance std")
+    ranges: ClassVar[Ranges] = ranged(shares="above_zero", positive="variance std")
     reasons: ClassVar[Reasons] = {
         **dict.fromkeys(("mean", "minimum", "maximum"), "no rows"),
         **dict.fromkeys(("variance", "std"), _UNKNOWN),
         "skewness": "no rows, or all values are equal",
+        "above_zero": _LACKING,
     }
     without: ClassVar[Mapping[str, str]] = dict.fromkeys(("minimum", "maximum"), _EXTREMES)
+    rates_beside: ClassVar[Mapping[str, str]] = {"mean": "above_zero"}
     _n: int  # units of weight
     total: Fraction = field()
     squares: Fraction = field()
@@ -86,6 +92,7 @@ class MomentFigures(_PowerSums, OfWeightedRows):
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
+    _above: Dyadic | None = None
 
     @property
     def mean(self) -> float:
@@ -119,6 +126,17 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         return over_root(a * d * d, d * b * b * c * c * c)  # a / b / (c / d) ** 1.5
 
     @property
+    def above_zero(self) -> float:
+        """The share of values above 0; nan if some rows were counted before such values were."""
+        above = self._count_above
+        return math.nan if above is None else ratio(above, self._units)
+
+    @property
+    def _count_above(self) -> int | None:
+        """The units of values above 0; None if unknown."""
+        return None if self._above is None else self._above[0] >> self._above[1]
+
+    @property
     def _units(self) -> int:
         return self._n
 
@@ -133,11 +151,18 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         )
 
     def _interval(self, asked: Asked) -> Interval | None:
-        n = self._units
+        n, above = self._units, self._count_above
+        if asked.view.name == "above_zero" and above is not None:
+            return asked.share(above, n)
         if asked.view.name != "mean":
             return None
         variance = mean_variance(n, self.total, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+    def _no_rate_beside(self) -> str:
+        if self._count_above is None and self.rows:
+            return _LACKING
+        return _NEGATIVE if self.minimum < 0 else ""
 
     def _skewness_number(self, view: ViewText) -> float:
         if view.name != "mean":

@@ -175,7 +175,7 @@ def test_the_rate_beside_a_mean_over_units_is_a_guardrail_by_default(
          "revenue = " + REVENUE % "higher"),
         ('guardrails = [{ metric = "buyers", margin = 0.1 }]', "revenue = " + REVENUE % "higher"
          + '\nbuyers = { type = "UnitRate", inputs = { values = "amount" } }'),
-        ("", 'revenue = { type = "Moments", inputs = { values = "amount" }, better = "higher" }'),
+        ("", 'revenue = { type = "Ratio", inputs = { numerators = "amount" }, better = "higher" }'),
     ],
 )  # fmt: skip
 def test_a_rate_is_not_watched_twice_nor_without_a_direction(more: str, metrics: str) -> None:
