@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.inputs import Inputs, Real, Weights
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import (
@@ -76,6 +77,8 @@ class Moments(Accumulator, schema="moments/2"):
     >>> result.mean, result.std, result.minimum
     (0.3333333333333333, 1e+16, -1e+16)
     """
+
+    _schemas: ClassVar[Schemas] = {"moments/1": {"above"}}
 
     weight_unit: Unit = 1
     round_weights: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.factors import Factor, Propensity, check_factor, check_limit, factors
 from streammetrics.core.inputs import Inputs
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import NamedSums
@@ -24,7 +25,7 @@ from streammetrics.results.deferred import side_by_side
 from streammetrics.results.policy_value import PolicySums, PolicyValue
 
 
-class OffPolicy(Accumulator, schema="off-policy/1"):
+class OffPolicy(Accumulator, schema="off-policy/2"):
     """The mean reward that a target policy would have had, from the log of another policy.
 
     A row is weighted by w = target / logged: how much likelier its action is under the target.
@@ -69,6 +70,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
     >>> found.snips, found.mean_reward, round(found.effective_sample_size)
     (0.3333333333333333, 0.2, 900)
     """
+
+    _schemas: ClassVar[Schemas] = {"off-policy/1": {"products"}}
 
     clip: float = 10.0
     reward_limit: float | None = None

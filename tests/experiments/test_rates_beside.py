@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streammetrics import Accumulator, Moments, UserGroups
+from streammetrics import Accumulator, Moments, UserGroups, load
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard, rate_beside
+from tests.core.test_layouts import former_bytes
 
 ARMS = ("old", "new")
 RATE = "revenue.above_zero"
@@ -89,6 +90,18 @@ def test_beside_values_below_0_there_is_no_such_guardrail_and_a_note_says_so() -
     kept = report(state_of(old, False), state_of(refund, False), (Safeguard(RATE, 0.01, True),))
     assert kept.recommendation.action == "do_not_ship" and note not in kept.notes
     assert note not in report(state_of(old, False), state_of(refund, False), ()).notes
+
+
+def test_where_former_states_do_not_know_the_rate_there_is_none_and_a_note_says_so() -> None:
+    former = load(former_bytes(state_of(revenue(1_900, 0.05, 1), True)))
+    old = former + state_of(revenue(1_900, 0.05, 1), True, 50_000)
+    for rails in ((Safeguard(RATE, required=False),), ()):
+        found = report(old, state_of(np.zeros(1_000), True, 100_000), rails)
+        assert [one.contrast.watched for one in found.findings] == ["revenue"]
+        assert (
+            "The rate of values above 0 beside revenue is no guardrail: of old, some rows were "
+            "counted before values above 0 were." in found.notes
+        )
 
 
 def test_the_mean_of_a_metric_has_a_rate_beside_it_and_its_other_views_have_none() -> None:

@@ -4,8 +4,9 @@
     PYTHONPATH=TREE python tests/golden/former_states.py
 
 COMMIT is 2a497e72, the last with regression/2, calibration/3, ranking-metrics/2,
-intra-list-similarity/1, sealed/1, and without cubes in `Mean`. The script imports nothing of the
-present source, since it runs with that of the time; its files are beside it, in `former`.
+intra-list-similarity/1, sealed/1, moments/1, off-policy/1, and without cubes in `Mean`. The script
+imports nothing of the present source, since it runs with that of the time; its files are beside it,
+in `former`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from streammetrics import (
     Calibration,
     GroupedScores,
     IntraListSimilarity,
+    Moments,
+    OffPolicy,
     Paired,
     Panel,
     PerKey,
@@ -65,6 +68,13 @@ def _columns(n: int) -> Mapping[str, Any]:
         "groups": i * 5 % 24,
         "keys": i % 3,
         "times_ms": i * 300_000,
+        "values": i * 5 % 7 * 0.25,
+        "weights": 1 + i % 4,
+        "logged": (i % 4 + 1) / 8,
+        "target": (i * 3 % 5 + 1) / 8,
+        "rewards": i * 5 % 7 / 4,
+        "predicted_logged": i * 3 % 8 / 8,
+        "predicted_target": i * 5 % 8 / 8,
     }
 
 
@@ -116,11 +126,22 @@ FORMER: Final[Mapping[str, Made]] = {
     "sealed-lists": _sealed(GroupedScores(_LISTS), *_SCORED, "groups"),
     "sealed-regression": _sealed(Regression(), *_SCORED),
 }
+_POLICY: Final = "logged", "target", "rewards", "predicted_logged", "predicted_target"
+# Those whose results have views that former states do not know.
+UNKNOWN_VIEWS: Final[Mapping[str, Made]] = {
+    "moments-alone": _given(Moments(), "values"),
+    "moments-weighted": _given(Moments(), "values", "weights"),
+    "moments-of-users": _given(
+        PerKey(UserGroups(Moments(), buckets=4)), "values", "groups", "keys"
+    ),
+    "off-policy-alone": _given(OffPolicy(), *_POLICY),
+    "off-policy-per-key": _given(PerKey(OffPolicy()), *_POLICY, "keys"),
+}
 
 
 def main() -> None:
     """Write all of them."""
-    for name, made in FORMER.items():
+    for name, made in {**FORMER, **UNKNOWN_VIEWS}.items():
         (FOLDER / f"{name}.state").write_bytes(made(ROWS).to_file_bytes())
 
 

@@ -10,10 +10,21 @@ from operator import add
 import numpy as np
 import pytest
 
-from streammetrics import ConfidenceSequence, OffPolicy, PerKey, UserGroups, compare
+from streammetrics import (
+    ConfidenceSequence,
+    OffPolicy,
+    PerKey,
+    StateError,
+    UserGroups,
+    compare,
+    load,
+)
+from streammetrics.core.layouts import without_later_parts
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.results import doubts_of
 from streammetrics.results.policy_value import PolicyValue
+from tests.core.test_layouts import former_bytes
+from tests.golden.former_states import FOLDER, ROWS, UNKNOWN_VIEWS
 
 VALUES = ("snips", "ips", "clipped", "dr", "sndr")
 LOGGED = np.array([0.6, 0.3, 0.1])
@@ -212,6 +223,44 @@ def test_the_error_of_sndr_of_merged_keyed_and_small_batches_is_that_of_all_rows
     assert both.std_error == pytest.approx(
         math.hypot(error, state_of(useless(3000, 4)).compute().interval("sndr").se)
     )
+
+
+@pytest.mark.parametrize("name", ["off-policy-alone", "off-policy-per-key"])
+def test_former_states_are_those_of_today_without_one_sum(name: str) -> None:
+    state, today = load((FOLDER / f"{name}.state").read_bytes()), UNKNOWN_VIEWS[name](ROWS)
+    assert state._head() == today._head()
+    assert without_later_parts(state) == (without_later_parts(today)[0], True)
+    assert load(state.to_bytes()) == state
+
+
+def test_a_former_state_has_the_greatest_error_of_sndr_for_any_correlation() -> None:
+    today, more = state_of(useless(400, 14)), state_of(useless(400, 16))
+    former = load(former_bytes(today))
+    found = former.compute()
+    for view in ("snips", "ips", "clipped", "dr", "mean_reward", "mean_weight", "share_clipped"):
+        assert found.interval(view) == today.compute().interval(view)
+    interval, known = found.interval("sndr"), today.compute().interval("sndr")
+    rest, w = found._sums.wr - found._sums.wq, found._sums.w
+    greatest = found.interval("dr").se + float(abs(rest / w)) * found.interval("mean_weight").se
+    assert interval.estimate == known.estimate
+    assert known.se < interval.se == pytest.approx(greatest, rel=1e-12)
+    assert interval.reason.startswith("a former state lacks the products of weights and")
+    assert not known.reason.startswith("a former state")
+    both = (former + more).compute().interval("sndr")  # what some rows lack is unknown of all
+    assert both.reason.startswith("a former state lacks")
+    assert both.se > (today + more).compute().interval("sndr").se
+    assert ConfidenceSequence(v_opt=1000.0).of(former, "sndr").upper > (
+        ConfidenceSequence(v_opt=1000.0).of(today, "sndr").upper
+    )
+
+
+def test_a_former_state_whose_unknown_sum_is_of_more_rows_than_it_has_is_refused() -> None:
+    for minus, plus in ((401, 401), (1, 0), (0, 1)):
+        state = state_of(useless(400, 14))
+        state.compute()
+        state.products.infinities[:] = minus, plus
+        with pytest.raises(StateError, match="impossible sums of weights and rewards"):
+            load(state.to_bytes())
 
 
 def test_predictions_of_0_leave_the_error_of_snips_of_weights_of_mean_1() -> None:
