@@ -41,7 +41,8 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
         A row without one of both probabilities is refused, as no other number can replace it.
     State
         Numbers of rows of each kind; exact sums of w, w², r, r², wr, w²r and w²r², in the latter
-        two of the rounded wr; those of clipped rows, and of predictions; the largest weight.
+        two of the rounded wr; those of clipped rows; of predictions, and of t² and wt for the
+        rounded terms t of `dr`; the largest weight.
     Result
         PolicyValue: `snips`, `ips`, `clipped`, `dr`, `sndr`, and the diagnostics of the weights.
     Undefined
@@ -49,7 +50,8 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
         below 100, fewer than 10 rewards other than 0, or a row with more than 10 % of the weight.
         `raw` has them nevertheless. `dr` and `sndr` are nan unless all rows have predictions. No
         value has an interval where the mean weight is certainly more than 1 % below 1; where it is
-        lower by chance, the ends are farther out by as many of its standard errors.
+        lower by chance, the ends are farther out by as many of its standard errors. That of `sndr`
+        is the widest for any Σ wt where a state of before this sum was kept lacks it.
     Exactness
         w is rounded once, and so is each value; their sums are exact. Intervals are from sums of
         rounded terms. Weights, rewards and predictions below 2**-200 in size count as 0.
