@@ -103,7 +103,7 @@ DOUBLY_ROBUST: Final = Table(
     (
         row("three actions, predictions 0.8 of the rates, 1,000 rows",
             partial(actions, LOGGED, TARGET, RATES), 1000),
-        row("the same, rewards in 3 %, 10,000 rows",
+        row("the same predictions, rewards in 3 %, 10,000 rows",
             partial(actions, LOGGED, TARGET, RATES / 10), 10_000),
         row("contexts, a true model, 500 rows", partial(contexts, 1.0), 500),
         row("contexts, half a model, 500 rows", partial(contexts, 0.5), 500),
@@ -116,9 +116,9 @@ DOUBLY_ROBUST: Final = Table(
             partial(modelled, partial(lognormal, 1.0, level), 0.0), 2000),
         row("σ 1.7, rewards in 30 % whatever the weight, 20,000 rows",
             partial(modelled, partial(lognormal, 1.7, level), 0.8), 20_000),
-        row("σ 1.7, rewards rise with the weight, 5,000 rows",
+        row("σ 1.7, rewards rise with the weight, 0.8 of the value, 5,000 rows",
             partial(modelled, partial(lognormal, 1.7, steep), 0.8), 5000),
-        row("an action of weight 100 that the log took twice in 2,000 rows",
+        row("an action of weight 100 that the log took twice, 2,000 rows",
             partial(actions, *RARE, RATES), 2000),
     ),
 )  # fmt: skip

@@ -27,7 +27,7 @@ def rate_beside(metric: Accumulator, view: str | None = None) -> str | None:
     (None, None)
     """
     figures = _figures(metric.empty())
-    return None if figures is None else figures.rates_beside.get(view_of(figures, view).text)
+    return None if figures is None else figures._rates_beside.get(view_of(figures, view).text)
 
 
 def why_no_rate(state: Accumulator, rate: str, *, planned: bool) -> str:

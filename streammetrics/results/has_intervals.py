@@ -174,7 +174,7 @@ class HasIntervals(Shown):
     # Views whose variance over users coarse scores do not show: it is that of `_without_group`.
     of_points: ClassVar[frozenset[str]] = frozenset()
     # By each mean of values, the view that is the rate of those above 0: a guardrail by default.
-    rates_beside: ClassVar[Mapping[str, str]] = {}
+    _rates_beside: ClassVar[Mapping[str, str]] = {}
     # Views that have an interval by the method "band".
     banded: ClassVar[frozenset[str]] = frozenset()
 
@@ -320,7 +320,7 @@ class HasIntervals(Shown):
         return None
 
     def _no_rate_beside(self) -> str:
-        """Why the rates in `rates_beside` are no guardrails of these rows, or ""."""
+        """Why the rates in `_rates_beside` are no guardrails of these rows, or ""."""
         return ""
 
     def _behind(self, view: ViewText) -> Behind | None:

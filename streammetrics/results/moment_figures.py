@@ -82,7 +82,7 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         "above_zero": _LACKING,
     }
     without: ClassVar[Mapping[str, str]] = dict.fromkeys(("minimum", "maximum"), _EXTREMES)
-    rates_beside: ClassVar[Mapping[str, str]] = {"mean": "above_zero"}
+    _rates_beside: ClassVar[Mapping[str, str]] = {"mean": "above_zero"}
     _n: int  # units of weight
     total: Fraction = field()
     squares: Fraction = field()

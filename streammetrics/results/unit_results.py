@@ -105,7 +105,7 @@ class UnitMeanResult(_OfUnits):
     ranges: ClassVar[Ranges] = ranged(shares="rate")
     reasons: ClassVar[Reasons] = {"mean": _NO_UNITS, "rate": _NO_UNITS}
     without: ClassVar[Mapping[str, str]] = {"total": "a sum of values grows with the units"}
-    rates_beside: ClassVar[Mapping[str, str]] = {"mean": "rate"}
+    _rates_beside: ClassVar[Mapping[str, str]] = {"mean": "rate"}
     _group_units: tuple[int, ...] = field(default=())
     _group_events: tuple[int, ...] = field(default=())
     reason: str = ""
