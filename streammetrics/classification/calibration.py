@@ -74,7 +74,7 @@ class Calibration(Accumulator, schema="calibration/4"):
         row's log loss has a relative error of at most 2**-67 and sums are exact, so the mean is off
         by less than 0.501 units in the last place, and has the same bits on every processor.
     Cost
-        60 ns a row in large batches, twice that with weights or with scores between 0 and 1e-144.
+        65 ns a row in large batches, twice that with weights or with scores between 0 and 1e-144.
         State: 1 kB.
     Source
         Brier 1950, Mon. Weather Rev. 78; Naeini, Cooper & Hauskrecht 2015, AAAI, for ECE and MCE;

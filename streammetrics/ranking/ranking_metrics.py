@@ -67,8 +67,9 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         judged: bool like labels, False for an item that is not judged, which counts as not relevant
         and which Bpref skips; by default all are judged.
     State
-        The numbers of lists kept and empty; for each measure the exact sums of its values and of
-        their squares (for PooledHR also of the denominators, their squares, and the products).
+        The numbers of lists kept and empty; for each measure the exact sums of its values, of their
+        squares and of their rounded cubes (for PooledHR also of the denominators, their squares and
+        cubes, and the products).
     Result
         Averages: `result[NDCG @ 10]` or `result["NDCG@10"]`, `lists_kept`, `lists_empty`, `rows`.
         All measures are over the same lists; an item above the highest grade of ERR is refused.
