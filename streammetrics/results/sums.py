@@ -56,6 +56,7 @@ class MeanResult(_MeanSums, HasIntervals):
     squares: Fraction | None = field(repr=False)
     weight_unit: Fraction = Fraction(1)
     _surplus: int = field(default=0, repr=False)  # of units over rows
+    _cubes: Dyadic | None = field(default=None, repr=False)  # Σ v³ of rows; None: unknown
 
     @property
     def mean(self) -> float:
@@ -78,6 +79,12 @@ class MeanResult(_MeanSums, HasIntervals):
             return None
         variance = mean_variance(n, self.total, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+    def _skewness_number(self, view: ViewText) -> float:
+        if view.name != "mean" or self._surplus or self.squares is None:
+            return math.nan
+        cubes = None if self._cubes is None else dyadic(*self._cubes)
+        return skewness_number_of_rounded(self._units, self.total, self.squares, cubes)
 
 
 class _QuotientSums:

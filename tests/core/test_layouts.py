@@ -34,7 +34,7 @@ from streammetrics.results.has_intervals import skewness_of
 from tests.golden.former_states import FOLDER, FORMER, ROWS
 from tests.golden.write import readable
 
-NAMES = [name for name in FORMER if "regression" in name or "panel" in name]
+NAMES = [*FORMER]
 
 
 def former_bytes(state: Accumulator) -> bytes:

@@ -310,7 +310,7 @@ def test_every_content_is_found_however_deep() -> None:
     assert list(contents(settings)) == [TABLE, TABLE]
 
 
-OF_SIMILARITY = '["intra-list-similarity/1",{"k":null,"similarity":"cosine","vectors":%s}]'
+OF_SIMILARITY = '["intra-list-similarity/2",{"k":null,"similarity":"cosine","vectors":%s}]'
 OF_TABLE = {"$content": [TABLE.digest, [3, 2]]}
 
 

@@ -329,6 +329,15 @@ def require_third_moment(n: int, sums: tuple[int, int, int], what: str) -> None:
     require(cubes * cubes * QUANTA <= largest + (largest >> _SLACK) + 1, what)
 
 
+def require_signed_cubes(n: int, squares: int, cubes: ExactSumColumn, slot: int, what: str) -> None:
+    """StateError unless this may be the sum of the rounded cubes of n numbers with this sum of
+    rounded squares: |Σ x³| ≤ (Σ x²)^(3/2). Those past the floats are infinite."""
+    require(max(cubes.infinities[slot].tolist()) <= n, what)
+    if cubes.finite(slot):
+        largest, found = (squares + (n << UNIT - _TINY)) ** 3, cubes.quanta(slot)
+        require(found * found * QUANTA <= largest + (largest >> _SLACK) + 1, what)
+
+
 def require_three_moments(
     n: int, sums: Sequence[Fraction], ends: tuple[Fraction, Fraction], what: str
 ) -> None:
