@@ -109,7 +109,9 @@ class Moments(Accumulator, schema="moments/2"):
             add_parts(self.total, weighted_values(values, piece.quanta), at)
             self._powers.add(_powers(values, piece.quanta), at)
             self.extremes.add(values, at)
-            add_parts(self.above, weighted_values((values > 0) * 1.0, piece.quanta), at)
+            add_parts(
+                self.above, weighted_values((values > 0).astype(np.float64), piece.quanta), at
+            )
 
     def compute(self) -> MomentFigures:
         """The figures, each rounded once."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from streammetrics.combine.user_groups import UserGroups
+from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments.sentence import joined
 from streammetrics.present.views import value_of, view_of
@@ -54,6 +54,6 @@ def not_watched(name: str, reasons: Iterable[tuple[str, str]]) -> str:
 
 
 def _figures(state: Accumulator) -> HasIntervals | None:
-    whole = state.compute()
-    figures = whole.value if isinstance(state, UserGroups) else whole
+    whole: object = state.compute()
+    figures = whole.value if isinstance(whole, UserGroupsResult) else whole
     return figures if isinstance(figures, HasIntervals) else None

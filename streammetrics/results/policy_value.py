@@ -79,8 +79,8 @@ class _LateSums:
 
     @cached_property
     def _sums(self) -> PolicySums:
-        products = None if self._products is None else dyadic(*self._products)
-        return PolicySums(*(dyadic(*pair) for pair in self._units), products)
+        sums = PolicySums(*(dyadic(*pair) for pair in self._units))
+        return sums if self._products is None else sums._replace(wt=dyadic(*self._products))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -205,7 +205,7 @@ def test_epochs_beside_a_mean_over_units_are_refused_in_words(key: str) -> None:
         "[experiment] epochs" if epochs else key,
         "no epochs, since revenue is a UnitMean: all rows of a unit belong to the epoch of its "
         "first one, which events do not say",
-        metrics='revenue = { type = "UnitMean", inputs = { values = "amount" } }',
+        metrics="revenue = " + REVENUE % "higher",
         event=EVENT if epochs else EVENT + 'epoch = "epoch"\n',
         rest=f'[experiment]\ncontrol = "a"\ndecision = ["revenue"]\n{epochs}',
     )
