@@ -187,10 +187,10 @@ class Experiment:
         for watched in self.plan.watched:
             name, view = self._named(watched)
             states = [
-                (variant, arms[variant][name])
+                (variant, state)
                 for arms in self.states.values()
                 for variant in self.plan.variants
-                if name in arms.get(variant, {})
+                if isinstance(state := arms.get(variant, {}).get(name), Accumulator)
             ]
             beside = rate_beside(states[0][1], view) if states else None
             rate = f"{name}.{beside}"
