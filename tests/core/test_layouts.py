@@ -13,6 +13,7 @@ import pytest
 
 from streammetrics import (
     Accumulator,
+    Calibration,
     Panel,
     PerKey,
     Regression,
@@ -108,6 +109,16 @@ def test_keys_are_read_one_by_one_from_former_and_current_bytes() -> None:
     for key in sorted(stored.keys()):
         assert stored.state(key) == whole.state(key)
     assert stored.overflow_state() == whole.overflow_state()
+
+
+def test_many_keys_of_former_bytes_are_read_at_once() -> None:
+    today = PerKey(Panel({"errors": Regression(), "fit": Calibration()}))
+    keys = np.arange(120) % 40
+    today.update(keys=keys, labels=keys % 2, scores=(keys + 1) / 64)
+    former = load(former_bytes(today))
+    assert without_later_parts(former) == (without_later_parts(today)[0], True)
+    assert load(former.to_bytes()) == former
+    assert former.chosen([3]) == load(former_bytes(today.chosen([3])))
 
 
 def test_a_state_whose_rows_are_partly_unknown_has_no_number_of_skewness() -> None:
