@@ -13,6 +13,7 @@ import pytest
 
 from streammetrics import (
     Accumulator,
+    Calibration,
     Panel,
     PerKey,
     Regression,
@@ -29,7 +30,7 @@ from streammetrics.core.layouts import Schemas, without_later_parts
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.settings import CLASSES, decode_head
-from streammetrics.engines.merging import merged
+from streammetrics.engines.merging import agree, merged
 from streammetrics.results.has_intervals import skewness_of
 from tests.golden.former_states import FOLDER, FORMER, ROWS
 from tests.golden.write import readable
@@ -67,6 +68,7 @@ def test_bytes_of_a_former_schema_are_read_as_a_state_of_today(name: str) -> Non
     assert state._head() == today._head()
     assert without_later_parts(state) == (without_later_parts(today)[0], True)
     assert not without_later_parts(today)[1]
+    assert agree(state, today) and not agree(state, FORMER[name](ROWS - 1))
     assert json.dumps(readable(state.compute())) == json.dumps(readable(today.compute()))
     again = load(state.to_file_bytes())
     assert again.to_file_bytes() == state.to_file_bytes()
@@ -108,6 +110,16 @@ def test_keys_are_read_one_by_one_from_former_and_current_bytes() -> None:
     for key in sorted(stored.keys()):
         assert stored.state(key) == whole.state(key)
     assert stored.overflow_state() == whole.overflow_state()
+
+
+def test_many_keys_of_former_bytes_are_read_at_once() -> None:
+    today = PerKey(Panel({"errors": Regression(), "fit": Calibration()}))
+    keys = np.arange(120) % 40
+    today.update(keys=keys, labels=keys % 2, scores=(keys + 1) / 64)
+    former = load(former_bytes(today))
+    assert without_later_parts(former) == (without_later_parts(today)[0], True)
+    assert load(former.to_bytes()) == former
+    assert former.chosen([3]) == load(former_bytes(today.chosen([3])))
 
 
 def test_a_state_whose_rows_are_partly_unknown_has_no_number_of_skewness() -> None:
