@@ -257,8 +257,8 @@ class PolicyValue(_LateSums, HasIntervals):
         found = self._sums
         if found.wt is None:
             return True
-        few = self.rows_predicted > 0 or not found.wt
-        return few and found.wt**2 <= found.ww * found.terms * rounded
+        predicted = self.rows_predicted > 0 or not found.wt
+        return predicted and found.wt**2 <= found.ww * found.terms * rounded
 
     def _moments_of(self, view: ViewText) -> Moments | None:
         """Those of r, which are in [0, reward_limit], and of min(w, clip) r; None without a

@@ -263,6 +263,15 @@ def test_a_former_state_whose_unknown_sum_is_of_more_rows_than_it_has_is_refused
             load(state.to_bytes())
 
 
+def test_products_of_terms_beyond_those_of_their_squares_are_refused() -> None:
+    state = state_of(useless(400, 14))
+    most = math.sqrt(state.compute()._sums.ww * state.compute()._sums.terms)
+    load(state.to_bytes())
+    state.products.add(np.array([2 * most]))
+    with pytest.raises(StateError, match="impossible sums of weights and rewards"):
+        load(state.to_bytes())
+
+
 def test_predictions_of_0_leave_the_error_of_snips_of_weights_of_mean_1() -> None:
     """Then `sndr` is SNIPS: no other error is as near to it."""
     n = 1000
