@@ -30,7 +30,6 @@ from streammetrics.kernels.inference.pooled_variance import (
     difference_variance,
     effective_number,
     mass_of_sides,
-    pooling_factors,
 )
 from streammetrics.kernels.inference.t_interval import welch_df
 
@@ -187,13 +186,9 @@ def watched(
     ready = a.enough() & b.enough()
     with np.errstate(all="ignore"):
         pairs, counted = (a.pairs, b.pairs), (a.users, b.users)
-        each_alone = a.variance + b.variance
-        pooled = [
-            difference_variance(a.variance, b.variance, one) for one in ([pairs], [pairs, counted])
-        ]
-        c, t = pooling_factors(a.mass, b.mass)
-        pooled.append(np.fmax(each_alone, a.variance * c + b.variance * t))
-    asked = [(each_alone, 0.0), *((v, 0.0) for v in pooled), *((v, ERRORS * error) for v in pooled)]
+        masses = [[pairs], [pairs, counted], [(a.mass, b.mass)]]
+        alone, *pooled = (difference_variance(a.variance, b.variance, one) for one in ([], *masses))
+    asked = [(alone, 0.0), *((v, 0.0) for v in pooled), *((v, ERRORS * error) for v in pooled)]
     return [float(_rejected(sequence, arms, v, effect, ready)) for v, effect in asked]
 
 

@@ -42,18 +42,6 @@ ALONE: Final = 40.0
 ALONE_ROWS: Final = 20.0
 
 
-def pooled_parts(control: Number, treatment: Number, masses: Parts[Number]) -> Parts[Number]:
-    """What each arm adds to the variance if a unit of this mass has the pooled one in both.
-
-    masses: above 0.
-
-    >>> pooled_parts(0.5, 0.25, (10.0, 20.0))
-    (0.25, 0.5)
-    """
-    c, t = masses
-    return control * (c / t), treatment * (t / c)
-
-
 @dataclass(frozen=True, slots=True)
 class RowsAndUsers(Generic[Number]):
     """A mass of two kinds. part: of the variance of the estimate, what is that of rows."""
@@ -85,7 +73,9 @@ def pooling_factors(
 
 
 def difference_variance(
-    control: Number, treatment: Number, masses: Sequence[Parts[Number]]
+    control: Number,
+    treatment: Number,
+    masses: Sequence[tuple[Number | RowsAndUsers[Number], Number | RowsAndUsers[Number]]],
 ) -> Number:
     """V of two arms, from the variances of their estimates and the masses of both; nan if one is.
 
@@ -96,8 +86,8 @@ def difference_variance(
     """
     found = control + treatment
     for both in masses:
-        parts = pooled_parts(control, treatment, both)
-        found = cast("Number", np.maximum(found, parts[0] + parts[1]))
+        c, t = pooling_factors(*both)
+        found = cast("Number", np.maximum(found, control * c + treatment * t))
     return found
 
 
