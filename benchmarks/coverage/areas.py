@@ -29,7 +29,7 @@ from streammetrics.kernels.inference.pooled_variance import (
     RowsAndUsers,
     difference_variance,
     effective_number,
-    mass_of_sides,
+    harmonic_number,
 )
 from streammetrics.kernels.inference.t_interval import welch_df
 
@@ -100,10 +100,10 @@ class Area:
         return p * n / (p + n)
 
     @property
-    def mass(self) -> RowsAndUsers[Floats]:
-        """The mass that the product has."""
+    def basis(self) -> RowsAndUsers[Floats]:
+        """What the area rests on, as the product has it."""
         sides = zip(self.positive.tolist(), self.negative.tolist(), strict=True)
-        users = [mass_of_sides([tuple(map(effective_number, one))]) for one in sides]
+        users = [harmonic_number([tuple(map(effective_number, one))]) for one in sides]
         return RowsAndUsers(self.pairs, np.array(users), np.minimum(1, self.alone / self.variance))
 
     def enough(self) -> NDArray[np.bool_]:
@@ -186,7 +186,7 @@ def watched(
     ready = a.enough() & b.enough()
     with np.errstate(all="ignore"):
         pairs, counted = (a.pairs, b.pairs), (a.users, b.users)
-        masses = [[pairs], [pairs, counted], [(a.mass, b.mass)]]
+        masses = [[pairs], [pairs, counted], [(a.basis, b.basis)]]
         alone, *pooled = (difference_variance(a.variance, b.variance, one) for one in ([], *masses))
     asked = [(alone, 0.0), *((v, 0.0) for v in pooled), *((v, ERRORS * error) for v in pooled)]
     return [float(_rejected(sequence, arms, v, effect, ready)) for v, effect in asked]

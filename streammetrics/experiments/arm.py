@@ -13,7 +13,7 @@ from streammetrics.combine.clustered import grows, is_chosen, no_jackknife, scar
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
-from streammetrics.experiments.masses import Kind, Mass, class_rows, masses_of
+from streammetrics.experiments.masses import Basis, Kind, class_rows, masses_of
 from streammetrics.experiments.quantile_arms import QuantileArm, quantile_arm
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
@@ -96,7 +96,7 @@ class Arm:
     share: tuple[int, int] | None = None
     counted_of: int = 0
     unit: str = "rows"
-    masses: Mapping[str, Mass] = field(default_factory=dict)
+    masses: Mapping[str, Basis] = field(default_factory=dict)
     skewness: float = math.inf
     replicates: Replicates | None = None
     together: float = math.nan

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from streammetrics.experiments.arm import Arm
-from streammetrics.experiments.masses import Mass
+from streammetrics.experiments.masses import Basis
 from streammetrics.experiments.numerals import about
 from streammetrics.experiments.strata import Pair, Stratum, scaled_variance, stratum_variance
 from streammetrics.kernels.inference.pooled_variance import (
@@ -92,8 +92,8 @@ def factors(a: Arm, b: Arm) -> dict[str, Parts[float]]:
     return {name: pooling_factors(*pair) for name, pair in both.items() if all(map(_known, pair))}
 
 
-def _known(mass: Mass) -> bool:
-    each = (mass.rows, mass.users) if isinstance(mass, RowsAndUsers) else (mass,)
+def _known(basis: Basis) -> bool:
+    each = (basis.rows, basis.users) if isinstance(basis, RowsAndUsers) else (basis,)
     return all(0 < one < math.inf for one in each)
 
 

@@ -20,7 +20,7 @@ from streammetrics.combine.clustered import class_counts
 from streammetrics.kernels.inference.pooled_variance import (
     RowsAndUsers,
     effective_number,
-    mass_of_sides,
+    harmonic_number,
 )
 from streammetrics.results.areas import GroupedArea
 from streammetrics.results.class_curves import ClassCurves
@@ -29,13 +29,13 @@ from streammetrics.results.uplift_curve import UpliftCurve
 
 Kind = Literal["rate", "cells", "area", "mean", "quantile"]
 USERS: Final = "users"  # the name of the mass that an experiment adds, unless an arm has it
-Mass: TypeAlias = float | RowsAndUsers[float]
+Basis: TypeAlias = float | RowsAndUsers[float]  # one of the masses
 _Users: TypeAlias = UserGroupsResult | None
 
 
 def masses_of(
     kind: Kind, figures: object, n: int, rows: int, grouped: _Users, deff: float
-) -> Mapping[str, Mass]:
+) -> Mapping[str, Basis]:
     """The masses of a view by name. figures: the metric's own result; n: the values that the view
     is a mean of; rows: all rows; grouped: the result over users, None for independent rows; deff:
     of the view there, nan if unknown."""
@@ -45,15 +45,15 @@ def masses_of(
         return {"decided": float(n), "rows": float(rows)}
     areas = () if kind == "rate" else _areas(figures)
     if areas:
-        alone = mass_of_sides(areas)
+        alone = harmonic_number(areas)
         if isinstance(figures, GroupedArea) and figures._spread is not None:
             alone = figures._spread.effective
         if grouped is None:
             return {"classes": alone}
-        users = mass_of_sides(_effective(areas, grouped))
+        users = harmonic_number(_effective(areas, grouped))
         return {USERS: RowsAndUsers(alone, users, _part_of_rows(deff, grouped))}
     if kind == "area":
-        return {"classes": mass_of_sides([class_counts(figures)])}
+        return {"classes": harmonic_number([class_counts(figures)])}
     return {"rows": float(n or rows)}
 
 

@@ -1,4 +1,4 @@
-"""Keys that collapse: at most so many different ones in a state, by default `MOST`.
+"""Keys that collapse: a state has a bounded number of different ones, by default `MOST`.
 
 Keys are integers in the order of what they stand for, such as scores. A state keeps all of its keys
 shifted right by the least number of bits that leaves at most that many different ones. This shift

@@ -108,13 +108,13 @@ def effective_number(parts: Sequence[int]) -> float:
     return min(float(rows), ratio(rows * rows * (k - 1), apart)) if apart > 0 else float(rows)
 
 
-def mass_of_sides(areas: Sequence[Sequence[float]]) -> float:
+def harmonic_number(areas: Sequence[Sequence[float]]) -> float:
     """The mass of the mean of some areas: the harmonic mean of those of each.
 
     areas: of each area the number of its positives and of its negatives, P and N, whose mass is
     PN / (P + N); or one number. An area without a side is left out; 0 without any area.
 
-    >>> mass_of_sides([(20, 20)]), mass_of_sides([(20, 20), (0, 40)]), mass_of_sides([(5,)])
+    >>> harmonic_number([(20, 20)]), harmonic_number([(20, 20), (0, 40)]), harmonic_number([(5,)])
     (10.0, 10.0, 5.0)
     """
     each = [

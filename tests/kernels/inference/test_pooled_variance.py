@@ -18,7 +18,7 @@ from streammetrics.kernels.inference.pooled_variance import (
     difference_variance,
     effective_number,
     expected_counts,
-    mass_of_sides,
+    harmonic_number,
     most_skewness_number,
     pooling_factors,
     skewness_number,
@@ -136,5 +136,5 @@ def test_groups_show_the_effective_number_of_users() -> None:
 
 
 def test_an_area_without_a_class_has_no_mass() -> None:
-    assert mass_of_sides([(0, 5)]) == mass_of_sides([]) == 0.0
-    assert mass_of_sides([(3, 6), (2, 2)]) == approx(2 / (1 / 2 + 1 / 1), rel=1e-15)
+    assert harmonic_number([(0, 5)]) == harmonic_number([]) == 0.0
+    assert harmonic_number([(3, 6), (2, 2)]) == approx(2 / (1 / 2 + 1 / 1), rel=1e-15)
