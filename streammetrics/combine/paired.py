@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.multiset.bag import BagColumn, Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sums import ExactSums, require_finite
@@ -65,7 +66,7 @@ class _FinerInPairs(Protocol):
         """Its state as one of the given metric, whose `_finer` it is."""
 
 
-class Paired(Accumulator, Generic[R], schema="paired/1"):
+class Paired(Accumulator, Generic[R], schema="paired/2"):
     """One metric of two models on the same rows, and the interval of their difference.
 
     Both models score the same rows, so their errors are correlated. An interval that takes the
@@ -110,6 +111,9 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
     >>> round(found.a, 4), round(found.b, 4), round(found.difference, 4)
     (0.8333, 0.6667, 0.1667)
     """
+
+    # Formerly the groups of both models told fewer scores apart.
+    _schemas: ClassVar[Schemas] = {"paired/1": frozenset()}
 
     metric: Accumulator
     columns: tuple[str, ...] | None = None

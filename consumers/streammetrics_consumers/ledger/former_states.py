@@ -69,13 +69,21 @@ def _as_read(
     if counted is None:
         former = was.get("settings")
         if isinstance(former, Mapping) and former.keys() == settings.keys():
-            return metric
+            # Nothing was counted, so that only its layout may differ where its name is the same.
+            if _name(was) != _name(now):
+                return metric
+            settings = former
         # Nothing was counted, and no config can undo what another version called its settings.
         counted = {"type": now["type"], "settings": dict(settings)}
     read = replace(metric, description={**was, **counted})
     if any(differences(read.description, json.loads(json.dumps(now)))):
         return read
     return replace(read, fingerprint=fingerprint)
+
+
+def _name(description: Description) -> str:
+    """The name of a metric, without the version of its schema."""
+    return str(description.get("type")).partition("/")[0]
 
 
 def _samples(connection: Connection, number: int, metric: str) -> Iterator[bytes]:
