@@ -88,7 +88,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         totals, so that the order of rows changes no bit.
     Cost
         5 to 20 ns a row above the metric's own, by its number of sums; a state of the metric, or of
-        its 256 scores, in each bucket. A result reads them when it is asked for a variance.
+        its `distinct_scores`, in each bucket. A result reads them when it is asked for a variance.
     Source
         Wolter 2007, "Introduction to Variance Estimation", chapters 2 and 4 (random groups, and
         the jackknife that leaves out one of them).

@@ -156,7 +156,7 @@ class UserGroupsResult(Generic[R], Shown):
         groups = self._groups
         return float(value_of(groups.points if self._of_points(asked) else groups.together, asked))
 
-    def added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
+    def _added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
         """What each group adds to the counts of a result: for each count [k]; () if unknown."""
         return self._groups.added(counts)
 

@@ -73,7 +73,7 @@ def class_rows(figures: object, rows: int, grouped: _Users) -> tuple[int, int]:
         return positives, negatives
     known = [positives * rows // units, negatives * rows // units]
     if grouped is not None:
-        for i, parts in enumerate(grouped.added(class_counts)):
+        for i, parts in enumerate(grouped._added(class_counts)):
             known[i] = min(known[i], math.floor(effective_number(parts)))
     return known[0], known[1]
 
@@ -98,5 +98,5 @@ def _areas(figures: object) -> tuple[Sides, ...]:
 
 def _effective(areas: tuple[Sides, ...], grouped: UserGroupsResult) -> list[tuple[float, ...]]:
     """Of each side the effective number of users."""
-    parts = iter(grouped.added(lambda result: [n for sides in _areas(result) for n in sides]))
+    parts = iter(grouped._added(lambda result: [n for sides in _areas(result) for n in sides]))
     return [tuple(effective_number(next(parts, ())) for _ in sides) for sides in areas]
