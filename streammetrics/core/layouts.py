@@ -10,7 +10,7 @@ metrics; so a specification of settings never depends on the layout of some byte
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +22,35 @@ from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
 
 if TYPE_CHECKING:
     from streammetrics.core.accumulator import Accumulator
+    from streammetrics.core.declared import Declared
 
 Schemas = Mapping[str, "str | Collection[str]"]
 
 
-def require_layouts(name: str, schemas: Schemas, parts: Mapping[str, Part[Column]]) -> None:
-    """TypeError unless each part that a former schema lacks is one, and may be unknown."""
-    for schema, lacks in schemas.items():
+class Layout(NamedTuple):
+    """What the class body of a metric says of its bytes: its schema, its other schemas, and its
+    parts by name, in the order of the bytes."""
+
+    schema: str
+    schemas: Schemas
+    parts: dict[str, Part[Column]]
+
+
+def layout_of(metric: type[Declared], schema: str) -> Layout:
+    """The layout of a class with this schema, whose abstract bases may have parts too; TypeError
+    unless each part that a former layout lacks is one of its parts, and may be unknown."""
+    whole, schemas = of_base(schema, metric._schemas, metric._lacked)
+    bases = reversed(metric.__mro__)
+    parts = {k: v for b in bases for k, v in vars(b).items() if isinstance(v, Part)}
+    for former, lacks in schemas.items():
         for part in () if isinstance(lacks, str) else lacks:
             within = "/" in part  # the former schema of a metric that the head does not name
             if not within and (part not in parts or type(parts[part]).unknown is Part.unknown):
                 raise TypeError(
-                    f"{name}: {schema} lacks {part}, which is no part that may be unknown: exact "
-                    "sums may be"
+                    f"{metric.__name__}: {former} lacks {part}, which is no part that may be "
+                    "unknown: exact sums may be"
                 )
+    return Layout(whole, schemas, parts)
 
 
 def of_base(schema: str, own: Schemas, lacked: tuple[frozenset[str], ...]) -> tuple[str, Schemas]:

@@ -30,7 +30,7 @@ from streammetrics.core.layouts import Schemas, without_later_parts
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.settings import CLASSES, decode_head
-from streammetrics.engines.merging import merged
+from streammetrics.engines.merging import agree, merged
 from streammetrics.results.has_intervals import skewness_of
 from tests.golden.former_states import FOLDER, FORMER, ROWS
 from tests.golden.write import readable
@@ -68,6 +68,7 @@ def test_bytes_of_a_former_schema_are_read_as_a_state_of_today(name: str) -> Non
     assert state._head() == today._head()
     assert without_later_parts(state) == (without_later_parts(today)[0], True)
     assert not without_later_parts(today)[1]
+    assert agree(state, today) and not agree(state, FORMER[name](ROWS - 1))
     assert json.dumps(readable(state.compute())) == json.dumps(readable(today.compute()))
     again = load(state.to_file_bytes())
     assert again.to_file_bytes() == state.to_file_bytes()
