@@ -30,6 +30,7 @@ from streammetrics.core.parts.exact_sums import (
     require_rounded_cubes,
     require_signed_cubes,
     roughly,
+    surely_cubes,
 )
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -243,7 +244,7 @@ class Calibration(Accumulator, schema="calibration/4"):
             sure &= roughly(column) >= 0
         for of_squares, cubes in self._cubes:
             third = roughly(cubes)
-            sure &= (third >= 0) & (third**2 <= SURELY * roughly(of_squares) ** 3)
+            sure &= (third >= 0) & surely_cubes(roughly(of_squares), third)
             sure &= ~cubes.infinities[slots].any(axis=1)
         return sure
 
@@ -275,15 +276,13 @@ class Calibration(Accumulator, schema="calibration/4"):
             _surplus=self.counts.surplus[slots].tolist(),
             weight_unit=repeat(Fraction(self.weight_unit)),
             rows_rounded=self.rounded.totals(slots),
-            _row_cubes=zip(
-                self.loss_cubes.pairs(slots), self.brier_cubes.pairs(slots), strict=True
-            ),
             _sums=map(
                 CalibrationSums,
                 repeat((shift, *[one.shift for one in sums])),
                 map(np.copy, tables),  # a result must not keep those of all other keys
                 [of_bins[i : i + self.bins] for i in range(0, len(of_bins), self.bins)],
                 *units,
+                zip(self.loss_cubes.pairs(slots), self.brier_cubes.pairs(slots), strict=True),
             ),
         )
 

@@ -30,6 +30,7 @@ from streammetrics.core.parts.exact_sums import (
     require_rounded_cubes,
     require_third_moment,
     roughly,
+    surely_cubes,
 )
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -138,8 +139,9 @@ class Regression(Accumulator, schema="regression/3"):
             weight_unit=repeat(Fraction(self.weight_unit)),
             _surplus=self.rows.surplus[slots].tolist(),
             rows_rounded=self.rounded.totals(slots),
-            _sums=zip(*self._sums.units(slots), strict=True),
-            _cubes=self.cubes.pairs(slots),
+            _sums=zip(
+                zip(*self._sums.units(slots), strict=True), self.cubes.pairs(slots), strict=True
+            ),
         )
         for i in self.absolute.infinite(slots):
             made[i].__dict__.update(absolute=None, squares=None)
@@ -188,7 +190,7 @@ class Regression(Accumulator, schema="regression/3"):
         sure &= (labels**2 <= SURELY * n * of_labels) & (absolute**2 <= SURELY * n * squares)
         sure &= of_both**2 <= SURELY * of_labels * of_scores
         cubes = roughly(self.cubes)
-        sure &= (squares**2 <= SURELY * absolute * cubes) & (cubes**2 <= SURELY * squares**3)
+        sure &= (squares**2 <= SURELY * absolute * cubes) & surely_cubes(squares, cubes)
         infinite = self.absolute.infinities[slots] | self.cubes.infinities[slots]
         return sure & ~infinite.any(axis=1)
 
