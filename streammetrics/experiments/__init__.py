@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         user_slope,
     )
     from streammetrics.experiments.experiment import Experiment, needs_one_epoch
+    from streammetrics.experiments.gate import Gate, gates
     from streammetrics.experiments.monitor import Look, Monitor, Watched
     from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
     from streammetrics.experiments.one_look import Anytime, Guarded
@@ -39,6 +40,7 @@ __all__ = [
     "Evidence",
     "Experiment",
     "Finding",
+    "Gate",
     "Guarded",
     "Guardrail",
     "Horizon",
@@ -59,6 +61,7 @@ __all__ = [
     "adjust_fdr",
     "adjust_fwer",
     "compare",
+    "gates",
     "keeps_units",
     "needs_one_epoch",
     "user_slope",
@@ -78,6 +81,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
                 "Covariate PlannedCovariate UserTotals user_slope"
             ),
             "streammetrics.experiments.experiment": "Experiment needs_one_epoch",
+            "streammetrics.experiments.gate": "Gate gates",
             "streammetrics.experiments.monitor": "Look Monitor Watched",
             "streammetrics.experiments.multiplicity": "adjust_fdr adjust_fwer",
             "streammetrics.experiments.one_look": "Anytime Guarded",
