@@ -15,6 +15,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.experiment import PREFIX, UNITS, ExperimentConfig
 from streammetrics_consumers.config.users import without_groups
 from streammetrics_consumers.ledger.delta_metadata import groupings_of, state_of
+from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.model.times import DAY_MS
@@ -27,7 +28,8 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
     """A sentence for each decision metric and guardrail; none without [experiment].
 
     ledger: the store, if something is counted there. A metric of which it says nothing, because it
-    is new, or its settings are others, or its states are very large, has its gate in words.
+    is new, or its settings are others, or its states are very large or another version's, has its
+    gate in words. StateError for damaged states.
     """
     experiment = config.experiment
     if experiment is None:
@@ -43,7 +45,7 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
         try:
             counted = view(ledger, partial(_counted, name=name, empty=empty))
         except StateError as error:
-            lines.append(f"experiment: nothing is known of {name} so far: {error}")
+            lines.append(f"experiment: nothing is known of {name} so far: {unless_damaged(error)}")
             continue
         if counted is not None:
             earlier[name], days[name] = counted

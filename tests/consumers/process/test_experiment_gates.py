@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
+import shutil
 from pathlib import Path
 
 import pytest
 from streammetrics_consumers.cli.main import main
 
 from tests.consumers.experiment_run import run, write
+from tests.consumers.ledger.former.write import HERE, lines
+from tests.consumers.ledger.former.write import config as former_config
 
 PLAN = "horizon = 100_000\nbaseline = 0.25"
 SMALL = f"{PLAN}\ndays = 14\nshares = [{{ old = 95, new = 5 }}]"
@@ -112,13 +113,13 @@ def test_a_metric_that_was_another_one_before_has_its_gate_in_words(
     assert judged(config, capsys, "--new-generation")[0].endswith("if its rows are all 0 or 1.")
 
 
-def test_states_that_cannot_be_read_are_said(
+def test_states_of_another_version_are_said_and_their_gates_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = write(tmp_path, SMALL)
-    store = run(config)
-    with closing(sqlite3.connect(store)) as connection, connection:
-        connection.execute("UPDATE delta SET state = zeroblob(length(state))")
-    unknown, said, _ = judged(config, capsys)
-    assert unknown.startswith("nothing is known of ctr so far: ")
-    assert said.endswith("if its rows are all 0 or 1.")
+    shutil.copy(HERE / "version_7_experiment.sqlite", tmp_path / "store.db")
+    config = tmp_path / "clicks.toml"
+    config.write_text(former_config("experiment"), encoding="utf-8")
+    (tmp_path / "clicks.jsonl").write_text("".join(lines("experiment")), encoding="utf-8")
+    said = judged(config, capsys, "--new-generation")
+    assert said[0].startswith("nothing is known of auc so far: state bytes: expected the schema")
+    assert "auc can be judged once each arm has 10 positives and 10 negatives" in said[-1]
