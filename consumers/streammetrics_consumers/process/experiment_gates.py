@@ -53,7 +53,7 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
     found = gates(plan, earlier, days=days)
     lines += [f"experiment: {one.sentence(experiment.days)}" for one in found]
     if plan.min_days is not None:
-        lines.append(f"experiment: nothing is shipped before it ran for {plan.min_days} days")
+        lines.append(f"experiment: nothing is shipped before it has run for {plan.min_days} days")
     return list(dict.fromkeys(lines))
 
 

@@ -51,7 +51,7 @@ def test_without_a_store_the_gate_is_said_in_words(
     config = write(tmp_path, SMALL, rows=20)
     assert judged(config, capsys) == [
         f"ctr can be judged once {NEEDS}, if its rows are all 0 or 1.",
-        "nothing is shipped before it ran for 14 days",
+        "nothing is shipped before it has run for 14 days",
     ]
     assert not (tmp_path / "store.db").exists()
     assert judged(without_experiment(config), capsys) == []
@@ -66,7 +66,7 @@ def test_an_earlier_period_of_the_metric_says_how_many_rows_at_least(
     before = (tmp_path / "store.db").read_bytes()
     assert judged(config, capsys) == [  # 3 of 8 click: how alike a user's rows are is not known
         f"ctr can be judged once {NEEDS}: after at least 27 rows of new, 5 % of all rows.",
-        "nothing is shipped before it ran for 14 days",
+        "nothing is shipped before it has run for 14 days",
     ]
     assert (tmp_path / "store.db").read_bytes() == before
     assert judged(config, capsys, "--new-generation") == judged(config, capsys)
