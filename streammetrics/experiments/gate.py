@@ -148,8 +148,9 @@ def _gates_of(
     metric, view = _named(watched, earlier)
     arm = arm_of(earlier[metric], view, plan.level)
     known_days = days.get(metric) if isinstance(days, Mapping) else days
-    has_pace = arm.rows and known_days and known_days >= _LEAST_DAYS
-    pace = arm.rows / known_days if has_pace else math.nan
+    pace = math.nan
+    if arm.rows and known_days is not None and known_days >= _LEAST_DAYS:
+        pace = arm.rows / known_days
     result = earlier[metric].compute()
     figures = result.value if isinstance(result, UserGroupsResult) else result
     by_users = plan.cluster == "groups" and arm.unit != "units"

@@ -41,9 +41,10 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
     }
     days: dict[str, float] = {}
     lines: list[str] = []
-    for name, empty in earlier.items() if ledger is not None else ():
+    for name, empty in earlier.items():
         try:
-            counted = view(ledger, partial(_counted, name=name, empty=empty))
+            read = partial(_counted, name=name, empty=empty)
+            counted = None if ledger is None else view(ledger, read)
         except StateError as error:
             lines.append(f"experiment: nothing is known of {name} so far: {unless_damaged(error)}")
             continue
