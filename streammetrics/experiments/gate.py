@@ -30,7 +30,7 @@ _HEAVY: Final = (
     "heavy tails take two to three times as long as a first estimate, so consider a cap on the "
     "values before they are counted"
 )
-LEVEL: Final = 0.95
+_LEVEL: Final = 0.95
 
 Size = Literal["about", "at least", "at most"]
 _EACH: Final = "each arm"
@@ -76,12 +76,12 @@ all rows, on day 2 of 14 at the pace so far.
         name = self.watched if self.guardrail is None else f"the guardrail {self.watched}"
         if self.reason:
             return f"{name} of {self.treatment} cannot be judged: {self.reason}."
-        found = f"{name} can be judged once {self.needs}"
+        text = f"{name} can be judged once {self.needs}"
         if not math.isnan(self.rows):
             rows = f"{self.size} {about(self.rows)} {self.unit}"
-            found += f": after {rows} of {self.arm or _EACH}, {self._of_all()}"
-            found += self._when(planned_days)
-        return f"{found}; {self.advice}." if self.advice else f"{found}."
+            text += f": after {rows} of {self.arm or _EACH}, {self._of_all()}"
+            text += self._when(planned_days)
+        return f"{text}; {self.advice}." if self.advice else f"{text}."
 
     def _of_all(self) -> str:
         least, most = (plain(100.0 * share) for share in self.shares)
@@ -89,22 +89,22 @@ all rows, on day 2 of 14 at the pace so far.
         return f"{share} of all {self.unit}{', by epoch' * (least != most)}"
 
     def _when(self, planned: int | None) -> str:
-        if math.isnan(sum(self.days)):
+        if not self.days[0] < math.inf:
             return ""
-        first, last = (max(1.0, math.ceil(one)) if one < math.inf else one for one in self.days)
-        known = self.size != "at least" and last < math.inf
-        if not known and first == 1:
+        first, last = (max(1.0, math.ceil(day)) if day < math.inf else day for day in self.days)
+        bounded = self.size != "at least" and last < math.inf
+        if not bounded and first == 1:
             return ""
         when = f"not before day {first:,.0f}"
-        if known:
-            by = self.size == "at most" or self.unit == "units"
-            when = f"{'by' if by else 'on'} day {last:,.0f}"
+        if bounded:
+            sooner = self.size == "at most" or self.unit == "units"
+            when = f"{'by' if sooner else 'on'} day {last:,.0f}"
             if last > first:
                 when = f"between day {first:,.0f} and day {last:,.0f}"
-        of = "" if planned is None else f" of {planned:,}"
-        if planned is not None and (last if known else first) > planned:
-            of = f" ({planned:,} are planned)"
-        return f", {when}{of} at the pace so far"
+        plan = "" if planned is None else f" of {planned:,}"
+        if planned is not None and (last if bounded else first) > planned:
+            plan = f" ({planned:,} are planned)"
+        return f", {when}{plan} at the pace so far"
 
 
 def gates(
@@ -131,7 +131,7 @@ def gates(
     >>> gate.arm, round(gate.rows), gate.days == (gate.rows / 0.05 / 5_000,) * 2
     ('new', 4167, True)
     """
-    rails = [(one.metric, one) for one in plan.guardrails]
+    rails = [(rail.metric, rail) for rail in plan.guardrails]
     watched = [*((name, None) for name in plan.decision), *rails]
     return tuple(
         gate for name, rail in watched for gate in _gates_of(plan, name, rail, earlier, days)
@@ -147,10 +147,10 @@ def _gates_of(
 ) -> Iterator[Gate]:
     metric, view = _named(watched, earlier)
     arm = arm_of(earlier[metric], view, plan.level)
-    known_days = days.get(metric) if isinstance(days, Mapping) else days
+    span = days.get(metric) if isinstance(days, Mapping) else days
     pace = math.nan
-    if arm.rows and known_days is not None and known_days >= _LEAST_DAYS:
-        pace = arm.rows / known_days
+    if arm.rows and span is not None and span >= _LEAST_DAYS:
+        pace = arm.rows / span
     result = earlier[metric].compute()
     figures = result.value if isinstance(result, UserGroupsResult) else result
     by_users = plan.cluster == "groups" and arm.unit != "units"
@@ -183,7 +183,7 @@ def _gates_of(
 def _last(plan: Plan, arms: tuple[str, ...]) -> tuple[str, tuple[float, float]] | None:
     """The arm that has its rows last, "" if all have them at once, and its least and greatest share
     of the epochs that are compared, in which each arm has some; None if there is none."""
-    epochs = [plan.weights(one) for one in plan.epochs or ("",)]
+    epochs = [plan.weights(epoch) for epoch in plan.epochs or ("",)]
     compared = [weights for weights in epochs if all(weights[name] for name in arms)]
     if not compared:
         return None
@@ -262,7 +262,8 @@ def _needed(arm: Arm, figures: object, grouped: bool) -> _Needed:
 
 def _rows_for(rows: int, count: float, need: float) -> float:
     """The rows that have `need`, if `rows` have `count`; nan if they have none."""
-    return rows * need / count if count > 0 else math.nan
+    needed = rows * need / count if count > 0 else math.inf
+    return needed if needed < math.inf else math.nan
 
 
 def _rows_for_counts(arm: Arm) -> float:
@@ -282,7 +283,7 @@ def _may_be_share(figures: object, view: str) -> bool:
     if text.rest:
         return _may_be_share(replace(text, rest="").figure(figures), text.rest)
     try:
-        return figures._interval(Asked(text, math.nan, LEVEL, "wilson")) is not None
+        return figures._interval(Asked(text, math.nan, _LEVEL, "wilson")) is not None
     except InputError:  # it has another one
         return False
 

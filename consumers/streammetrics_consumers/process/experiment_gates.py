@@ -51,8 +51,8 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
         if counted is not None:
             earlier[name], days[name] = counted
     plan = _plan(experiment, config.event.variants or ())
-    found = gates(plan, earlier, days=days)
-    lines += [f"experiment: {one.sentence(experiment.days)}" for one in found]
+    each = gates(plan, earlier, days=days)
+    lines += [f"experiment: {gate.sentence(experiment.days)}" for gate in each]
     if plan.min_days is not None:
         lines.append(f"experiment: nothing is shipped before it has run for {plan.min_days} days")
     return list(dict.fromkeys(lines))
@@ -84,13 +84,13 @@ def _sum(now: View, panes: Collection[Pane], alike: Collection[Accumulator]) -> 
     rows = now.delta_metadata([coarsest])
     if sum(row.nbytes for row in rows) > MAX_STATE_BYTES:
         return None
-    found: Accumulator | None = None
+    total: Accumulator | None = None
     for row, stored in now.states(rows):
         for state in _each(state_of(row, stored)):
             if state.empty() not in alike:
                 return None
-            found = state if found is None else found + state
-    return found
+            total = state if total is None else total + state
+    return total
 
 
 def _each(states: PerKey) -> Iterator[Accumulator]:
