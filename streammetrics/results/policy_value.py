@@ -108,7 +108,7 @@ class PolicyValue(_LateSums, HasIntervals):
         none="mean_reward effective_sample_size mean_weight largest_weight largest_share "
         "share_clipped",
     )
-    headlines: ClassVar[tuple[str, ...]] = ("snips", "effective_sample_size")
+    headlines: ClassVar[tuple[str, ...]] = ("ips", "effective_sample_size")
     reasons: ClassVar[Reasons] = {
         **dict.fromkeys(("snips", "effective_sample_size", "largest_share"), "all weights are 0"),
         **dict.fromkeys(("dr", "sndr"), _NOT_PREDICTED),
@@ -142,14 +142,14 @@ class PolicyValue(_LateSums, HasIntervals):
         return {**found, **of_rewards, **ranged(positive="ips clipped")}
 
     @property
-    def snips(self) -> float:
-        """Σ w r / Σ w, self-normalised: adding 1 to each reward adds 1 to it."""
-        return self._or_nan(self._sums.wr, self._sums.w)
-
-    @property
     def ips(self) -> float:
         """Σ w r / n, inverse propensity scores: without bias, with more variance."""
         return self._or_nan(self._sums.wr, self.rows)
+
+    @property
+    def snips(self) -> float:
+        """Σ w r / Σ w, self-normalised: adding 1 to each reward adds 1 to it."""
+        return self._or_nan(self._sums.wr, self._sums.w)
 
     @property
     def clipped(self) -> float:
