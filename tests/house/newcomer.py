@@ -54,7 +54,7 @@ class Addition:
 def commands_of(section: str, page: str | None = None) -> list[str]:
     """The commands in the blocks of a section of CONTRIBUTING, a line for each."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8") if page is None else page
-    text = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    text = f"\n{page}".partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     return [" ".join(line.split()) for line in lines if line.strip()]

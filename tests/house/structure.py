@@ -18,36 +18,41 @@ def records(sources: Sources) -> dict[str, int]:
     """The number of fields of each record, by `module.class`.
 
     A record is a class with the decorator `dataclass`, or one that derives from `NamedTuple`,
-    `TypedDict` or `Struct`. Its fields are the annotated names of its body, class variables apart,
-    and those of the bases of a name that the sources have: the most, where several have it.
+    `TypedDict` or `Struct`, also through others. Its fields are the annotated names of its body,
+    class variables apart, and those of its bases that are records of the sources: of a name that
+    several classes have, the one of the same module, or of the one that the file imports it from.
     """
-    nodes: dict[str, list[ast.ClassDef]] = {}
-    for _, node in classes(sources):
-        nodes.setdefault(node.name, []).append(node)
+    by_name: dict[str, list[tuple[Source, ast.ClassDef]]] = {}
+    for source, node in classes(sources):
+        by_name.setdefault(node.name, []).append((source, node))
 
-    def fields(node: ast.ClassDef, above: frozenset[str]) -> set[str]:
+    def bases(source: Source, node: ast.ClassDef) -> list[tuple[Source, ast.ClassDef]]:
+        pairs = []
+        for name in set(map(last_name, node.bases)):
+            every = [pair for pair in by_name.get(name, ()) if pair[1] is not node]
+            homes = {source.module, *(one.module for one in source.imports if one.bound_to == name)}
+            near = [pair for pair in every if pair[0].module in homes]
+            pairs += near or (every if len(every) == 1 else [])
+        return pairs
+
+    def is_record(source: Source, node: ast.ClassDef) -> bool:
+        decorated = any(last_name(one) == "dataclass" for one in node.decorator_list)
+        plain = RECORDS & set(map(last_name, node.bases))
+        return decorated or bool(plain) or any(is_record(*pair) for pair in bases(source, node))
+
+    def fields(source: Source, node: ast.ClassDef) -> set[str]:
         own = {
             ast.unparse(line.target)
             for line in node.body
             if isinstance(line, ast.AnnAssign) and "ClassVar" not in ast.unparse(line.annotation)
         }
-        for name in set(map(last_name, node.bases)) - above:
-            inherited = [
-                fields(base, above | {name}) for base in nodes.get(name, ()) if _record(base)
-            ]
-            own |= max(inherited, key=len, default=set())
-        return own
+        return own.union(*(fields(*pair) for pair in bases(source, node) if is_record(*pair)))
 
     return {
-        f"{source.module}.{node.name}": len(fields(node, frozenset({node.name})))
+        f"{source.module}.{node.name}": len(fields(source, node))
         for source, node in classes(sources)
-        if _record(node)
+        if is_record(source, node)
     }
-
-
-def _record(node: ast.ClassDef) -> bool:
-    decorated = any(last_name(one) == "dataclass" for one in node.decorator_list)
-    return decorated or bool(RECORDS & set(map(last_name, node.bases)))
 
 
 def imported_modules(source: Source, modules: frozenset[str], *, at_top: bool = False) -> set[str]:
@@ -118,12 +123,11 @@ def imports_of_metrics(sources: Sources, metrics: Mapping[str, set[str]]) -> Cou
 def figures() -> Iterator[Figure]:
     """The lines of this file."""
     sources = both_halves()
-    fields = Counter(records(sources))
-    (name, most), *_ = fields.most_common(1)
-    large = [f"{n} {record}" for record, n in fields.most_common() if n > 12]
-    name = name.rpartition(".")[2]
-    yield Figure(f"fields of the largest record ({name})", most, 12, details=large)
-    yield Figure("records of more than 12 fields", len(large), details=large)
+    for half, files, goal in (("library", library(), 12), ("consumers", shell(), None)):
+        fields = Counter(records(files)).most_common()
+        (record, most), large = fields[0], [f"{n} {record}" for record, n in fields if n > 12]
+        name = f"fields of the largest record of the {half} ({record.rpartition('.')[2]})"
+        yield Figure(name, most, goal, details=large)
     chain = longest_chain(sources, "streammetrics.experiments")
     yield Figure("files on top of one another in experiments", len(chain), 7, details=chain)
     twice = repeated_class_names(sources)

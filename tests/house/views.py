@@ -7,8 +7,10 @@ import importlib
 import inspect
 import pkgutil
 import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from tests.house.figure import Figure
 from tests.house.tree import Sources, both_halves, derived, last_name, library
@@ -26,12 +28,13 @@ def result_classes(package: str = "streammetrics") -> list[type]:
     """
     from streammetrics.present.notebook import Shown
 
-    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-        if not module.name.endswith("__main__"):
-            try:
-                importlib.import_module(module.name)
-            except ImportError:
-                continue
+    path = importlib.import_module(package).__path__
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of former names of modules
+        for module in pkgutil.walk_packages(path, f"{package}."):
+            if not module.name.endswith("__main__"):
+                with suppress(ImportError):
+                    importlib.import_module(module.name)
     kinds: dict[str, type] = {}
     below: list[type] = [Shown]
     while below:
