@@ -97,6 +97,11 @@ class Clone:
         _run(["git", "add", "-A"], self.folder)
         _run(["git", *who, "commit", "-q", "--no-verify", "-m", "Scratch"], self.folder)
 
+    def reset(self) -> None:
+        """Go back to what was kept last."""
+        _run(["git", "reset", "-q", "--hard"], self.folder)
+        _run(["git", "clean", "-fdq"], self.folder)
+
     def write(self, addition: Addition) -> None:
         """Do what the newcomer does by hand."""
         for name, text in addition.files.items():
@@ -153,10 +158,11 @@ def added(clone: Clone, addition: Addition, *, gates: bool) -> set[str]:
 
     gates: whether commands that only check are run too.
     """
+    clone.reset()
     clone.write(addition)
     for command in commands_of(addition.section):
         if gates or not is_gate(command):
-            clone.run(re.sub(r"\bNAME\b", addition.name, command))
+            clone.run(re.sub(r"(?<![A-Z])NAME(?![A-Z])", addition.name, command))
     files = clone.changed()
     clone.commit()
     return files

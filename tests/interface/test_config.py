@@ -211,6 +211,7 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "experiment.lower_is_better": (LABEL, ["ctr"]),
     "experiment.unit": (LABEL, "other"),
     "experiment.cluster": (LABEL, "none"),
+    "experiment.on_several_variants": (LABEL, "error"),
     "experiment.horizon": (LABEL | HORIZON, 2000),
     "experiment.baseline": (LABEL | HORIZON, 0.2),
     "experiment.mde": (LABEL, 0.1),
