@@ -5,7 +5,6 @@ Each gauge is given a small source that is worse by one, and counts one more.
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -370,34 +369,25 @@ def test_one_function_more_that_is_called_counts() -> None:
 
 # -- durations ---------------------------------------------------------------------------------
 
-LOG = """\
-== static took 20 s
-12 passed
-== test took 312.5 s, 401 s of CPU
-== faults starts in the background
-== all of it took 1210 s
+STAGES = """\
+stage\twall_s\tcpu_s
+static\t20.0\t35.5
+test\t312.5\t401.0
 """
 
 
-def test_durations_are_those_that_ci_printed_and_are_else_not_known() -> None:
-    figures = {figure.name: figure.now for figure in durations.figures(LOG)}
-    assert figures["make test, as CI printed it"] == 312.5
-    assert figures[".ci/run, as CI printed it"] == 1210
-    assert figures["make check, as CI printed it"] == NOT_MEASURED
-    assert figures["CPU of .ci/run, as CI printed it"] == 401
-    nothing = {figure.now for figure in durations.figures("")}
-    assert nothing == {NOT_MEASURED}
+def test_durations_are_those_that_ci_noted_and_are_else_not_known(tmp_path: Path) -> None:
+    def figures() -> dict[str, float | str]:
+        noted = durations.stages(tmp_path / "stages.tsv")
+        return {one.name.partition(",")[0]: one.now for one in durations.figures(noted)}
 
-
-def test_the_newest_log_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("STREAMMETRICS_CI_LOG", raising=False)
-    assert durations.latest_log(tmp_path / "none") == ""
-    (tmp_path / "new").write_text("new")
-    (tmp_path / "old").write_text("old")
-    os.utime(tmp_path / "old", (1, 1))
-    assert durations.latest_log(tmp_path) == "new"
-    monkeypatch.setenv("STREAMMETRICS_CI_LOG", str(tmp_path / "old"))
-    assert durations.latest_log(tmp_path) == "old"
+    assert {*figures().values()} == {NOT_MEASURED}
+    (tmp_path / "stages.tsv").write_text(STAGES)
+    assert {name for name, now in figures().items() if now != NOT_MEASURED} == {"make test"}
+    (tmp_path / "stages.tsv").write_text(f"{STAGES}all of it\t1210\t2300\n")
+    noted = figures()
+    assert (noted["make test"], noted[".ci/run"]) == (312.5, 1210)
+    assert noted["processor time of .ci/run"] == 2300
 
 
 # -- what a newcomer changes -------------------------------------------------------------------

@@ -20,5 +20,5 @@ grows.
 | `newcomer` | files that a newcomer changes, by doing what CONTRIBUTING says |
 | `sizes` | lines and files |
 | `steps` | ways of a row, and what a step of a worker crosses |
-| `durations` | seconds of CI and of make, as CI printed them |
+| `durations` | seconds of CI and of make, as CI noted them |
 """

@@ -19,7 +19,7 @@ def figures(*, quick: bool = False, timed: Sequence[str] = ()) -> Iterator[Figur
     if not quick:
         yield from calls.slow_figures()
         yield from newcomer.figures()
-    yield from durations.figures(durations.latest_log(), timed)
+    yield from durations.figures(durations.stages(), timed)
 
 
 def main(words: Sequence[str]) -> None:

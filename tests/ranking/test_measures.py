@@ -36,6 +36,7 @@ from streammetrics.ranking import (
 )
 from streammetrics.ranking.measures import MEASURES, measures_of, parse_measure
 from tests.depth import EXAMPLES
+from tests.oracles import measure_table
 
 EVERY = tuple(MEASURES.values())
 WITH_CUT = tuple(measure for measure in EVERY if measure.cuts != "cannot")
@@ -54,6 +55,12 @@ def test_measures_are_values_that_are_found_by_the_name_that_they_print() -> Non
     assert {NDCG @ 10: 1}[parse_measure("NDCG@10")] == 1
     with pytest.raises(AttributeError):
         (NDCG @ 10).cut = 3  # type: ignore[misc]
+
+
+def test_every_measure_has_a_formula_in_fractions() -> None:
+    names = {truth.measure.name for truth in measure_table.truths((2, None))}
+    # Those of subtopics are in test_subtopics.py.
+    assert names == {measure.name for measure in EVERY if not measure.subtopics}
 
 
 def test_a_cut_makes_another_measure() -> None:
