@@ -19,14 +19,14 @@ pytestmark = pytest.mark.docs
 
 # What the commands write, of each addition; with what is written by hand it is all that changes.
 # The goals are 5 files for a metric and 4 for a config key.
-EXPORTS = {"streammetrics/__init__.py", "docs/interface.md", "docs/metrics.md"}
+EXPORTS = {"streammetrics/__init__.pyi", "docs/interface.md", "docs/metrics.md"}
 WRITTEN = {
     "Add a metric": EXPORTS
     | {
-        *("streammetrics/classification/__init__.py", "tests/golden/results.json"),
+        *("streammetrics/classification/__init__.pyi", "tests/golden/results.json"),
         "tests/golden/scroll-depth.state",
     },
-    "Add a measure of ranked lists": EXPORTS | {"streammetrics/ranking/__init__.py"},
+    "Add a measure of ranked lists": EXPORTS | {"streammetrics/ranking/__init__.pyi"},
     "Add a config key": {"docs/config.md"},
     "Add a view to the page": set(),
 }
