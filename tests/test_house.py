@@ -54,7 +54,7 @@ MOST = {
     "modules that a metric file imports, at most": 22,
     "assigned local names that are no nouns": 16.6,
     "functions that begin with a preposition": 328,
-    "source files below 60 lines": 46,
+    "source files below 60 lines": 49,
     "assert isinstance in the library": 5,
 }
 # These have a budget for the release, so that a day's work does not touch them.
