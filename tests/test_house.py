@@ -15,7 +15,7 @@ from typing import ClassVar
 import pytest
 
 from streammetrics.present.notebook import Shown
-from streammetrics.present.views import Directions, ViewText, directed
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import HasIntervals
 from tests import house
 from tests.house import (
@@ -44,7 +44,7 @@ MOST = {
     "kinds of hook methods for views": 17,
     "isinstance of a metric outside its file": 35,
     "isinstance of a set of metrics": 66,
-    "comparisons with a view's name outside the parser": 88,
+    "comparisons with a view's name outside the parser": 86,
     "fields of the largest record of the library": 33,
     "fields of the largest record of the consumers": 44,
     "files on top of one another in experiments": 16,
@@ -58,7 +58,7 @@ MOST = {
     "assert isinstance in the library": 5,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 4_000, "lines of the source": 94_000, "lines of tests": 94_500}
+BUDGETS = {"lines of config": 4_000, "lines of the source": 96_000, "lines of tests": 97_500}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 54,
     "functions that print(result) crosses": 143,
@@ -122,7 +122,9 @@ def test_a_figure_that_grew_is_found() -> None:
 
 
 class _Few(HasIntervals):
-    directions: ClassVar[Directions] = directed(higher="share")
+    better: ClassVar[Mapping[str, str]] = {"share": "higher"}
+    rows: int
+    hours: float
     notes: tuple[str, ...] = ("no", "table")
     chosen: ClassVar[frozenset[str]] = frozenset()
 
@@ -130,6 +132,9 @@ class _Few(HasIntervals):
     def share(self) -> float:
         """A view."""
         return 0.5
+
+    def share_up_to(self, x: float) -> float:
+        return x
 
     def _helper(self, view: ViewText) -> str:
         return view.text
@@ -151,11 +156,12 @@ class _More(_Few):
 
 
 def test_tables_hooks_and_names_of_views_are_found_on_any_class_of_results() -> None:
-    assert views.tables_of_views([_Few]) == ["_Few.directions"]
+    assert views.tables_of_views([_Few]) == ["_Few.better"]
     assert views.tables_of_views([_More]) == ["_More.reasons", "_More.ranges"]
     assert views.view_hooks([_Few]) == []
     assert views.view_hooks([_More]) == ["_More._doubts", "_More._range"]
-    assert views.names_of_views([_More]) == {"odds", "share"}
+    assert views.names_of_views([_Few]) == {"hours", "share", "share_up_to"}
+    assert views.names_of_views([_More]) == {"odds"}
 
 
 def test_a_new_class_of_results_is_found_by_importing_its_package(

@@ -17,6 +17,8 @@ from tests.house.tree import Sources, both_halves, derived, last_name, library
 from tests.python_source import Source, under
 
 PARSER = "streammetrics.present.views"
+# What views are annotated as: their type, or a type variable of the class.
+FLOATS = re.compile(r"(float|Bounded|Value|V_co|Area)( \| (float|Bounded|None))*")
 READS_A_VIEW = re.compile(r"\b(view|name|text|by)\b")
 
 
@@ -110,16 +112,22 @@ def _protocols() -> frozenset[str]:
 
 
 def names_of_views(kinds: Iterable[type]) -> frozenset[str]:
-    """The names of views: the texts in tables of views, and properties that give a float."""
-    from streammetrics.present import views
+    """The names of views: public attributes of classes of results that are a float or `Bounded`.
 
+    These are properties, methods with arguments and fields that are annotated so, or by a type
+    variable; and the texts in tables of views.
+    """
     names: set[str] = set()
     for kind in kinds:
         for table in tables_of_views([kind]):
             value = vars(kind)[table.rpartition(".")[2]]
             names |= set() if isinstance(value, property) else set(value)
-        names |= views._floats(kind)
-    return frozenset(name for name in names if name.isidentifier())
+        types = dict(vars(kind).get("__annotations__", {}))
+        for name, value in vars(kind).items():
+            getter = value.fget if isinstance(value, property) else getattr(value, "func", value)
+            types[name] = getattr(getter, "__annotations__", {}).get("return", types.get(name))
+        names |= {name for name, annotation in types.items() if FLOATS.fullmatch(str(annotation))}
+    return frozenset(name for name in names if name.isidentifier() and name[0] != "_")
 
 
 def classes_asked_for(sources: Sources, classes: Mapping[str, Collection[str]]) -> list[str]:
