@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from streammetrics_consumers.config.config import load_config
-from streammetrics_consumers.config.declarations import FORMATS, MAX_AHEAD_S, TABLES
+from streammetrics_consumers.config.config import TABLES, load_config
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
 from streammetrics_consumers.config.join import read_join
 from streammetrics_consumers.config.read_experiment import read_experiment
 from streammetrics_consumers.config.section import Problem, Section
+from streammetrics_consumers.config.source import FORMATS, read_source
 from streammetrics_consumers.config.tables import (
+    MAX_AHEAD_S,
     read_dedup,
     read_quarantine,
     read_server,
     read_slices,
-    read_source,
     read_store,
     read_windows,
 )

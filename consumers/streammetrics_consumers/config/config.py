@@ -15,17 +15,31 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from streammetrics_consumers.config.declarations import TABLES
-from streammetrics_consumers.config.drift import read_drifts
+from streammetrics_consumers.config.drift import DriftEntry, read_drifts
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
+    CovariateConfig,
     ExperimentConfig,
+    GuardrailConfig,
     experiment_metric_set,
     experiment_metrics,
     paths_of,
 )
-from streammetrics_consumers.config.join import JoinConfig, of_no_order, read_join, refuse_label
-from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
+from streammetrics_consumers.config.join import (
+    JoinConfig,
+    Mark,
+    OutcomeConfig,
+    of_no_order,
+    read_join,
+    refuse_label,
+)
+from streammetrics_consumers.config.keys import Key, keys_of
+from streammetrics_consumers.config.metrics import (
+    MetricConfig,
+    MetricEntry,
+    read_metrics,
+    refuse_clashes,
+)
 from streammetrics_consumers.config.read_experiment import read_experiment
 from streammetrics_consumers.config.section import (
     ConfigError,
@@ -35,6 +49,7 @@ from streammetrics_consumers.config.section import (
     Value,
     did_you_mean,
 )
+from streammetrics_consumers.config.source import SourceConfig, read_source
 from streammetrics_consumers.config.states import (
     MetricSet,
     describe_join,
@@ -47,20 +62,42 @@ from streammetrics_consumers.config.tables import (
     QuarantineConfig,
     ServerConfig,
     SlicesConfig,
-    SourceConfig,
     StoreConfig,
     WindowsConfig,
     read_dedup,
     read_quarantine,
     read_server,
     read_slices,
-    read_source,
     read_store,
     read_windows,
 )
 from streammetrics_consumers.model.generation import DeclaredDrift
 
 MAX_FILE_BYTES = 1 << 20
+
+TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
+    "source": keys_of(SourceConfig),
+    "event": keys_of(EventConfig),
+    "windows": keys_of(WindowsConfig),
+    "slices": keys_of(SlicesConfig),
+    "metrics": {},  # the user chooses the names
+    "drift": {},
+    "store": keys_of(StoreConfig),
+    "quarantine": keys_of(QuarantineConfig),
+    "experiment": keys_of(ExperimentConfig),
+    "join": keys_of(JoinConfig),
+    "dedup": keys_of(DedupConfig),
+    "server": keys_of(ServerConfig),
+}
+# The keys in tables whose names the user chooses, and in lists of tables.
+ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
+    "metrics.NAME": keys_of(MetricEntry),
+    "drift.NAME": keys_of(DriftEntry),
+    "experiment.guardrails[]": keys_of(GuardrailConfig),
+    "experiment.covariates.NAME": keys_of(CovariateConfig),
+    "join.impression": keys_of(Mark),
+    "join.outcomes.NAME": {**keys_of(Mark), **keys_of(OutcomeConfig)},
+}
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from streammetrics import (
 )
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
 from streammetrics.results import value_of
-from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import (
     ARGUMENT_ROLES,
     ROLE_ARGUMENTS,
@@ -40,10 +39,12 @@ from streammetrics_consumers.config.event import (
     reads_subtopics,
 )
 from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
+from streammetrics_consumers.config.keys import Required, key, keys_of
+from streammetrics_consumers.config.kinds import Choice, Own
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
-from streammetrics_consumers.config.users import read_users, without_groups
+from streammetrics_consumers.config.users import CLUSTERS, read_users, without_groups
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 Better: TypeAlias = str | float  # one of WORDS, or a target
@@ -70,10 +71,48 @@ _SCORE_TYPES: Final[Mapping[type[Accumulator], Setting]] = {
     GroupedScores: "float32",
 }
 WORDS: Final = ("higher", "lower", "none")
-_NO_SETTINGS: Final = tuple(ENTRIES["metrics.NAME"])  # keys of an entry that are not settings
 _ONE: Final = "one value"
 _MANY: Final = "a list"
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricEntry:
+    """The keys of an entry of [metrics] that are not settings of its metric."""
+
+    type: str = key(
+        Own("name of a metric"),
+        Required(),
+        "the metric; its settings are further keys of this table",
+    )
+    inputs: Mapping[str, str] = key(
+        Own("table"),
+        {},
+        "the fields of arguments that have no role, or another field than their role",
+    )
+    models: tuple[str, str] | None = key(
+        Own("two fields"), None, "scores (or predictions) of two models, as in `Paired`"
+    )
+    cluster: str | None = key(
+        Choice(CLUSTERS),
+        None,
+        "`groups`: rows of one user are correlated, so they are hashed by the role `user` into "
+        "64 groups, and intervals and drifts are those of users; `none`: rows are independent. "
+        "With `models` by default `groups` if `event.user` is named, else `none`",
+    )
+    better: Better | None = key(
+        Own('`"higher"`, `"lower"`, `"none"` or a number'),
+        None,
+        "the better direction, or a target; by default that of its view",
+    )
+    views: tuple[str, ...] = key(
+        Own('list of views, such as `["quantile(0.999)"]`'),
+        (),
+        "views that tables, the page and Prometheus show beside the main ones of the metric",
+    )
+
+
+_NO_SETTINGS: Final = tuple(keys_of(MetricEntry))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +194,26 @@ def _read_metric(
         return None
     settings = {k: _setting(v) for k, v in table.items() if k not in _NO_SETTINGS}
     accepted = [f.name for f in fields(kind)]
-    unknown = [key for key in settings if key not in accepted]
-    for key in unknown:
+    unknown = [setting for setting in settings if setting not in accepted]
+    for setting in unknown:
         section.problem(
-            f"{where}.{key}",
+            f"{where}.{setting}",
             f"a setting of {type_name}",
-            settings.pop(key),
-            did_you_mean(key, [*_NO_SETTINGS, *accepted]),
+            settings.pop(setting),
+            did_you_mean(setting, [*_NO_SETTINGS, *accepted]),
         )
-    for key, value in table.items():
-        if key in settings and isinstance(value, dict):
-            found = read_setting_file(section, f"{where}.{key}", value, directory)
+    for setting, value in table.items():
+        if setting in settings and isinstance(value, dict):
+            found = read_setting_file(section, f"{where}.{setting}", value, directory)
             if found is None:
                 return None
-            settings[key] = cast("Setting", found)
-    for key, value in _DEFAULTS.items():
-        if key in accepted and not (key == "max_rows" and _is_bounded(settings, accepted)):
-            settings.setdefault(key, _of_each_class(settings) if key == "max_rows" else value)
+            settings[setting] = cast("Setting", found)
+    defaults = {name: _DEFAULTS[name] for name in _DEFAULTS if name in accepted}
+    if "max_rows" in defaults:
+        defaults["max_rows"] = _of_each_class(settings)
+    if _is_bounded(settings, accepted):
+        defaults.pop("max_rows", None)
+    settings = {**settings, **{k: v for k, v in defaults.items() if k not in settings}}
     if kind in _SCORE_TYPES:
         settings.setdefault("score_type", _SCORE_TYPES[kind])
     if settings.get("duplicates", "conflict") != "conflict":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.config.config import Config, load_config
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 from streammetrics_consumers.counting import worker_status
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.ledger import Ledger

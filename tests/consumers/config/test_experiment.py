@@ -53,7 +53,7 @@ def test_fields_are_named_as_the_keys_and_have_defaults() -> None:
     assert declared() == ExperimentConfig(
         control="a",
         decision=("ctr", "auc.gini"),
-        guardrails=(GuardrailConfig("auc", 0.01), GuardrailConfig("auc.ks", 0.0, False)),
+        guardrails=(GuardrailConfig("auc", 0.01, True), GuardrailConfig("auc.ks", 0.0, False)),
         unit="event_id",
         on_several_variants="error",
         cluster="none",
@@ -69,7 +69,8 @@ def test_fields_are_named_as_the_keys_and_have_defaults() -> None:
     )
     names = ("start", "2024-01-01T01:00:00Z", "2024-01-01T02:30:00.500Z")
     assert declared().epoch_names == names
-    assert declared(PLAIN) == ExperimentConfig("a", ("ctr",), unit="user", cluster="none")
+    plain = ExperimentConfig(control="a", decision=("ctr",), unit="user", cluster="none")
+    assert declared(PLAIN) == plain
     assert config().experiment is None
     assert [metric.name for metric in config().counted] == ["auc", "ctr"]
 
@@ -115,7 +116,7 @@ def test_a_view_of_the_decision_may_have_arguments() -> None:
     rail = 'guardrails = [{ metric = "auc.recall_at_budget(0.05)", margin = 0.01 }]'
     found = declared(f'control = "a"\ndecision = {list(names)}\n{rail}')
     assert found.decision == names
-    assert found.guardrails == (GuardrailConfig("auc.recall_at_budget(0.05)", 0.01),)
+    assert found.guardrails == (GuardrailConfig("auc.recall_at_budget(0.05)", 0.01, True),)
     for view, said in (
         ("confusion(0.2)", "a view of auc"),
         ("confusion(0.2).tp", "a view of auc"),
