@@ -42,7 +42,7 @@ class GuardrailConfig:
     higher_is_better: None until it is taken from the metric.
     """
 
-    metric: str = key(Own("metric, or metric.view"), Required(instead=""), "the metric")
+    metric: str = key(Own("metric, or metric.view"), Required(), "the metric")
     margin: float = key(
         Real(0.0, 1e300),
         Required("a number of 0 or more", "say how much worse it may become", math.nan),

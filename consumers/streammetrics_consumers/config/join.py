@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
 import numpy as np
 
 from streammetrics import Accumulator, InputError, hash_ids
 from streammetrics_consumers.config.event import ARGUMENT_ROLES, ROLE_ARGUMENTS, Field
-from streammetrics_consumers.config.keys import Required, key, keys_of, read, state_key
+from streammetrics_consumers.config.keys import Required, is_complete, key, keys_of, read, state_key
 from streammetrics_consumers.config.kinds import YEAR_S, Choice, FieldPath, Own, Real, seconds
 from streammetrics_consumers.config.section import Problem, Section, shown
 from streammetrics_consumers.config.source import SourceConfig
@@ -98,12 +98,12 @@ def _mark(section: Section, where: str, given: object, known: Sequence[str]) -> 
     return Mark(path, None if text is None else str(text), topic)
 
 
-def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig, ...]:
+def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig, ...] | None:
     if not isinstance(value, dict) or not 0 < len(value) <= MAX_OUTCOMES:
         section.bad(name, *_NO_OUTCOMES)
-        return ()
+        return None
     outcomes = (_outcome(section, name, given) for name, given in value.items())
-    return tuple(outcome for outcome in outcomes if outcome is not None)
+    return tuple(outcome for outcome in outcomes if outcome is not None) or None
 
 
 def _outcome(section: Section, name: str, given: Mapping[str, object]) -> OutcomeConfig | None:
@@ -122,7 +122,7 @@ def _outcome(section: Section, name: str, given: Mapping[str, object]) -> Outcom
             f"{where}.value", "a field to sum" if counts == "sum" else "nothing", value, hint
         )
     elif value is None or section.takes_path(f"{where}.value", value):
-        return OutcomeConfig(name, mark, counts, value)
+        return OutcomeConfig(name, mark, cast("Counts", counts), cast("str | None", value))
     return None
 
 
@@ -135,7 +135,6 @@ class JoinConfig:
         Required(
             "a dotted path",
             'name the field that an impression and its outcomes share, such as "request_id"',
-            "",
         ),
         "the id that an impression and its outcomes share: a text or a whole number",
     )
@@ -147,13 +146,13 @@ class JoinConfig:
     )
     outcomes: tuple[OutcomeConfig, ...] = state_key(
         Own("table of 1 to 16 tables", _outcomes),
-        Required(*_NO_OUTCOMES, ()),
+        Required(*_NO_OUTCOMES),
         "by name, how outcomes are recognized and counted",
     )
     label_window_s: int = state_key(
         seconds(1, YEAR_S),
         Required(
-            "a whole number of seconds", "say how long after an impression its outcomes count", 0
+            "a whole number of seconds", "say how long after an impression its outcomes count"
         ),
         "an impression at t has the outcomes in [t, t + this)",
     )
@@ -228,7 +227,7 @@ def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) ->
     """Read [join]; None if it is unusable, after recording a problem."""
     found = read(section, JoinConfig)
     section.done()
-    if not (found.id and found.impression and found.outcomes and found.label_window_s):
+    if not is_complete(section, JoinConfig):
         return None
     _check_marks(section, found, source)
     least = windows.size_s + found.label_window_s + windows.lateness_s + found.reopen_s

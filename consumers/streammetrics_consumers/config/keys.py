@@ -28,11 +28,12 @@ from typing import (
 from streammetrics_consumers.config.section import Section
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 C = TypeVar("C")  # a dataclass, of which some or all fields are keys
 _KEY: Final = "key"  # in the metadata of a field
 
 
-class Kind(ABC, Generic[T]):
+class Kind(ABC, Generic[T_co]):
     """A kind of values: how the page describes them, and how one is read."""
 
     __slots__ = ()
@@ -43,12 +44,12 @@ class Kind(ABC, Generic[T]):
         """What may stand there, for the page."""
 
     @abstractmethod
-    def read(self, section: Section, name: str, value: object) -> T | None:
+    def read(self, section: Section, name: str, value: object) -> T_co | None:
         """The value of the key `name`, as the file or a flag has it; None after recording a
         problem."""
 
     @property
-    def refused(self) -> T | None:
+    def refused(self) -> T_co | None:
         """What stands for a refused value of a key without a default, so that reading continues."""
         return None
 
@@ -120,7 +121,7 @@ class Declaration:
         self, kind: Kind[T], default: T | Required[T] | None, doc: str, **options: Unpack[Options]
     ) -> T | None:
         """A field with this key; it has the type of the values."""
-        declared = Key(cast("Kind[object]", kind), default, doc, self.in_states, **options)
+        declared = Key(kind, default, doc, self.in_states, **options)
         own = field(repr=not declared.secret, metadata={_KEY: declared})
         if isinstance(default, dict):
             own.default_factory = partial(copy, default)
@@ -143,6 +144,12 @@ def read(section: Section, table: type[C]) -> C:
     also in place of a refused value. Records a problem for each bad value and each missing key."""
     values = {own: _value(section, name, declared) for own, name, declared in _keys(table)}
     return table(**values)
+
+
+def is_complete(section: Section, table: type[object]) -> bool:
+    """Whether each required key has a good value."""
+    required = {name for _, name, declared in _keys(table) if declared.is_required}
+    return not required & section.lacking
 
 
 def completed(section: Section, table: C, **defaults: object) -> C:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from streammetrics_consumers.config.event import EventConfig
-from streammetrics_consumers.config.keys import Required, completed, key, read, state_key
+from streammetrics_consumers.config.keys import (
+    Required,
+    completed,
+    is_complete,
+    key,
+    read,
+    state_key,
+)
 from streammetrics_consumers.config.kinds import (
     DAY_S,
     YEAR_S,
@@ -211,7 +218,7 @@ class DedupConfig:
 
     event_id: str = state_key(
         FieldPath(),
-        Required("a dotted path", "name the field that an event and its repeats share", ""),
+        Required("a dotted path", "name the field that an event and its repeats share"),
         "the id that an event and its repeats share: a text or a whole number; required in each "
         "event",
     )
@@ -355,7 +362,7 @@ def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
     """Read [dedup]; None if it is unusable, after recording a problem."""
     found = read(section, DedupConfig)
     section.done()
-    if not found.event_id:
+    if not is_complete(section, DedupConfig):
         return None
     beside = found.event_id == "key" or found.event_id.startswith(("key.", "header."))
     if source.kind == "kafka" and beside and source.format in _MANY:
