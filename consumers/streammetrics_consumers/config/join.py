@@ -15,8 +15,16 @@ import numpy as np
 
 from streammetrics import Accumulator, InputError, hash_ids
 from streammetrics_consumers.config.event import ARGUMENT_ROLES, ROLE_ARGUMENTS, Field
-from streammetrics_consumers.config.keys import Required, is_complete, key, keys_of, read, state_key
-from streammetrics_consumers.config.kinds import YEAR_S, Choice, FieldPath, Own, Real, seconds
+from streammetrics_consumers.config.keys import (
+    Required,
+    Values,
+    is_complete,
+    key,
+    keys_of,
+    read,
+    state_key,
+)
+from streammetrics_consumers.config.kinds import YEAR_S, Choice, FieldPath, Real, Seconds
 from streammetrics_consumers.config.section import Problem, Section, shown
 from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.config.tables import WindowsConfig
@@ -46,9 +54,9 @@ class Mark:
         FieldPath(), None, "the field that identifies these events; used with `equals`"
     )
     equals: str | None = key(
-        Own("text, whole number, true or false"), None, "the value of the field"
+        Values("text, whole number, true or false"), None, "the value of the field"
     )
-    topic: str | None = key(Own("one of `source.topic`"), None, "the topic of these events")
+    topic: str | None = key(Values("one of `source.topic`"), None, "the topic of these events")
 
     def excludes(self, other: Mark) -> bool:
         """Whether no event can have both marks."""
@@ -139,25 +147,25 @@ class JoinConfig:
         "the id that an impression and its outcomes share: a text or a whole number",
     )
     impression: Mark = state_key(
-        Own("table", _impression),
+        Values("table", _impression),
         Required(*_A_MARK),
         'how impressions are recognized: `{ field = "kind", equals = "impression" }`, `{ topic = '
         '"impressions" }`, or both',
     )
     outcomes: tuple[OutcomeConfig, ...] = state_key(
-        Own("table of 1 to 16 tables", _outcomes),
+        Values("table of 1 to 16 tables", _outcomes),
         Required(*_NO_OUTCOMES),
         "by name, how outcomes are recognized and counted",
     )
     label_window_s: int = state_key(
-        seconds(1, YEAR_S),
+        Seconds(1, YEAR_S),
         Required(
             "a whole number of seconds", "say how long after an impression its outcomes count"
         ),
         "an impression at t has the outcomes in [t, t + this)",
     )
     reopen_s: int = state_key(
-        seconds(0, YEAR_S),
+        Seconds(0, YEAR_S),
         0,
         "events up to this much later than `lateness_s` are still joined; impressions are "
         "counted later by this time",
@@ -170,7 +178,7 @@ class JoinConfig:
         "of them",
     )
     idle_s: int | None = key(
-        seconds(1, YEAR_S),
+        Seconds(1, YEAR_S),
         None,
         "a partition without events, or whose newest event is this much older than the newest of "
         "all, keeps no label window open; by default every partition does",

@@ -9,8 +9,7 @@ the same for a key that changes the states, and so needs a new generation.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -33,25 +32,22 @@ C = TypeVar("C")  # a dataclass, of which some or all fields are keys
 _KEY: Final = "key"  # in the metadata of a field
 
 
-class Kind(ABC, Generic[T_co]):
-    """A kind of values: how the page describes them, and how one is read."""
+def unread(section: Section, name: str, value: object) -> None:
+    """The reader of a value that the reader of its table reads, with what other tables say."""
 
-    __slots__ = ()
 
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """What may stand there, for the page."""
+@dataclass(frozen=True, slots=True)
+class Values(Generic[T_co]):
+    """A kind of values; kinds.py has those of several keys.
 
-    @abstractmethod
-    def read(self, section: Section, name: str, value: object) -> T_co | None:
-        """The value of the key `name`, as the file or a flag has it; None after recording a
-        problem."""
+    text: what may stand there, for the page. read: the value of a key, as the file or a flag has
+    it; None after recording a problem. refused: stands for a refused value without a default, so
+    that reading continues.
+    """
 
-    @property
-    def refused(self) -> T_co | None:
-        """What stands for a refused value of a key without a default, so that reading continues."""
-        return None
+    text: str
+    read: Callable[[Section, str, object], T_co | None] = unread
+    refused: T_co | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ class Key:
     shown: its default as the page has it, if the value itself does not say it.
     """
 
-    kind: Kind[object]
+    values: Values[object]
     default: object
     doc: str
     in_states: bool = False
@@ -111,17 +107,21 @@ class Declaration:
 
     @overload
     def __call__(
-        self, kind: Kind[T], default: None, doc: str, **options: Unpack[Options]
+        self, values: Values[T], default: None, doc: str, **options: Unpack[Options]
     ) -> T | None: ...
     @overload
     def __call__(
-        self, kind: Kind[T], default: T | Required[T], doc: str, **options: Unpack[Options]
+        self, values: Values[T], default: T | Required[T], doc: str, **options: Unpack[Options]
     ) -> T: ...
     def __call__(
-        self, kind: Kind[T], default: T | Required[T] | None, doc: str, **options: Unpack[Options]
+        self,
+        values: Values[T],
+        default: T | Required[T] | None,
+        doc: str,
+        **options: Unpack[Options],
     ) -> T | None:
         """A field with this key; it has the type of the values."""
-        declared = Key(kind, default, doc, self.in_states, **options)
+        declared = Key(values, default, doc, self.in_states, **options)
         own = field(repr=not declared.secret, metadata={_KEY: declared})
         if isinstance(default, dict):
             own.default_factory = partial(copy, default)
@@ -168,7 +168,7 @@ def _keys(table: type[object]) -> Iterator[tuple[str, str, Key]]:
 
 def _value(section: Section, name: str, declared: Key) -> object:
     given, default = section.raw(name), declared.default
-    value = None if given is None else declared.kind.read(section, name, given)
+    value = None if given is None else declared.values.read(section, name, given)
     if value is not None:
         return value
     section.lacking.add(name)
@@ -176,4 +176,4 @@ def _value(section: Section, name: str, declared: Key) -> object:
         if given is None and default.expected:
             section.bad(name, default.expected, default.hint)
         return default.instead
-    return copy(default) if given is None or default is not None else declared.kind.refused
+    return copy(default) if given is None or default is not None else declared.values.refused

@@ -39,8 +39,8 @@ from streammetrics_consumers.config.event import (
     reads_subtopics,
 )
 from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
-from streammetrics_consumers.config.keys import Required, key, keys_of
-from streammetrics_consumers.config.kinds import Choice, Own
+from streammetrics_consumers.config.keys import Required, Values, key, keys_of
+from streammetrics_consumers.config.kinds import Choice
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
@@ -81,17 +81,17 @@ class MetricEntry:
     """The keys of an entry of [metrics] that are not settings of its metric."""
 
     type: str = key(
-        Own("name of a metric"),
+        Values("name of a metric"),
         Required(),
         "the metric; its settings are further keys of this table",
     )
     inputs: Mapping[str, str] = key(
-        Own("table"),
+        Values("table"),
         {},
         "the fields of arguments that have no role, or another field than their role",
     )
     models: tuple[str, str] | None = key(
-        Own("two fields"), None, "scores (or predictions) of two models, as in `Paired`"
+        Values("two fields"), None, "scores (or predictions) of two models, as in `Paired`"
     )
     cluster: str | None = key(
         Choice(CLUSTERS),
@@ -101,12 +101,12 @@ class MetricEntry:
         "With `models` by default `groups` if `event.user` is named, else `none`",
     )
     better: Better | None = key(
-        Own('`"higher"`, `"lower"`, `"none"` or a number'),
+        Values('`"higher"`, `"lower"`, `"none"` or a number'),
         None,
         "the better direction, or a target; by default that of its view",
     )
     views: tuple[str, ...] = key(
-        Own('list of views, such as `["quantile(0.999)"]`'),
+        Values('list of views, such as `["quantile(0.999)"]`'),
         (),
         "views that tables, the page and Prometheus show beside the main ones of the metric",
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.keys import (
     Required,
+    Values,
     completed,
     is_complete,
     key,
@@ -22,12 +23,11 @@ from streammetrics_consumers.config.kinds import (
     DAY_S,
     YEAR_S,
     FieldPath,
-    Own,
     Real,
+    Seconds,
     Switch,
     Text,
     Whole,
-    seconds,
 )
 from streammetrics_consumers.config.section import ConfigError, Problem, Section
 from streammetrics_consumers.config.source import SourceConfig
@@ -51,21 +51,21 @@ class WindowsConfig:
     """[windows], all in seconds of event time."""
 
     size_s: int = state_key(
-        seconds(1, YEAR_S), DAY_S, "length of windows [start, end), aligned to the Unix epoch"
+        Seconds(1, YEAR_S), DAY_S, "length of windows [start, end), aligned to the Unix epoch"
     )
     slide_s: int = state_key(
-        seconds(1, YEAR_S),
+        Seconds(1, YEAR_S),
         DAY_S,
         "the time between window starts, by default `size_s`; at least 1/3600 of `size_s`",
     )
     lateness_s: int = state_key(
-        seconds(0, YEAR_S),
+        Seconds(0, YEAR_S),
         600,
         "an event that is older than the newest one by more than this is late, but counted; with "
         "`[join]` it is refused, since it cannot be joined, and this key is part of states",
     )
     max_ahead_s: int = state_key(
-        seconds(0, YEAR_S),
+        Seconds(0, YEAR_S),
         MAX_AHEAD_S,
         "an event that is later than its record's timestamp by more than this goes to "
         "quarantine. With `[join]` at most `lateness_s`, which is then the default if it is "
@@ -73,13 +73,13 @@ class WindowsConfig:
         "timestamp, so their events are not checked",
     )
     idle_timeout_s: int = key(
-        seconds(1, YEAR_S),
+        Seconds(1, YEAR_S),
         3600,
         "a partition whose newest event is this much older than the newest of all is idle and "
         "keeps no window open; for display only",
     )
     retention_s: int = key(
-        seconds(1, 3660 * DAY_S),
+        Seconds(1, 3660 * DAY_S),
         30 * DAY_S,
         "how long windows are kept, in event time, not clock time; by default `size_s` if that "
         "is longer. A shorter one than the store was counted with needs `--drop-windows`",
@@ -104,7 +104,7 @@ class SlicesConfig:
     """
 
     by: tuple[tuple[str, ...], ...] = state_key(
-        Own("list of lists"),
+        Values("list of lists"),
         ((),),
         "the groupings, each of roles or dotted paths; `[]` is all rows. The default is `[[]]` "
         "without `event.variant`",
@@ -187,7 +187,7 @@ class ServerConfig:
     host: str = key(Text(253), "127.0.0.1", "the address to listen on")
     port: int = key(Whole(0, 65_535), 8765, "the port to listen on; 0 is any free one")
     token: str = key(
-        Own("16 to 200 visible ASCII characters", _token),
+        Values("16 to 200 visible ASCII characters", _token),
         "",
         "the token that clients must send; empty for none",
         secret=True,
@@ -199,7 +199,7 @@ class ServerConfig:
         "share one",
     )
     cache_bytes: int | None = key(
-        Own("whole number, 0 or more", _bytes),
+        Values("whole number, 0 or more", _bytes),
         None,
         "the most bytes of states and answers that are kept for the next request; without it a "
         "quarter of the limit of its control group, or of the machine's memory",
@@ -223,7 +223,7 @@ class DedupConfig:
         "event",
     )
     retention_s: int = state_key(
-        seconds(1, YEAR_S), DAY_S, "how long ids are remembered, in event time"
+        Seconds(1, YEAR_S), DAY_S, "how long ids are remembered, in event time"
     )
     keyed: bool = key(
         Switch("state whether repeats go to the same partition"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.config.keys import (
     Required,
+    Values,
     completed,
     is_complete,
     key,
@@ -21,12 +22,11 @@ from streammetrics_consumers.config.kinds import (
     Choice,
     FieldPath,
     FilePath,
-    Own,
     Real,
+    Seconds,
     Switch,
     Text,
     Whole,
-    seconds,
 )
 from streammetrics_consumers.config.section import Override, Problem, Section
 
@@ -46,13 +46,13 @@ class Shop:
     door: Path | None = key(FilePath(), None, "the file of its door")
     size: str = key(Choice(("small", "large")), "small", "its size")
     seats: int = state_key(Whole(1, 40, " of seats"), 12, "where to sit")
-    opens_s: int | None = key(seconds(5, 90), None, "after this")
+    opens_s: int | None = key(Seconds(5, 90), None, "after this")
     price: float = key(Real(0.0, 2.5), 1.0, "of a cup")
     share: float | None = key(Real(0.0, 1.0, is_open=True), None, "of milk")
     is_open: bool = key(Switch("look at the door"), True, "whether it is open")
     who: str | None = key(FieldPath(), None, "the field of the guest")
-    beans: Mapping[str, int] = key(Own("table of numbers"), {}, "by sort")
-    cups: int = key(Own("even number", even), 2, "how many", name="cup", secret=True)
+    beans: Mapping[str, int] = key(Values("table of numbers"), {}, "by sort")
+    cups: int = key(Values("even number", even), 2, "how many", name="cup", secret=True)
 
 
 GOOD: Mapping[str, object] = {
@@ -154,7 +154,7 @@ class Visit:
     """A table with required keys, and a field that is no key."""
 
     guest: str = key(Text(), Required("a guest", "say who comes", "nobody"), "who comes")
-    table: int = key(Own("an even number", even), Required(), "where")
+    table: int = key(Values("an even number", even), Required(), "where")
     waiter: str = "Ada"
 
 
@@ -188,7 +188,7 @@ def test_a_secret_is_not_in_the_repr() -> None:
 
 
 def test_the_page_says_what_may_stand_there() -> None:
-    assert {name: declared.kind.text for name, declared in keys_of(Shop).items()} == {
+    assert {name: declared.values.text for name, declared in keys_of(Shop).items()} == {
         "name": "text",
         "door": "text",
         "size": "`small` `large`",

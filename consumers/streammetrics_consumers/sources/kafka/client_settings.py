@@ -37,12 +37,12 @@ OWNED: Final[Mapping[KafkaLibrary, frozenset[str]]] = {
     ),
 }
 _GREATEST: Final = (1 << 31) - 1
-_MAX_POLL: Final = Whole(1, 1_000_000)
+_MAX_POLL: Final = (1, 1_000_000)
 _CLIENT: Final = Key(Text(), "streammetrics", "the name of this client in the brokers' logs")
 _SESSION: Final = Key(Whole(1, _GREATEST), 10_000, "how long a killed worker keeps its partitions")
 _HEARTBEAT: Final = Key(Whole(1, _GREATEST), 3_000, "the time between two heartbeats of a worker")
 _RECORDS: Final = Key(
-    _MAX_POLL, 5_000, "records per poll; enough to make numpy's cost per call negligible"
+    Whole(*_MAX_POLL), 5_000, "records per poll; enough to make numpy's cost per call negligible"
 )
 _ANSWER: Final = Key(Whole(1, _GREATEST), 15_000, "the longest wait for an answer")
 _NEW_PARTITION: Final = Key(Whole(1, _GREATEST), 60_000, "how soon a new partition is seen")
@@ -163,10 +163,10 @@ def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
     records = given.pop("max.poll.records", str(_RECORDS.default))
     if (
         not re.fullmatch("[1-9][0-9]{0,8}", records)
-        or not _MAX_POLL.low <= int(records) <= _MAX_POLL.high
+        or not _MAX_POLL[0] <= int(records) <= _MAX_POLL[1]
     ):
         where, expected = "[source.client] max_poll_records", "a whole number from {} to {}"
-        expected = expected.format(_MAX_POLL.low, _MAX_POLL.high)
+        expected = expected.format(*_MAX_POLL)
         problems.append(Problem(where, expected, records, "correct it"))
     protocol = given.setdefault("group.protocol", "classic")
     if protocol not in PROTOCOLS:
