@@ -203,59 +203,58 @@ def load_config(
     path = Path(path)
     problems: list[Problem] = []
     document = _read_toml(path)
-    given = _by_table(overrides or {}, problems)
+    flags = _by_table(overrides or {}, problems)
     directory, kind = path.resolve().parent, ""
 
     def section(name: str) -> Section:
-        return Section(name, document.get(name, {}), problems, given.get(name), source=kind)
+        return Section(name, document.get(name, {}), problems, flags.get(name), source=kind)
+
+    def is_given(name: str) -> bool:
+        return name in document or name in flags
 
     for name in document:
         if name not in TABLES:
-            problems.append(
-                Problem(f"[{name}]", "a known table", name, did_you_mean(name, list(TABLES)))
-            )
+            hint = did_you_mean(name, list(TABLES))
+            problems.append(Problem(f"[{name}]", "a known table", name, hint))
     source = read_source(section("source"), directory)
     kind = source.kind
-    windows = read_windows(section("windows"), joined="join" in document or "join" in given)
+    windows = read_windows(section("windows"), joined=is_given("join"))
     event = read_event(section("event"))
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)
     quarantine = read_quarantine(section("quarantine"), source)
     server = read_server(section("server"))
-    join = None
-    if "join" in document or "join" in given:
-        join = read_join(section("join"), source, windows)
-        if event.label is not None:
-            problems.append(refuse_label(event.label))
-    dedup = None
-    if "dedup" in document or "dedup" in given:
-        dedup = read_dedup(section("dedup"), source)
-    if source.kind == "spark":
-        problems += [of_no_order(name) for name, one in (("join", join), ("dedup", dedup)) if one]
+    join = read_join(section("join"), source, windows) if is_given("join") else None
+    if is_given("join") and event.label is not None:
+        problems.append(refuse_label(event.label))
+    dedup = read_dedup(section("dedup"), source) if is_given("dedup") else None
+    if kind == "spark":
+        problems += [
+            of_no_order(name) for name, table in (("join", join), ("dedup", dedup)) if table
+        ]
     metrics = read_metrics(section("metrics"), event, directory, join)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiment = None
-    if "experiment" in document or "experiment" in given:
+    if is_given("experiment"):
         experiment = read_experiment(section("experiment"), event, metrics)
     refuse_clashes(section("metrics"), event, slices, metrics, paths_of(experiment, event))
     if problems:
         raise ConfigError(str(path), problems)
-    more = experiment_metrics(experiment, event, metrics)
     return Config(
-        path,
-        source,
-        event,
-        windows,
-        slices,
-        metrics,
-        store,
-        server,
-        quarantine,
-        experiment,
-        more,
-        join,
-        dedup,
-        drifts,
+        path=path,
+        source=source,
+        event=event,
+        windows=windows,
+        slices=slices,
+        metrics=metrics,
+        store=store,
+        server=server,
+        quarantine=quarantine,
+        experiment=experiment,
+        experiment_metrics=experiment_metrics(experiment, event, metrics),
+        join=join,
+        dedup=dedup,
+        drifts=drifts,
     )
 
 
