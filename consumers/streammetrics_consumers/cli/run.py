@@ -50,8 +50,6 @@ from streammetrics_consumers.sources.open_source import open_source
 
 Clock = Callable[[], float]
 
-# Flags of serve that are whole numbers.
-WHOLE = ("port", "connections-per-peer", "cache-bytes", "max-slices")
 FOREVER_S = 3600.0
 log = logging.getLogger(__name__)
 
@@ -118,7 +116,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     logs.to_stderr("text")
     given: dict[str, Override] = {}
     for flag, where in arguments.given.items():
-        value = arguments.number(flag) if flag in WHOLE else arguments.text(flag)
+        value = _value(arguments, flag)
         if value is not None and value != "":
             given[flag.replace("-", "_")] = Override(value, where)
     problems: list[Problem] = []
@@ -183,11 +181,16 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
     return 0
 
 
+def _value(arguments: Arguments, flag: str) -> int | str | None:
+    number = arguments.number(flag)
+    return arguments.text(flag) if number is None else number
+
+
 def overrides(arguments: Arguments) -> dict[str, Override]:
     """The config keys that flags or the environment override."""
     found: dict[str, Override] = {}
     for flag, key in KEYS.items():
-        value = arguments.number(flag) if flag == "port" else arguments.text(flag)
+        value = _value(arguments, flag)
         if value is not None:
             found[key] = Override(value, arguments.given[flag])
     for pair in arguments.several("client"):
