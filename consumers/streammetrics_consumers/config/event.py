@@ -186,13 +186,13 @@ def offsets_column(path: str) -> str:
 
 def read_event(section: Section) -> EventConfig:
     """Read [event]."""
-    found = read(section, EventConfig)
-    paths = {role: getattr(found, role) for role in ROLES if role not in section.lacking}
-    found = replace(found, where=read_where(section, paths))
+    event = read(section, EventConfig)
+    paths = {role: getattr(event, role) for role in ROLES if role not in section.lacking}
+    event = replace(event, where=read_where(section, paths))
     section.done()
-    if found.variants is not None and found.variant is None:
+    if event.variants is not None and event.variant is None:
         section.bad("variants", "nothing, since there is no variant", "name the variant's field")
-    return found
+    return event
 
 
 def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condition, ...]:

@@ -233,17 +233,17 @@ class JoinConfig:
 
 def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) -> JoinConfig | None:
     """Read [join]; None if it is unusable, after recording a problem."""
-    found = read(section, JoinConfig)
+    join = read(section, JoinConfig)
     section.done()
     if not is_complete(section, JoinConfig):
         return None
-    _check_marks(section, found, source)
-    least = windows.size_s + found.label_window_s + windows.lateness_s + found.reopen_s
+    _check_marks(section, join, source)
+    least = windows.size_s + join.label_window_s + windows.lateness_s + join.reopen_s
     if windows.retention_s < least:
         expected = f"at least {least}: size_s, label_window_s, lateness_s and reopen_s together"
         hint = "keep windows until the impressions in them are counted"
         section.problem("[windows] retention_s", expected, windows.retention_s, hint)
-    return found
+    return join
 
 
 def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> None:

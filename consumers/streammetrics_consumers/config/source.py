@@ -131,23 +131,23 @@ class SourceConfig:
 
 def read_source(section: Section, directory: Path) -> SourceConfig:
     """Read [source]. directory: the base of a relative path."""
-    found = read(section, SourceConfig)
-    path = None if found.path is None else directory / found.path
-    found = replace(
-        found,
+    source = read(section, SourceConfig)
+    path = None if source.path is None else directory / source.path
+    source = replace(
+        source,
         path=path,
-        format=_format(section, found.kind, path),
-        client=_client(section, found.kind),
+        format=_format(section, source.kind, path),
+        client=_client(section, source.kind),
     )
     section.done()
     for name, declared in keys_of(SourceConfig).items():
         given = section.raw(name) is not None
-        if declared.needed and found.kind in declared.of and not given:
-            section.bad(name, f'a value, since kind is "{found.kind}"', "add it")
-        elif declared.of and found.kind not in declared.of and given:
+        if declared.needed and source.kind in declared.of and not given:
+            section.bad(name, f'a value, since kind is "{source.kind}"', "add it")
+        elif declared.of and source.kind not in declared.of and given:
             hint = "remove it, or change the kind"
-            section.bad(name, f'nothing, since kind is "{found.kind}"', hint)
-    return found
+            section.bad(name, f'nothing, since kind is "{source.kind}"', hint)
+    return source
 
 
 def _format(section: Section, kind: SourceKind, path: Path | None) -> SourceFormat:

@@ -249,17 +249,17 @@ class DedupConfig:
 
 def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
     """Read [windows]. joined: whether there is a [join], which excludes late events."""
-    found = read(section, WindowsConfig)
+    windows = read(section, WindowsConfig)
     section.done()
-    size, lateness = found.size_s, found.lateness_s
-    found = completed(
+    size, lateness = windows.size_s, windows.lateness_s
+    windows = completed(
         section,
-        found,
+        windows,
         slide_s=size,
         retention_s=max(30 * DAY_S, size),
         max_ahead_s=min(MAX_AHEAD_S, lateness) if joined else MAX_AHEAD_S,
     )
-    slide = found.slide_s
+    slide = windows.slide_s
     if slide > size:
         section.bad("slide_s", f"at most size_s = {size}", "no row may fall between windows")
     if size > MAX_OVERLAP * slide:
@@ -269,31 +269,31 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
             f"{MAX_OVERLAP:,} windows",
             "slide by more, or take shorter windows",
         )
-    if found.retention_s < size:
+    if windows.retention_s < size:
         section.bad("retention_s", f"at least size_s = {size}", "keep at least one window")
-    if joined and found.max_ahead_s > lateness:
+    if joined and windows.max_ahead_s > lateness:
         section.bad(
             "max_ahead_s",
             f"at most lateness_s = {lateness}, since there is a [join]",
             "an event that is further ahead makes those after it late, and late events are not "
             "joined; leave max_ahead_s out, or raise lateness_s",
         )
-    panes = found.retention_s * 1000 // found.pane_ms
+    panes = windows.retention_s * 1000 // windows.pane_ms
     if panes > MAX_PANES:
         section.bad(
             "retention_s",
-            f"at most {MAX_PANES} panes of {found.pane_ms // 1000} s (the greatest common "
+            f"at most {MAX_PANES} panes of {windows.pane_ms // 1000} s (the greatest common "
             "divisor of size_s and slide_s)",
             "keep less, or take larger windows",
         )
-    return found
+    return windows
 
 
 def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
     """Read [slices]; by default all rows, and each variant if that role has a path."""
-    found = read(section, SlicesConfig)
+    slices = read(section, SlicesConfig)
     section.done()
-    return replace(found, by=_groupings(section, event))
+    return replace(slices, by=_groupings(section, event))
 
 
 def _groupings(section: Section, event: EventConfig) -> tuple[tuple[str, ...], ...]:
@@ -325,9 +325,9 @@ def _groupings(section: Section, event: EventConfig) -> tuple[tuple[str, ...], .
 
 def read_store(section: Section, directory: Path) -> StoreConfig:
     """Read [store]. A path in the file is relative to the file, a flag to the current folder."""
-    found = read(section, StoreConfig)
+    store = read(section, StoreConfig)
     section.done()
-    return found if section.is_flag("url") else replace(found, url=_beside(directory, found.url))
+    return store if section.is_flag("url") else replace(store, url=_beside(directory, store.url))
 
 
 def _beside(directory: Path, url: str) -> str:
@@ -342,29 +342,29 @@ def _beside(directory: Path, url: str) -> str:
 
 def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
     """Read [quarantine]."""
-    found = read(section, QuarantineConfig)
+    quarantine = read(section, QuarantineConfig)
     section.done()
-    if found.topic is not None and source.kind != "kafka":
+    if quarantine.topic is not None and source.kind != "kafka":
         section.bad("topic", 'nothing, since the source is not "kafka"', "remove it")
-    elif found.topic is not None and found.topic in source.topics:
+    elif quarantine.topic is not None and quarantine.topic in source.topics:
         section.bad("topic", "a topic that is not read", "name another one")
-    return found
+    return quarantine
 
 
 def read_server(section: Section) -> ServerConfig:
     """Read [server]."""
-    found = read(section, ServerConfig)
+    server = read(section, ServerConfig)
     section.done()
-    return found
+    return server
 
 
 def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
     """Read [dedup]; None if it is unusable, after recording a problem."""
-    found = read(section, DedupConfig)
+    dedup = read(section, DedupConfig)
     section.done()
     if not is_complete(section, DedupConfig):
         return None
-    beside = found.event_id == "key" or found.event_id.startswith(("key.", "header."))
+    beside = dedup.event_id == "key" or dedup.event_id.startswith(("key.", "header."))
     if source.kind == "kafka" and beside and source.format in _MANY:
         section.bad(
             "event_id",
@@ -372,7 +372,7 @@ def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
             "all events of a record share its key and headers, so they would be repeats of each "
             "other",
         )
-    return found
+    return dedup
 
 
 def require_keyed(dedup: DedupConfig | None, partitions: Collection[Partition]) -> None:
