@@ -34,12 +34,8 @@ from streammetrics_consumers.config.join import (
     refuse_label,
 )
 from streammetrics_consumers.config.keys import Key, keys_of
-from streammetrics_consumers.config.metrics import (
-    MetricConfig,
-    MetricEntry,
-    read_metrics,
-    refuse_clashes,
-)
+from streammetrics_consumers.config.metric_entry import MetricEntry
+from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
 from streammetrics_consumers.config.read_experiment import read_experiment
 from streammetrics_consumers.config.section import (
     ConfigError,

@@ -19,7 +19,8 @@ from streammetrics import Units
 from streammetrics_consumers.config.event import EventConfig, Field
 from streammetrics_consumers.config.keys import Required, Values, key, state_key
 from streammetrics_consumers.config.kinds import Choice, FieldPath, Real, Switch, Text, Whole
-from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
+from streammetrics_consumers.config.metric_entry import Better
+from streammetrics_consumers.config.metrics import MetricConfig, metric_of
 from streammetrics_consumers.config.section import Section
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig

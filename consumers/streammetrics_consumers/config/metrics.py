@@ -8,7 +8,6 @@ reads an array of that many values, which is one row of the table.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -21,14 +20,12 @@ from streammetrics import (
     ExactAUC,
     GroupedAUC,
     GroupedScores,
-    InputError,
     MulticlassAUC,
     Paired,
     SettingsError,
     UserGroups,
 )
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
-from streammetrics.results import value_of
 from streammetrics_consumers.config.event import (
     ARGUMENT_ROLES,
     ROLE_ARGUMENTS,
@@ -39,22 +36,25 @@ from streammetrics_consumers.config.event import (
     reads_subtopics,
 )
 from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
-from streammetrics_consumers.config.keys import Required, Values, key, keys_of
-from streammetrics_consumers.config.kinds import Choice
+from streammetrics_consumers.config.keys import keys_of
+from streammetrics_consumers.config.metric_entry import (
+    Better,
+    MetricEntry,
+    read_better,
+    read_views,
+)
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
-from streammetrics_consumers.config.users import CLUSTERS, read_users, without_groups
+from streammetrics_consumers.config.users import read_users
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
-Better: TypeAlias = str | float  # one of WORDS, or a target
 
 _OF_BATCHES: Final = ("offsets", "group_sizes")  # arguments that say where lists begin: no field
 ID_ARGUMENTS: Final = ("groups", "users", "items", "units")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups", "Paired")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
-MAX_VIEWS: Final = 20  # that an entry names
 MAX_ROWS: Final = 10_000_000  # scores of an exact state, or units, in a long-running process
 _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings with another default in Python
     "max_rows": MAX_ROWS,  # less if a row has a score for each class
@@ -70,49 +70,10 @@ _SCORE_TYPES: Final[Mapping[type[Accumulator], Setting]] = {
     GroupedAUC: "float32",
     GroupedScores: "float32",
 }
-WORDS: Final = ("higher", "lower", "none")
+_NO_SETTINGS: Final = tuple(keys_of(MetricEntry))
 _ONE: Final = "one value"
 _MANY: Final = "a list"
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-
-
-@dataclass(frozen=True, slots=True)
-class MetricEntry:
-    """The keys of an entry of [metrics] that are not settings of its metric."""
-
-    type: str = key(
-        Values("name of a metric"),
-        Required(),
-        "the metric; its settings are further keys of this table",
-    )
-    inputs: Mapping[str, str] = key(
-        Values("table"),
-        {},
-        "the fields of arguments that have no role, or another field than their role",
-    )
-    models: tuple[str, str] | None = key(
-        Values("two fields"), None, "scores (or predictions) of two models, as in `Paired`"
-    )
-    cluster: str | None = key(
-        Choice(CLUSTERS),
-        None,
-        "`groups`: rows of one user are correlated, so they are hashed by the role `user` into "
-        "64 groups, and intervals and drifts are those of users; `none`: rows are independent. "
-        "With `models` by default `groups` if `event.user` is named, else `none`",
-    )
-    better: Better | None = key(
-        Values('`"higher"`, `"lower"`, `"none"` or a number'),
-        None,
-        "the better direction, or a target; by default that of its view",
-    )
-    views: tuple[str, ...] = key(
-        Values('list of views, such as `["quantile(0.999)"]`'),
-        (),
-        "views that tables, the page and Prometheus show beside the main ones of the metric",
-    )
-
-
-_NO_SETTINGS: Final = tuple(keys_of(MetricEntry))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +205,8 @@ def _read_metric(
         settings,
         inputs,
         empty,
-        _read_better(section, where, table),
-        views=_read_views(section, where, table, empty),
+        read_better(section, where, table),
+        views=read_views(section, where, table, empty),
     )
 
 
@@ -445,40 +406,3 @@ def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig,
         if name.startswith(f"{one.name}."):
             return one, name.removeprefix(f"{one.name}.")
     return None
-
-
-def _read_better(section: Section, where: str, table: Mapping[str, object]) -> Better | None:
-    """`better` of an entry of [metrics]; None if it is absent or invalid."""
-    said = table.get("better")
-    if said is None:
-        return None
-    if isinstance(said, str) and said in WORDS:
-        return said
-    if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
-        return float(said)
-    hint = did_you_mean(said, WORDS) if isinstance(said, str) else 'write for example "lower"'
-    expected = '"higher", "lower", "none", or a target number'
-    section.problem(f"{where}.better", expected, said, hint)
-    return None
-
-
-def _read_views(
-    section: Section, where: str, table: Mapping[str, object], empty: Accumulator
-) -> tuple[str, ...]:
-    """`views` of an entry of [metrics]; those that are no views become problems."""
-    given = table.get("views", [])
-    if not isinstance(given, list) or len(given) > MAX_VIEWS:
-        hint = 'write for example ["quantile(0.999)"]'
-        section.problem(f"{where}.views", f"a list of at most {MAX_VIEWS} views", given, hint)
-        return ()
-    result = without_groups(empty).compute()
-    found: dict[str, None] = {}
-    for i, view in enumerate(given):
-        try:
-            value_of(result, view if isinstance(view, str) else "")
-            found["".join(str(view).split())] = None
-        except InputError as error:
-            named = error.where == "view"  # else the view is known, and its arguments are not
-            expected = error.expected if named else f"a view with {error.expected}"
-            section.problem(f"{where}.views[{i}]", expected, view, error.hint)
-    return tuple(found)

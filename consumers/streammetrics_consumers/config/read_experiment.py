@@ -19,7 +19,8 @@ from streammetrics_consumers.config.experiment import (
     GuardrailConfig,
 )
 from streammetrics_consumers.config.keys import read
-from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
+from streammetrics_consumers.config.metric_entry import Better
+from streammetrics_consumers.config.metrics import MetricConfig, metric_of
 from streammetrics_consumers.config.rates import rate_mdes, with_rates
 from streammetrics_consumers.config.section import Section, did_you_mean
 from streammetrics_consumers.config.users import GROUPS_SALT, is_of_units, without_groups
