@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from streammetrics_consumers.cli.arguments import COMMANDS
 from streammetrics_consumers.config.config import TABLES, load_config
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
 from streammetrics_consumers.config.join import read_join
@@ -127,6 +128,13 @@ def test_paths_of_the_config_are_relative_to_the_file(
     assert config.source.path == tmp_path.resolve() / "obd_men_events.jsonl"
     assert config.store.url == expected.format(folder=tmp_path.resolve())
     assert load_config(path, {"store.url": url}).store.url == url
+
+
+def test_a_flag_of_serve_is_a_key_of_the_server_with_its_default() -> None:
+    (serve,) = [command for command in COMMANDS if command.name == "serve"]
+    for flag in serve.flags:
+        declared = TABLES["server"][flag.dest]
+        assert flag.default in (None, declared.default), flag.name
 
 
 def test_keys_that_the_page_calls_required_are_missed(tmp_path: Path) -> None:
