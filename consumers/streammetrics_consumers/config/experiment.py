@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Final, Literal, get_args
 
 from streammetrics import Units
@@ -26,6 +27,7 @@ from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
 from streammetrics_consumers.config.users import in_groups, is_of_units, without_groups
 from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH
+from streammetrics_consumers.model.times import iso_to_ms
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
@@ -33,6 +35,7 @@ OnSeveral = Literal["keep", "drop", "error"]
 UNITS: Final = "units"  # the name of the set of units among the metrics
 PREFIX: Final = "experiment/"
 BY: Final = (EPOCH, "variant")
+MAX_EPOCHS: Final = 1000
 MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 
 
@@ -88,6 +91,25 @@ def _metrics(section: Section, name: str, value: object) -> tuple[str, ...] | No
     hint = 'write for example ["bounce"]'
     section.bad(name, "a list of metrics of decision or guardrails", hint)
     return None
+
+
+def _epochs(section: Section, name: str, value: object) -> tuple[int, ...] | None:
+    if (
+        not isinstance(value, list)
+        or len(value) > MAX_EPOCHS
+        or not all(isinstance(text, str) for text in value)
+    ):
+        hint = 'write for example ["2026-01-31T00:00:00Z"]'
+        section.bad(name, f"a list of at most {MAX_EPOCHS} ISO times in quotes", hint)
+        return None
+    times, good = iso_to_ms(value)
+    for i, text in enumerate(value):
+        if not good[i]:
+            hint = 'write for example "2026-01-31T00:00:00Z"'
+            section.problem(f"[experiment] {name}[{i}]", "an ISO time with a zone", text, hint)
+    if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
+        section.bad(name, "ascending times", "sort them, each once")
+    return tuple(times.tolist())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +217,7 @@ class ExperimentConfig:
         Real(0.5, 1.0, is_open=True), 0.95, "the level of all decisions together"
     )
     epochs: tuple[int, ...] = state_key(
-        Values("list of times"),
+        Values("list of times", _epochs),
         (),
         "ascending ISO times at which another allocation began; the epoch before the first is "
         "called `start`. Times after all counted events may be appended while the experiment "

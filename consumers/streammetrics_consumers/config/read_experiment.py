@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Final
 
 from streammetrics import InputError, Paired
@@ -24,9 +23,7 @@ from streammetrics_consumers.config.metrics import MetricConfig, metric_of
 from streammetrics_consumers.config.rates import rate_mdes, with_rates
 from streammetrics_consumers.config.section import Section, did_you_mean
 from streammetrics_consumers.config.users import GROUPS_SALT, is_of_units, without_groups
-from streammetrics_consumers.model.times import iso_to_ms
 
-MAX_EPOCHS: Final = 1000
 MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
 _COULD: Final = "only {} can drop units"
 _COULD_BE: Final = (
@@ -56,6 +53,9 @@ def read_experiment(
     if found.on_several_variants != "keep" and unit is None:
         hint = "name the field of the unit"
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
+    if found.epochs and event.epoch is not None:
+        expected = "nothing, since [event] epoch names the field of the epoch"
+        section.bad("epochs", expected, "declare one of the two")
     decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
     names = (*decision, *(rail.metric for rail in rails))
     watched = {name: one for name in names if (one := metric_of(name, metrics)) is not None}
@@ -77,7 +77,6 @@ def read_experiment(
             for i, rail in enumerate(rails)
         ),
         unit=unit,
-        epochs=_read_epochs(section, event),
         shares=_read_shares(section, variants),
         better={name: said for name, said in better.items() if name in decision},
     )
@@ -296,31 +295,6 @@ def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -
         hint = did_you_mean(name, watched) if watched else "name it there too"
         section.problem(f"[experiment] {key}", "a name of decision or guardrails", name, hint)
     return name in watched
-
-
-def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
-    texts = section.raw("epochs")
-    if texts is None:
-        return ()
-    if (
-        not isinstance(texts, list)
-        or len(texts) > MAX_EPOCHS
-        or not all(isinstance(text, str) for text in texts)
-    ):
-        hint = 'write for example ["2026-01-31T00:00:00Z"]'
-        section.bad("epochs", f"a list of at most {MAX_EPOCHS} ISO times in quotes", hint)
-        return ()
-    if texts and event.epoch is not None:
-        hint = "declare one of the two"
-        section.bad("epochs", "nothing, since [event] epoch names the field of the epoch", hint)
-    times, good = iso_to_ms(texts)
-    for i, text in enumerate(texts):
-        if not good[i]:
-            hint = 'write for example "2026-01-31T00:00:00Z"'
-            section.problem(f"[experiment] epochs[{i}]", "an ISO time with a zone", text, hint)
-    if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
-        section.bad("epochs", "ascending times", "sort them, each once")
-    return tuple(times.tolist())
 
 
 def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str, float], ...]:

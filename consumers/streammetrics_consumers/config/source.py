@@ -154,12 +154,10 @@ def _format(section: Section, kind: SourceKind, path: Path | None) -> SourceForm
     default = FORMATS[kind][0]
     if kind == "file" and path is not None:
         default = SUFFIXES.get(path.suffix.lower(), default)
-    value = section.raw("format")
-    return (
-        default
-        if value is None
-        else Choice(FORMATS[kind]).read(section, "format", value) or default
-    )
+    given = section.raw("format")
+    if given is None:
+        return default
+    return Choice(FORMATS[kind]).read(section, "format", given) or default
 
 
 def _client(section: Section, kind: str) -> Mapping[str, Value]:
