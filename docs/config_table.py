@@ -36,7 +36,7 @@ def rows(tables: Mapping[str, Mapping[str, Key]], *, states: bool) -> Iterator[s
         for name, key in keys.items():
             of = f"of {_named(key.of)}: " if key.of and not key.is_required else ""
             part = ["yes" if key.in_states else ""] if states else []
-            cells = [f"`{table}.{name}`", key.values.text, shown_default(key), *part, of + key.doc]
+            cells = [f"`{table}.{name}`", key.kind.text, shown_default(key), *part, of + key.doc]
             yield "|" + "".join(f" {cell} |" if cell else " |" for cell in cells) + "\n"
 
 

@@ -262,9 +262,9 @@ def _beside(key: str) -> Mapping[str, object]:
 
 def another(key: Key) -> object:
     """A value of a key that is not its default."""
-    for value in (*spans(key.values.text), *VALUES):
+    for value in (*spans(key.kind.text), *VALUES):
         problems: list[Problem] = []
-        is_read = key.values.read(Section("table", {}, problems), "name", value) == value
+        is_read = key.kind.read(Section("table", {}, problems), "name", value) == value
         if is_read and not problems and value != key.default:
             return value
     raise AssertionError(f"a line of CHANGED for {key}: its kind does not say which values it has")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, cast, get_args
 
 from streammetrics import Accumulator, Paired, UserGroups, parse_measure
-from streammetrics_consumers.config.keys import Required, Values, read, state_key
+from streammetrics_consumers.config.keys import Required, ValueKind, read, state_key
 from streammetrics_consumers.config.kinds import Choice, FieldPath
 from streammetrics_consumers.config.section import Section
 
@@ -125,7 +125,7 @@ class EventConfig:
     )
     variant: str | None = _role("the role of the variant that an event belongs to")
     variants: tuple[str, ...] | None = state_key(
-        Values("list of 1 to 1,000 texts", _variants),
+        ValueKind("list of 1 to 1,000 texts", _variants),
         None,
         "events of other variants go to quarantine; without it every variant is counted, up to "
         "`max_keys`. Also the column order of tables, control first. More may be added later",
@@ -141,7 +141,7 @@ class EventConfig:
         "for an experiment: the allocation epoch of the event, a text; required in each event"
     )
     where: tuple[Condition, ...] = state_key(
-        Values("table"),
+        ValueKind("table"),
         (),
         "the conditions that an event must meet, by role or dotted path, see *Which events "
         "are counted*; other events are skipped",

@@ -18,7 +18,7 @@ from typing import Final, Literal, get_args
 
 from streammetrics import Units
 from streammetrics_consumers.config.event import EventConfig, Field
-from streammetrics_consumers.config.keys import Required, Values, key, state_key
+from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
 from streammetrics_consumers.config.kinds import Choice, FieldPath, Real, Switch, Text, Whole
 from streammetrics_consumers.config.metric_entry import Better
 from streammetrics_consumers.config.metrics import MetricConfig, metric_of
@@ -46,7 +46,7 @@ class GuardrailConfig:
     higher_is_better: None until it is taken from the metric.
     """
 
-    metric: str = key(Values("metric, or metric.view"), Required(), "the metric")
+    metric: str = key(ValueKind("metric, or metric.view"), Required(), "the metric")
     margin: float = key(
         Real(0.0, 1e300),
         Required("a number of 0 or more", "say how much worse it may become", math.nan),
@@ -74,12 +74,12 @@ class CovariateConfig:
     """One of `covariates`: a metric, or `metric.view`, known before the exposure, and its slope."""
 
     metric: str = key(
-        Values("metric, or metric.view"),
+        ValueKind("metric, or metric.view"),
         Required(),
         "another metric of the config, over the same events, that variants cannot affect",
     )
     theta: float = key(
-        Values("number"),
+        ValueKind("number"),
         Required(),
         "its slope, fixed before the experiment (`user_slope` of an earlier period)",
     )
@@ -147,13 +147,13 @@ class ExperimentConfig:
         "the variant of `event.variants` that all others are compared with",
     )
     decision: tuple[str, ...] = state_key(
-        Values("list of 1 to 100 metrics"),
+        ValueKind("list of 1 to 100 metrics"),
         Required(instead=()),
         'the metrics that decide, as named in the config: `"auc"` for its headline, or '
         '`"auc.gini"` or `"auc.confusion(0.2).precision"` for another view',
     )
     guardrails: tuple[GuardrailConfig, ...] = state_key(
-        Values("list of tables"), (), "metrics that must not get worse"
+        ValueKind("list of tables"), (), "metrics that must not get worse"
     )
     watch_rates: bool = state_key(
         Switch(),
@@ -163,7 +163,7 @@ class ExperimentConfig:
         "counts in `level`; without harm nothing waits for it",
     )
     lower_is_better: tuple[str, ...] = key(
-        Values("list of metrics", _metrics),
+        ValueKind("list of metrics", _metrics),
         (),
         'metrics of `decision` or `guardrails` for which lower is better, such as `["bounce"]`; '
         'equivalent to `better = "lower"` for each of them',
@@ -201,14 +201,14 @@ class ExperimentConfig:
         "instead of `horizon` and `baseline`: the smallest absolute effect that matters",
     )
     mdes: Mapping[str, float] = state_key(
-        Values("table of numbers"),
+        ValueKind("table of numbers"),
         {},
         "`mde` for metrics of another scale, such as an AUC beside a rate: `{ auc = 0.005, "
         '"rank.NDCG@10" = 0.01 }`, named as in `decision` or `guardrails`; replaces `horizon` or '
         "`mde` for them",
     )
     covariates: Mapping[str, CovariateConfig] = state_key(
-        Values("table of tables"),
+        ValueKind("table of tables"),
         {},
         "covariates, known before the experiment, that adjust metrics (CUPED): `{ revenue = { "
         'metric = "revenue_before", theta = 0.4 } }`. Only with `cluster = "groups"`',
@@ -217,14 +217,14 @@ class ExperimentConfig:
         Real(0.5, 1.0, is_open=True), 0.95, "the level of all decisions together"
     )
     epochs: tuple[int, ...] = state_key(
-        Values("list of times", _epochs),
+        ValueKind("list of times", _epochs),
         (),
         "ascending ISO times at which another allocation began; the epoch before the first is "
         "called `start`. Times after all counted events may be appended while the experiment "
         "runs (with a `horizon`, only with the shares of the last epoch). Not with `event.epoch`",
     )
     shares: tuple[Mapping[str, float], ...] = state_key(
-        Values("table, or a list of tables"),
+        ValueKind("table, or a list of tables"),
         (),
         "planned weights, such as `{ control = 9, new = 1 }`, by default equal; with `epochs` "
         "also a list of tables, the first for `start`",

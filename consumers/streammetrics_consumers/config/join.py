@@ -17,7 +17,7 @@ from streammetrics import Accumulator, InputError, hash_ids
 from streammetrics_consumers.config.event import ARGUMENT_ROLES, ROLE_ARGUMENTS, Field
 from streammetrics_consumers.config.keys import (
     Required,
-    Values,
+    ValueKind,
     is_complete,
     key,
     keys_of,
@@ -54,9 +54,9 @@ class Mark:
         FieldPath(), None, "the field that identifies these events; used with `equals`"
     )
     equals: str | None = key(
-        Values("text, whole number, true or false"), None, "the value of the field"
+        ValueKind("text, whole number, true or false"), None, "the value of the field"
     )
-    topic: str | None = key(Values("one of `source.topic`"), None, "the topic of these events")
+    topic: str | None = key(ValueKind("one of `source.topic`"), None, "the topic of these events")
 
     def excludes(self, other: Mark) -> bool:
         """Whether no event can have both marks."""
@@ -147,13 +147,13 @@ class JoinConfig:
         "the id that an impression and its outcomes share: a text or a whole number",
     )
     impression: Mark = state_key(
-        Values("table", _impression),
+        ValueKind("table", _impression),
         Required(*_A_MARK),
         'how impressions are recognized: `{ field = "kind", equals = "impression" }`, `{ topic = '
         '"impressions" }`, or both',
     )
     outcomes: tuple[OutcomeConfig, ...] = state_key(
-        Values("table of 1 to 16 tables", _outcomes),
+        ValueKind("table of 1 to 16 tables", _outcomes),
         Required(*_NO_OUTCOMES),
         "by name, how outcomes are recognized and counted",
     )

@@ -37,7 +37,7 @@ def unread(section: Section, name: str, value: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Values(Generic[T_co]):
+class ValueKind(Generic[T_co]):
     """A kind of values; kinds.py has those of several keys.
 
     text: what may stand there, for the page. read: the value of a key, as the file or a flag has
@@ -73,7 +73,7 @@ class Key:
     shown: its default as the page has it, if the value itself does not say it.
     """
 
-    values: Values[object]
+    kind: ValueKind[object]
     default: object
     doc: str
     in_states: bool = False
@@ -89,7 +89,7 @@ class Key:
         return self.needed or isinstance(self.default, Required)
 
 
-class Options(TypedDict, total=False):
+class KeyOptions(TypedDict, total=False):
     """What else a declaration may say; see `Key`."""
 
     name: str
@@ -107,21 +107,21 @@ class Declaration:
 
     @overload
     def __call__(
-        self, values: Values[T], default: None, doc: str, **options: Unpack[Options]
+        self, kind: ValueKind[T], default: None, doc: str, **options: Unpack[KeyOptions]
     ) -> T | None: ...
     @overload
     def __call__(
-        self, values: Values[T], default: T | Required[T], doc: str, **options: Unpack[Options]
+        self, kind: ValueKind[T], default: T | Required[T], doc: str, **options: Unpack[KeyOptions]
     ) -> T: ...
     def __call__(
         self,
-        values: Values[T],
+        kind: ValueKind[T],
         default: T | Required[T] | None,
         doc: str,
-        **options: Unpack[Options],
+        **options: Unpack[KeyOptions],
     ) -> T | None:
         """A field with this key; it has the type of the values."""
-        declared = Key(values, default, doc, self.in_states, **options)
+        declared = Key(kind, default, doc, self.in_states, **options)
         own = field(repr=not declared.secret, metadata={_KEY: declared})
         if isinstance(default, dict):
             own.default_factory = partial(copy, default)
@@ -168,7 +168,7 @@ def _keys(table: type[object]) -> Iterator[tuple[str, str, Key]]:
 
 def _value(section: Section, name: str, declared: Key) -> object:
     given, default = section.raw(name), declared.default
-    value = None if given is None else declared.values.read(section, name, given)
+    value = None if given is None else declared.kind.read(section, name, given)
     if value is not None:
         return value
     section.lacking.add(name)
@@ -176,4 +176,4 @@ def _value(section: Section, name: str, declared: Key) -> object:
         if given is None and default.expected:
             section.bad(name, default.expected, default.hint)
         return default.instead
-    return copy(default) if given is None or default is not None else declared.values.refused
+    return copy(default) if given is None or default is not None else declared.kind.refused

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from streammetrics_consumers.config.keys import Values
+from streammetrics_consumers.config.keys import ValueKind
 from streammetrics_consumers.config.section import Section, did_you_mean
 
 W = TypeVar("W", bound=str)
@@ -17,7 +17,7 @@ YEAR_S: Final = 366 * DAY_S
 _PATH: Final = 'a dotted path in an event, such as "user.id"'
 
 
-def Text(limit: int = 1000) -> Values[str]:
+def Text(limit: int = 1000) -> ValueKind[str]:
     """A text of 1 to `limit` characters, without NUL."""
 
     def read(section: Section, name: str, value: object) -> str | None:
@@ -26,20 +26,20 @@ def Text(limit: int = 1000) -> Values[str]:
         section.bad(name, f"a text of 1 to {limit} characters", "put it in quotes")
         return None
 
-    return Values("text", read)
+    return ValueKind("text", read)
 
 
-def FilePath() -> Values[Path]:
+def FilePath() -> ValueKind[Path]:
     """The path of a file, as it stands there; `~` is the home of the user."""
 
     def read(section: Section, name: str, value: object) -> Path | None:
         text = Text().read(section, name, value)
         return None if text is None else Path(text).expanduser()
 
-    return Values("text", read)
+    return ValueKind("text", read)
 
 
-def Choice(words: Sequence[W]) -> Values[W]:
+def Choice(words: Sequence[W]) -> ValueKind[W]:
     """One of several words."""
 
     def read(section: Section, name: str, value: object) -> W | None:
@@ -50,10 +50,10 @@ def Choice(words: Sequence[W]) -> Values[W]:
         section.bad(name, " or ".join(f'"{word}"' for word in words), hint)
         return None
 
-    return Values(" ".join(f"`{word}`" for word in words), read)
+    return ValueKind(" ".join(f"`{word}`" for word in words), read)
 
 
-def Whole(low: int, high: int, unit: str = "") -> Values[int]:
+def Whole(low: int, high: int, unit: str = "") -> ValueKind[int]:
     """A whole number in [low, high]; a flag may be a text of digits."""
 
     def read(section: Section, name: str, value: object) -> int | None:
@@ -64,15 +64,15 @@ def Whole(low: int, high: int, unit: str = "") -> Values[int]:
         section.bad(name, f"a whole number{unit} from {low} to {high}", "change it")
         return None
 
-    return Values(f"whole number{unit}, {low:,} to {high:,}", read, refused=low)
+    return ValueKind(f"whole number{unit}, {low:,} to {high:,}", read, refused=low)
 
 
-def Seconds(low: int, high: int) -> Values[int]:
+def Seconds(low: int, high: int) -> ValueKind[int]:
     """A whole number of seconds."""
     return Whole(low, high, " of seconds")
 
 
-def Real(low: float, high: float, unit: str = "", *, is_open: bool = False) -> Values[float]:
+def Real(low: float, high: float, unit: str = "", *, is_open: bool = False) -> ValueKind[float]:
     """A finite number in [low, high], or in (low, high) if `is_open`; a flag may be a text."""
 
     def read(section: Section, name: str, value: object) -> float | None:
@@ -92,10 +92,10 @@ def Real(low: float, high: float, unit: str = "", *, is_open: bool = False) -> V
         text = f" above {least}" if high == math.inf else f" between {least} and {high:g}"
     else:
         text = f", {least}" + (" or more" if high >= 1e300 else f" to {high:,g}")
-    return Values(f"number{unit}{text}", read, refused=math.nan)
+    return ValueKind(f"number{unit}{text}", read, refused=math.nan)
 
 
-def Switch(hint: str = "correct it") -> Values[bool]:
+def Switch(hint: str = "correct it") -> ValueKind[bool]:
     """True or false. hint: advice for another value."""
 
     def read(section: Section, name: str, value: object) -> bool | None:
@@ -104,16 +104,16 @@ def Switch(hint: str = "correct it") -> Values[bool]:
         section.bad(name, "true or false", hint)
         return None
 
-    return Values("`true` `false`", read)
+    return ValueKind("`true` `false`", read)
 
 
-def FieldPath() -> Values[str]:
+def FieldPath() -> ValueKind[str]:
     """A dotted path in an event."""
 
     def read(section: Section, name: str, value: object) -> str | None:
         return str(value) if section.takes_path(section.where(name), value, _PATH) else None
 
-    return Values("path", read)
+    return ValueKind("path", read)
 
 
 def _float(text: str) -> float:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from streammetrics import Accumulator, InputError
 from streammetrics.results import value_of
-from streammetrics_consumers.config.keys import Required, Values, key
+from streammetrics_consumers.config.keys import Required, ValueKind, key
 from streammetrics_consumers.config.kinds import Choice
 from streammetrics_consumers.config.section import Section, did_you_mean
 from streammetrics_consumers.config.users import CLUSTERS, without_groups
@@ -25,17 +25,17 @@ class MetricEntry:
     """The keys of an entry of [metrics] that are not settings of its metric."""
 
     type: str = key(
-        Values("name of a metric"),
+        ValueKind("name of a metric"),
         Required(),
         "the metric; its settings are further keys of this table",
     )
     inputs: Mapping[str, str] = key(
-        Values("table"),
+        ValueKind("table"),
         {},
         "the fields of arguments that have no role, or another field than their role",
     )
     models: tuple[str, str] | None = key(
-        Values("two fields"), None, "scores (or predictions) of two models, as in `Paired`"
+        ValueKind("two fields"), None, "scores (or predictions) of two models, as in `Paired`"
     )
     cluster: str | None = key(
         Choice(CLUSTERS),
@@ -45,12 +45,12 @@ class MetricEntry:
         "With `models` by default `groups` if `event.user` is named, else `none`",
     )
     better: Better | None = key(
-        Values('`"higher"`, `"lower"`, `"none"` or a number'),
+        ValueKind('`"higher"`, `"lower"`, `"none"` or a number'),
         None,
         "the better direction, or a target; by default that of its view",
     )
     views: tuple[str, ...] = key(
-        Values('list of views, such as `["quantile(0.999)"]`'),
+        ValueKind('list of views, such as `["quantile(0.999)"]`'),
         (),
         "views that tables, the page and Prometheus show beside the main ones of the metric",
     )

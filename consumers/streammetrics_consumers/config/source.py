@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.keys import Required, Values, key, keys_of, read
+from streammetrics_consumers.config.keys import Required, ValueKind, key, keys_of, read
 from streammetrics_consumers.config.kinds import Choice, FilePath, Text, Whole
 from streammetrics_consumers.config.section import Section, Value
 
@@ -81,21 +81,21 @@ class SourceConfig:
         "where events come from",
     )
     format: SourceFormat = key(
-        Values("a format of the kind"),
+        ValueKind("a format of the kind"),
         "jsonl",
         "see below; of a file by its suffix",
         shown="by kind",
     )
     path: Path | None = key(FilePath(), None, "the file", of=("file",), needed=True)
     bootstrap_servers: tuple[str, ...] = key(
-        Values('`"host:9092,other:9092"`, or a list', _servers),
+        ValueKind('`"host:9092,other:9092"`, or a list', _servers),
         (),
         "Kafka's servers",
         of=("kafka",),
         needed=True,
     )
     topics: tuple[str, ...] = key(
-        Values('`"clicks"`, `"impressions,clicks"`, or a list', _topics),
+        ValueKind('`"clicks"`, `"impressions,clicks"`, or a list', _topics),
         (),
         "up to 32 topics, which are read as one source",
         name="topic",
@@ -115,7 +115,7 @@ class SourceConfig:
         Choice(LIBRARIES), "kafka-python", "the Kafka client library", of=("kafka",)
     )
     client: Mapping[str, Value] = key(
-        Values("table"), {}, "settings of the Kafka client", of=("kafka",)
+        ValueKind("table"), {}, "settings of the Kafka client", of=("kafka",)
     )
     max_event_bytes: int = key(
         Whole(64, 16 << 20, " of bytes"), 262_144, "larger events go to quarantine"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.keys import (
     Required,
-    Values,
+    ValueKind,
     completed,
     is_complete,
     key,
@@ -104,7 +104,7 @@ class SlicesConfig:
     """
 
     by: tuple[tuple[str, ...], ...] = state_key(
-        Values("list of lists"),
+        ValueKind("list of lists"),
         ((),),
         "the groupings, each of roles or dotted paths; `[]` is all rows. The default is `[[]]` "
         "without `event.variant`",
@@ -187,7 +187,7 @@ class ServerConfig:
     host: str = key(Text(253), "127.0.0.1", "the address to listen on")
     port: int = key(Whole(0, 65_535), 8765, "the port to listen on; 0 is any free one")
     token: str = key(
-        Values("16 to 200 visible ASCII characters", _token),
+        ValueKind("16 to 200 visible ASCII characters", _token),
         "",
         "the token that clients must send; empty for none",
         secret=True,
@@ -199,7 +199,7 @@ class ServerConfig:
         "share one",
     )
     cache_bytes: int | None = key(
-        Values("whole number, 0 or more", _bytes),
+        ValueKind("whole number, 0 or more", _bytes),
         None,
         "the most bytes of states and answers that are kept for the next request; without it a "
         "quarter of the limit of its control group, or of the machine's memory",

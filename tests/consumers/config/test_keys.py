@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.config.keys import (
     Required,
-    Values,
+    ValueKind,
     completed,
     is_complete,
     key,
@@ -51,8 +51,8 @@ class Shop:
     share: float | None = key(Real(0.0, 1.0, is_open=True), None, "of milk")
     is_open: bool = key(Switch("look at the door"), True, "whether it is open")
     who: str | None = key(FieldPath(), None, "the field of the guest")
-    beans: Mapping[str, int] = key(Values("table of numbers"), {}, "by sort")
-    cups: int = key(Values("even number", even), 2, "how many", name="cup", secret=True)
+    beans: Mapping[str, int] = key(ValueKind("table of numbers"), {}, "by sort")
+    cups: int = key(ValueKind("even number", even), 2, "how many", name="cup", secret=True)
 
 
 GOOD: Mapping[str, object] = {
@@ -154,7 +154,7 @@ class Visit:
     """A table with required keys, and a field that is no key."""
 
     guest: str = key(Text(), Required("a guest", "say who comes", "nobody"), "who comes")
-    table: int = key(Values("an even number", even), Required(), "where")
+    table: int = key(ValueKind("an even number", even), Required(), "where")
     waiter: str = "Ada"
 
 
@@ -188,7 +188,7 @@ def test_a_secret_is_not_in_the_repr() -> None:
 
 
 def test_the_page_says_what_may_stand_there() -> None:
-    assert {name: declared.values.text for name, declared in keys_of(Shop).items()} == {
+    assert {name: declared.kind.text for name, declared in keys_of(Shop).items()} == {
         "name": "text",
         "door": "text",
         "size": "`small` `large`",
