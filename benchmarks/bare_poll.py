@@ -8,7 +8,7 @@ from collections.abc import Sized
 from contextlib import closing
 from typing import Final, TypeVar
 
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.sources.kafka.client_settings import (
     kafka_python_settings,
     librdkafka_settings,

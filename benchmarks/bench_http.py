@@ -18,6 +18,7 @@ import urllib.request
 from pathlib import Path
 
 from streammetrics_consumers.cli.main import main as streammetrics
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
@@ -113,7 +114,7 @@ def main() -> None:
         config = write(folder)
         count(config)
         watched = Watched(dict, time.monotonic, time.time)
-        with serving(str(folder / "store.db"), "127.0.0.1", 0, watched) as url:
+        with serving(str(folder / "store.db"), ServerConfig(port=0), watched) as url:
             cold = {path: asked(url + path) for path in ASKED}
             warm = {
                 path: statistics.median(asked(url + path)[0] for _ in range(ROUNDS))

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
@@ -45,7 +46,7 @@ def main() -> int:
         watched = Watched(dict, time.monotonic, time.time)
         try:
             with (
-                serving(str(folder / "store.db"), "127.0.0.1", 0, watched) as url,
+                serving(str(folder / "store.db"), ServerConfig(port=0), watched) as url,
                 running_browser() as browser,
             ):
                 for path in FIRST:

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 from streammetrics_consumers.cli.main import main as streammetrics
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.render.terminal import Watcher, screen
@@ -122,7 +123,7 @@ def _scenes(folder: Path, query: str) -> int:
         for name, make in {**SCENES, **METRIC_SCENES}.items():
             with TemporaryDirectory() as made:
                 store = make(Path(made))
-                with serving(str(store), "127.0.0.1", 0, alone) as url:
+                with serving(str(store), ServerConfig(port=0), alone) as url:
                     for size in SIZES:
                         for theme in THEMES:
                             path = folder / f"{name}-{size}-{theme}.png"

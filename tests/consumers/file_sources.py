@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources import Listener

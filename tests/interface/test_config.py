@@ -7,32 +7,23 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import pytest
-from streammetrics_consumers.config.config import load_config
-from streammetrics_consumers.config.declarations import (
-    FORMATS,
-    MAX_AHEAD_S,
-    TABLES,
-    Choice,
-    Key,
-    Real,
-    Switch,
-    Text,
-    Whole,
-    default_of,
-)
+from streammetrics_consumers.cli.arguments import COMMANDS
+from streammetrics_consumers.config.config import TABLES, load_config
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
 from streammetrics_consumers.config.join import read_join
+from streammetrics_consumers.config.keys import Key
 from streammetrics_consumers.config.read_experiment import read_experiment
 from streammetrics_consumers.config.section import Problem, Section
+from streammetrics_consumers.config.source import FORMATS, read_source
 from streammetrics_consumers.config.tables import (
+    MAX_AHEAD_S,
     read_dedup,
     read_quarantine,
     read_server,
     read_slices,
-    read_source,
     read_store,
     read_windows,
 )
@@ -138,6 +129,13 @@ def test_paths_of_the_config_are_relative_to_the_file(
     assert config.source.path == tmp_path.resolve() / "obd_men_events.jsonl"
     assert config.store.url == expected.format(folder=tmp_path.resolve())
     assert load_config(path, {"store.url": url}).store.url == url
+
+
+def test_a_flag_of_serve_is_a_key_of_the_server_with_its_default() -> None:
+    (serve,) = [command for command in COMMANDS if command.name == "serve"]
+    for flag in serve.flags:
+        declared = TABLES["server"][flag.dest]
+        assert flag.default in (None, declared.default), flag.name
 
 
 def test_keys_that_the_page_calls_required_are_missed(tmp_path: Path) -> None:
@@ -255,23 +253,20 @@ def inline(value: object) -> str:
     return json.dumps(value)
 
 
+VALUES: Final = (True, False, 10, 2000, 0.5, "other")
+
+
 def _beside(key: str) -> Mapping[str, object]:
     return JOIN if key.startswith("join.") else LABEL
 
 
 def another(key: Key) -> object:
     """A value of a key that is not its default."""
-    default = default_of(key)
-    match key.kind:
-        case Whole(low, high) | Real(low, high):
-            ends = (high, low) if default == low else (low, high)
-            return next(end for end in ends if end != default)
-        case Choice(words):
-            return next(word for word in words if word != default)
-        case Switch():
-            return not default
-        case Text():
-            return "other"
+    for value in (*spans(key.kind.text), *VALUES):
+        problems: list[Problem] = []
+        is_read = key.kind.read(Section("table", {}, problems), "name", value) == value
+        if is_read and not problems and value != key.default:
+            return value
     raise AssertionError(f"a line of CHANGED for {key}: its kind does not say which values it has")
 
 

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
@@ -19,7 +19,7 @@ from streammetrics_consumers.cli import logs, progress
 from streammetrics_consumers.cli.arguments import RUN, Arguments, UsageError
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.config.section import ConfigError, Override, Problem, Section
-from streammetrics_consumers.config.tables import QuarantineConfig, ServerConfig, read_server
+from streammetrics_consumers.config.tables import QuarantineConfig, read_server
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.events.messages import MAX_EVENTS
@@ -40,7 +40,6 @@ from streammetrics_consumers.query.query import Query, parse_time
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.render.text import Style, results_text
 from streammetrics_consumers.server.assets import prepare
-from streammetrics_consumers.server.connections import Limits
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import announce, serving
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
@@ -51,8 +50,6 @@ from streammetrics_consumers.sources.open_source import open_source
 
 Clock = Callable[[], float]
 
-# Flags of serve that are whole numbers.
-WHOLE = ("port", "connections-per-peer", "cache-bytes", "max-slices")
 FOREVER_S = 3600.0
 log = logging.getLogger(__name__)
 
@@ -102,7 +99,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         if not arguments.on("no-serve"):
             seen = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
             watched = Watched(seen, monotonic, clock)
-            url = stack.enter_context(serving_by(config.server, config.store.url, watched))
+            url = stack.enter_context(serving(config.store.url, config.server, watched))
             announce(url, logs.say, token=bool(config.server.token))
             warn_where_open(config.server.host, config.server.token)
         if workers > 1:
@@ -119,7 +116,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     logs.to_stderr("text")
     given: dict[str, Override] = {}
     for flag, where in arguments.given.items():
-        value = arguments.number(flag) if flag in WHOLE else arguments.text(flag)
+        value = _value(arguments, flag)
         if value is not None and value != "":
             given[flag.replace("-", "_")] = Override(value, where)
     problems: list[Problem] = []
@@ -130,7 +127,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     stop = Stop()
     with (
         signals_request(stop, "stopping"),
-        serving_by(server, arguments.words[0], watched) as url,
+        serving(arguments.words[0], server, watched) as url,
     ):
         prepare()
         announce(url, logs.say, token=bool(server.token))
@@ -138,20 +135,6 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         while not stop.wait(FOREVER_S):
             pass
     return 0
-
-
-def serving_by(server: ServerConfig, store: str, watched: Watched) -> AbstractContextManager[str]:
-    """A server of this store with the settings of [server]; see `serving`."""
-    return serving(
-        store,
-        server.host,
-        server.port,
-        watched,
-        token=server.token,
-        limits=Limits.of(server.connections_per_peer),
-        max_slices=server.max_slices,
-        cache_bytes=server.cache_bytes,
-    )
 
 
 def warn_where_open(host: str, token: str) -> None:
@@ -198,11 +181,16 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
     return 0
 
 
+def _value(arguments: Arguments, flag: str) -> int | str | None:
+    number = arguments.number(flag)
+    return arguments.text(flag) if number is None else number
+
+
 def overrides(arguments: Arguments) -> dict[str, Override]:
     """The config keys that flags or the environment override."""
     found: dict[str, Override] = {}
     for flag, key in KEYS.items():
-        value = arguments.number(flag) if flag == "port" else arguments.text(flag)
+        value = _value(arguments, flag)
         if value is not None:
             found[key] = Override(value, arguments.given[flag])
     for pair in arguments.several("client"):

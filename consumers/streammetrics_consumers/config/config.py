@@ -15,16 +15,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from streammetrics_consumers.config.declarations import TABLES
-from streammetrics_consumers.config.drift import read_drifts
+from streammetrics_consumers.config.drift import DriftEntry, read_drifts
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
+    CovariateConfig,
     ExperimentConfig,
+    GuardrailConfig,
     experiment_metric_set,
     experiment_metrics,
     paths_of,
 )
-from streammetrics_consumers.config.join import JoinConfig, of_no_order, read_join, refuse_label
+from streammetrics_consumers.config.join import (
+    JoinConfig,
+    Mark,
+    OutcomeConfig,
+    of_no_order,
+    read_join,
+    refuse_label,
+)
+from streammetrics_consumers.config.keys import Key, keys_of
+from streammetrics_consumers.config.metric_entry import MetricEntry
 from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
 from streammetrics_consumers.config.read_experiment import read_experiment
 from streammetrics_consumers.config.section import (
@@ -35,6 +45,7 @@ from streammetrics_consumers.config.section import (
     Value,
     did_you_mean,
 )
+from streammetrics_consumers.config.source import SourceConfig, read_source
 from streammetrics_consumers.config.states import (
     MetricSet,
     describe_join,
@@ -46,20 +57,42 @@ from streammetrics_consumers.config.tables import (
     QuarantineConfig,
     ServerConfig,
     SlicesConfig,
-    SourceConfig,
     StoreConfig,
     WindowsConfig,
     read_dedup,
     read_quarantine,
     read_server,
     read_slices,
-    read_source,
     read_store,
     read_windows,
 )
 from streammetrics_consumers.model.generation import DeclaredDrift, fingerprint
 
 MAX_FILE_BYTES = 1 << 20
+
+TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
+    "source": keys_of(SourceConfig),
+    "event": keys_of(EventConfig),
+    "windows": keys_of(WindowsConfig),
+    "slices": keys_of(SlicesConfig),
+    "metrics": {},  # the user chooses the names
+    "drift": {},
+    "store": keys_of(StoreConfig),
+    "quarantine": keys_of(QuarantineConfig),
+    "experiment": keys_of(ExperimentConfig),
+    "join": keys_of(JoinConfig),
+    "dedup": keys_of(DedupConfig),
+    "server": keys_of(ServerConfig),
+}
+# The keys in tables whose names the user chooses, and in lists of tables.
+ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
+    "metrics.NAME": keys_of(MetricEntry),
+    "drift.NAME": keys_of(DriftEntry),
+    "experiment.guardrails[]": keys_of(GuardrailConfig),
+    "experiment.covariates.NAME": keys_of(CovariateConfig),
+    "join.impression": keys_of(Mark),
+    "join.outcomes.NAME": {**keys_of(Mark), **keys_of(OutcomeConfig)},
+}
 
 
 @dataclass(frozen=True)
@@ -165,59 +198,58 @@ def load_config(
     path = Path(path)
     problems: list[Problem] = []
     document = _read_toml(path)
-    given = _by_table(overrides or {}, problems)
+    flags = _by_table(overrides or {}, problems)
     directory, kind = path.resolve().parent, ""
 
     def section(name: str) -> Section:
-        return Section(name, document.get(name, {}), problems, given.get(name), source=kind)
+        return Section(name, document.get(name, {}), problems, flags.get(name), source=kind)
+
+    def is_given(name: str) -> bool:
+        return name in document or name in flags
 
     for name in document:
         if name not in TABLES:
-            problems.append(
-                Problem(f"[{name}]", "a known table", name, did_you_mean(name, list(TABLES)))
-            )
+            hint = did_you_mean(name, list(TABLES))
+            problems.append(Problem(f"[{name}]", "a known table", name, hint))
     source = read_source(section("source"), directory)
     kind = source.kind
-    windows = read_windows(section("windows"), joined="join" in document or "join" in given)
+    windows = read_windows(section("windows"), joined=is_given("join"))
     event = read_event(section("event"))
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)
     quarantine = read_quarantine(section("quarantine"), source)
     server = read_server(section("server"))
-    join = None
-    if "join" in document or "join" in given:
-        join = read_join(section("join"), source, windows)
-        if event.label is not None:
-            problems.append(refuse_label(event.label))
-    dedup = None
-    if "dedup" in document or "dedup" in given:
-        dedup = read_dedup(section("dedup"), source)
-    if source.kind == "spark":
-        problems += [of_no_order(name) for name, one in (("join", join), ("dedup", dedup)) if one]
+    join = read_join(section("join"), source, windows) if is_given("join") else None
+    if is_given("join") and event.label is not None:
+        problems.append(refuse_label(event.label))
+    dedup = read_dedup(section("dedup"), source) if is_given("dedup") else None
+    if kind == "spark":
+        problems += [
+            of_no_order(name) for name, table in (("join", join), ("dedup", dedup)) if table
+        ]
     metrics = read_metrics(section("metrics"), event, directory, join)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiment = None
-    if "experiment" in document or "experiment" in given:
+    if is_given("experiment"):
         experiment = read_experiment(section("experiment"), event, metrics)
     refuse_clashes(section("metrics"), event, slices, metrics, paths_of(experiment, event))
     if problems:
         raise ConfigError(str(path), problems)
-    more = experiment_metrics(experiment, event, metrics)
     return Config(
-        path,
-        source,
-        event,
-        windows,
-        slices,
-        metrics,
-        store,
-        server,
-        quarantine,
-        experiment,
-        more,
-        join,
-        dedup,
-        drifts,
+        path=path,
+        source=source,
+        event=event,
+        windows=windows,
+        slices=slices,
+        metrics=metrics,
+        store=store,
+        server=server,
+        quarantine=quarantine,
+        experiment=experiment,
+        experiment_metrics=experiment_metrics(experiment, event, metrics),
+        join=join,
+        dedup=dedup,
+        drifts=drifts,
     )
 
 

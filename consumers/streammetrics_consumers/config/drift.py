@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,8 @@ from streammetrics import (
     drift,
     load,
 )
-from streammetrics_consumers.config.entries import ENTRIES
+from streammetrics_consumers.config.keys import Required, key, read
+from streammetrics_consumers.config.kinds import Text, Whole
 from streammetrics_consumers.config.metrics import NAME, MetricConfig
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean
 from streammetrics_consumers.config.tables import WindowsConfig
@@ -32,6 +34,30 @@ PREVIOUS: Final = "previous"
 MAX_DRIFTS: Final = 100
 MAX_STATE_BYTES: Final = 64 << 20  # of a state file
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class DriftEntry:
+    """The keys of an entry of [drift]."""
+
+    metric: str = key(
+        Text(64),
+        Required("the name of a metric of [metrics]", 'name it, such as metric = "scores"', ""),
+        "a metric of `Quantiles`, `ExactQuantiles`, `HistogramAUC` or `ExactAUC`",
+    )
+    reference: str = key(
+        Text(),
+        PREVIOUS,
+        "what a window is compared with: `previous`, the window before it; `START/END` in ISO "
+        "UTC, whole windows; or the path of a state file (`export`, or `save` of the library) "
+        "of at most 64 MiB, relative to the config",
+    )
+    label: int | None = key(
+        Whole(0, 1),
+        None,
+        "of `HistogramAUC` and `ExactAUC`: compare the scores of this class alone",
+    )
+    bins: int = key(Whole(2, 1000), 10, "bins of PSI, cut at the quantiles of the reference")
 
 
 def read_drifts(
@@ -61,22 +87,22 @@ def _read(
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-` that no metric has"
         section.problem(f"[{where}]", expected, name, "rename it")
     before = len(section.problems)
-    one = Section(where, section.raw(name), section.problems, keys=ENTRIES["drift.NAME"])
-    label, bins, text = one.optional_whole("label"), one.whole("bins"), one.text("reference")
-    metric = one.text("metric")
+    one = Section(where, section.raw(name), section.problems)
+    entry = read(one, DriftEntry)
     one.done()
     if len(section.problems) > before:
         return None
-    if metric not in known:
-        hint = did_you_mean(metric, list(known))
-        section.problem(one.where("metric"), "a metric of [metrics]", metric, hint)
+    if entry.metric not in known:
+        hint = did_you_mean(entry.metric, list(known))
+        section.problem(one.where("metric"), "a metric of [metrics]", entry.metric, hint)
         return None
+    metric, label, bins = entry.metric, entry.label, entry.bins
     empty = known[metric].empty
     if label is not None and "weights" in known[metric].inputs:
         expected = "nothing, since the rows of each label are not counted where rows have weights"
         one.bad("label", expected, "leave it out for the scores of all rows")
         return None
-    reference = _reference(one, text, windows, directory)
+    reference = _reference(one, entry.reference, windows, directory)
     if reference is None:
         return None
     found = DeclaredDrift(name, metric, reference, label, bins)

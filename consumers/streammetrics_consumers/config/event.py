@@ -13,10 +13,12 @@ a dotted path. An event must meet all conditions; others are skipped, and counte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, cast
+from dataclasses import dataclass, replace
+from typing import Final, Literal, cast, get_args
 
 from streammetrics import Accumulator, Paired, UserGroups, parse_measure
+from streammetrics_consumers.config.keys import Required, ValueKind, read, state_key
+from streammetrics_consumers.config.kinds import Choice, FieldPath
 from streammetrics_consumers.config.section import Section
 
 Kind = Literal[
@@ -45,6 +47,7 @@ Kind = Literal[
     "outcome",  # of [join]: not a field of an event
 ]
 
+TimeUnit = Literal["s", "ms"]
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "label": ("labels", "numerators"),
     "score": ("scores", "predictions"),
@@ -91,26 +94,59 @@ class Condition:
         return [self.name, self.path, word if self.values is None else list(self.values)]
 
 
+def _role(doc: str) -> str | None:
+    return state_key(FieldPath(), None, doc)
+
+
+def _variants(section: Section, name: str, value: object) -> tuple[str, ...] | None:
+    if (
+        isinstance(value, list)
+        and 0 < len(value) <= MAX_VARIANTS
+        and all(isinstance(v, str) and 0 < len(v) <= 200 for v in value)
+        and len(set(value)) == len(value)
+    ):
+        return tuple(value)
+    section.bad(name, f"a list of 1 to {MAX_VARIANTS} different texts", 'write ["control", "new"]')
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class EventConfig:
-    """[event]: dotted paths by role. An event needs only the fields that are read.
+    """[event]: dotted paths by role. An event needs only the fields that are read."""
 
-    where: the conditions that an event must meet; other events are skipped.
-    """
-
-    time: str
-    time_unit: Literal["s", "ms"] | None = None
-    variant: str | None = None
-    variants: tuple[str, ...] | None = None
-    user: str | None = None
-    label: str | None = None
-    score: str | None = None
-    list: str | None = None
-    item: str | None = None
-    weight: str | None = None
-    subtopics: str | None = None
-    epoch: str | None = None
-    where: tuple[Condition, ...] = ()
+    time: str = state_key(
+        FieldPath(),
+        Required("a dotted path", 'name the field of the event time, such as "ts"', "time"),
+        "the event time: ISO with a zone, or an integer with `time_unit`; with `ms`, a number "
+        "that would be a time of 1995 to 2052 in seconds is refused",
+    )
+    time_unit: TimeUnit | None = state_key(
+        Choice(get_args(TimeUnit)), None, "the unit of integers in `time`"
+    )
+    variant: str | None = _role("the role of the variant that an event belongs to")
+    variants: tuple[str, ...] | None = state_key(
+        ValueKind("list of 1 to 1,000 texts", _variants),
+        None,
+        "events of other variants go to quarantine; without it every variant is counted, up to "
+        "`max_keys`. Also the column order of tables, control first. More may be added later",
+    )
+    user: str | None = _role("the role `user`, see below")
+    label: str | None = _role("the role `label`, see below")
+    score: str | None = _role("the role `score`, see below")
+    list: str | None = _role("the role `list`, see below")
+    item: str | None = _role("the role `item`, see below")
+    weight: str | None = _role("the role `weight`, see below")
+    subtopics: str | None = _role("the role `subtopics`, see below")
+    epoch: str | None = _role(
+        "for an experiment: the allocation epoch of the event, a text; required in each event"
+    )
+    where: tuple[Condition, ...] = state_key(
+        ValueKind("table"),
+        (),
+        "the conditions that an event must meet, by role or dotted path, see *Which events "
+        "are counted*; other events are skipped",
+        shown="`{}`",
+    )
 
     def path(self, name: str) -> str:
         """The path of a role, or `name` itself, which is then a path."""
@@ -150,34 +186,13 @@ def offsets_column(path: str) -> str:
 
 def read_event(section: Section) -> EventConfig:
     """Read [event]."""
-    paths = {role: section.path(role) for role in ROLES}
-    unit = section.choice("time_unit") or None
-    variants = _read_variants(section)
-    where = read_where(section, paths)
+    event = read(section, EventConfig)
+    paths = {role: getattr(event, role) for role in ROLES if role not in section.lacking}
+    event = replace(event, where=read_where(section, paths))
     section.done()
-    if variants is not None and paths["variant"] is None:
+    if event.variants is not None and event.variant is None:
         section.bad("variants", "nothing, since there is no variant", "name the variant's field")
-    time = paths.pop("time") or "time"
-    return EventConfig(
-        time, cast('Literal["s", "ms"] | None', unit), variants=variants, where=where, **paths
-    )
-
-
-def _read_variants(section: Section) -> tuple[str, ...] | None:
-    value = section.raw("variants")
-    if value is None:
-        return None
-    if (
-        isinstance(value, list)
-        and 0 < len(value) <= MAX_VARIANTS
-        and all(isinstance(v, str) and 0 < len(v) <= 200 for v in value)
-        and len(set(value)) == len(value)
-    ):
-        return tuple(value)
-    section.bad(
-        "variants", f"a list of 1 to {MAX_VARIANTS} different texts", 'write ["control", "new"]'
-    )
-    return None
+    return event
 
 
 def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condition, ...]:

@@ -9,18 +9,25 @@ config.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal
+from itertools import pairwise
+from typing import Final, Literal, get_args
 
 from streammetrics import Units
 from streammetrics_consumers.config.event import EventConfig, Field
-from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
+from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
+from streammetrics_consumers.config.kinds import Choice, FieldPath, Real, Switch, Text, Whole
+from streammetrics_consumers.config.metric_entry import Better
+from streammetrics_consumers.config.metrics import MetricConfig, metric_of
+from streammetrics_consumers.config.section import Section
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
 from streammetrics_consumers.config.users import in_groups, is_of_units, without_groups
 from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH, WATCH_RATES
+from streammetrics_consumers.model.times import iso_to_ms
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
@@ -28,6 +35,7 @@ OnSeveral = Literal["keep", "drop", "error"]
 UNITS: Final = "units"  # the name of the set of units among the metrics
 PREFIX: Final = "experiment/"
 BY: Final = (EPOCH, "variant")
+MAX_EPOCHS: Final = 1000
 MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 
 
@@ -35,14 +43,24 @@ MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 class GuardrailConfig:
     """One of `guardrails`: a metric, or `metric.view`, that must not get worse by `margin`.
 
-    higher_is_better: None until it is taken from the metric. required: whether it must be kept
-    before anything is shipped; else it only stops what is shown to be worse.
+    higher_is_better: None until it is taken from the metric.
     """
 
-    metric: str
-    margin: float
-    higher_is_better: bool | None = True
-    required: bool = True
+    metric: str = key(ValueKind("metric, or metric.view"), Required(), "the metric")
+    margin: float = key(
+        Real(0.0, 1e300),
+        Required("a number of 0 or more", "say how much worse it may become", math.nan),
+        "how much worse it may become",
+    )
+    higher_is_better: bool | None = key(
+        Switch(), None, "by default as the metric declares, else `true`"
+    )
+    required: bool = key(
+        Switch(),
+        True,
+        "whether it must be shown to be kept before anything is shipped; `false`: it only "
+        "stops what is shown to be worse than the margin, and counts in `level`",
+    )
 
     @property
     def plain(self) -> list[object]:
@@ -55,67 +73,191 @@ class GuardrailConfig:
 class CovariateConfig:
     """One of `covariates`: a metric, or `metric.view`, known before the exposure, and its slope."""
 
-    metric: str
-    theta: float
+    metric: str = key(
+        ValueKind("metric, or metric.view"),
+        Required(),
+        "another metric of the config, over the same events, that variants cannot affect",
+    )
+    theta: float = key(
+        ValueKind("number"),
+        Required(),
+        "its slope, fixed before the experiment (`user_slope` of an earlier period)",
+    )
 
 
-@dataclass(frozen=True, slots=True)
+def _metrics(section: Section, name: str, value: object) -> tuple[str, ...] | None:
+    if isinstance(value, list) and all(isinstance(metric, str) for metric in value):
+        return tuple(value)
+    hint = 'write for example ["bounce"]'
+    section.bad(name, "a list of metrics of decision or guardrails", hint)
+    return None
+
+
+def _epochs(section: Section, name: str, value: object) -> tuple[int, ...] | None:
+    if (
+        not isinstance(value, list)
+        or len(value) > MAX_EPOCHS
+        or not all(isinstance(text, str) for text in value)
+    ):
+        hint = 'write for example ["2026-01-31T00:00:00Z"]'
+        section.bad(name, f"a list of at most {MAX_EPOCHS} ISO times in quotes", hint)
+        return None
+    times, good = iso_to_ms(value)
+    for i, text in enumerate(value):
+        if not good[i]:
+            hint = 'write for example "2026-01-31T00:00:00Z"'
+            section.problem(f"[experiment] {name}[{i}]", "an ISO time with a zone", text, hint)
+    if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
+        section.bad(name, "ascending times", "sort them, each once")
+    return tuple(times.tolist())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentConfig:
-    """[experiment], with fields named like the keys.
+    """[experiment].
 
-    decision: the metrics of the decision, each a metric or `metric.view`. unit: the path of the
-    units assigned to variants, None if not declared. epochs: starts of new allocations in
-    milliseconds, ascending. shares: weights by variant, one mapping for all epochs, or one for each
-    (the first is that before the first start); empty if they are equal. horizon, baseline, mde: see
-    `streammetrics.experiments.plan`. mdes: the mde of single metrics, by name in the decision or
-    the guardrails, instead of the common horizon or mde. better: by name in the decision, the
-    direction if the config declares it ("higher", "lower", "none" or a target). covariates: by name
-    in the decision or the guardrails, the covariate that adjusts it (CUPED). watch_rates: whether
-    the rate beside each mean over units is one of the guardrails by default. name,
-    hypothesis: texts for the page, "" if not declared; days: the planned duration, None if not;
-    min_days: the one before which nothing is shipped, None for `days`. sample_ratio_acknowledged:
-    why the experiment is believed in spite of an alarm of the sample ratio, "" if it is not.
+    decision: each a metric or `metric.view`. unit: the path of the units assigned to variants, None
+    if not declared. epochs: starts of new allocations in milliseconds. shares: weights by variant,
+    one mapping for all epochs, or one for each; empty if they are equal. horizon, baseline, mde:
+    see `streammetrics.experiments.plan`. better: by name in the decision, the direction if the
+    config declares it ("higher", "lower", "none" or a target).
     """
 
-    control: str
-    decision: tuple[str, ...]
-    guardrails: tuple[GuardrailConfig, ...] = ()
-    unit: str | None = None
-    on_several_variants: OnSeveral = "keep"
-    cluster: Cluster = "groups"
-    horizon: int | None = None
-    baseline: float | None = None
-    mde: float | None = None
-    mdes: Mapping[str, float] = field(default_factory=dict)
+    name: str = key(Text(200), "", "the title of the page, in place of the name of the store")
+    hypothesis: str = key(Text(), "", "what is expected, in a sentence; shown below the title")
+    days: int | None = key(
+        Whole(1, 3660, " of days"),
+        None,
+        "the planned duration; nothing is shipped before it has passed, see `min_days`",
+    )
+    min_days: int | None = key(
+        Whole(1, 3660, " of days"),
+        None,
+        "nothing is shipped before this number of days of events; by default `days`",
+    )
+    sample_ratio_acknowledged: str = key(
+        Text(),
+        "",
+        "why the experiment is believed although its sample ratio had an alarm; it stands in every "
+        "report, and ends the alarm",
+    )
+    control: str = state_key(
+        Text(200),
+        Required("the variant that others are compared with", "name one of [event] variants", ""),
+        "the variant of `event.variants` that all others are compared with",
+    )
+    decision: tuple[str, ...] = state_key(
+        ValueKind("list of 1 to 100 metrics"),
+        Required(instead=()),
+        'the metrics that decide, as named in the config: `"auc"` for its headline, or '
+        '`"auc.gini"` or `"auc.confusion(0.2).precision"` for another view',
+    )
+    guardrails: tuple[GuardrailConfig, ...] = state_key(
+        ValueKind("list of tables"), (), "metrics that must not get worse"
+    )
+    watch_rates: bool = state_key(
+        Switch(),
+        True,
+        "beside each mean of a `UnitMean` or `Moments` of `decision` or `guardrails` with a better "
+        "direction the rate of values above 0, of units or of rows, is a guardrail, which stops "
+        "what is shown to be worse and counts in `level`; without harm nothing waits for it",
+    )
+    lower_is_better: tuple[str, ...] = key(
+        ValueKind("list of metrics", _metrics),
+        (),
+        'metrics of `decision` or `guardrails` for which lower is better, such as `["bounce"]`; '
+        'equivalent to `better = "lower"` for each of them',
+    )
+    unit: str | None = state_key(
+        FieldPath(), None, "the field of the assigned unit, by default the role `user`"
+    )
+    cluster: Cluster = state_key(
+        Choice(get_args(Cluster)),
+        "groups",
+        "`groups`: rows of one unit are correlated, so rows are hashed by unit into 64 groups; "
+        "`none`: rows are independent",
+    )
+    on_several_variants: OnSeveral = state_key(
+        Choice(get_args(OnSeveral)),
+        "keep",
+        "units seen in several variants: `keep` counts them; with `error` the experiment is not "
+        "trusted; `drop` removes their rows from all variants when results are read. `drop` "
+        "needs metrics whose states keep the rows of each unit apart: GroupedAUC and "
+        "GroupedScores, with either `cluster`, whose groups or lists are the unit, with `ids` "
+        "not `integer`, no weights, and `unit_share` 1",
+    )
+    horizon: int | None = state_key(
+        Whole(2, 10**15, " of units"),
+        None,
+        "units of all variants at the planned end; always-valid intervals are narrowest at half "
+        "of it",
+    )
+    baseline: float | None = state_key(
+        Real(0.0, 1.0, is_open=True), None, "the rate of an earlier period; used with `horizon`"
+    )
+    mde: float | None = state_key(
+        Real(0.0, math.inf, is_open=True),
+        None,
+        "instead of `horizon` and `baseline`: the smallest absolute effect that matters",
+    )
+    mdes: Mapping[str, float] = state_key(
+        ValueKind("table of numbers"),
+        {},
+        "`mde` for metrics of another scale, such as an AUC beside a rate: `{ auc = 0.005, "
+        '"rank.NDCG@10" = 0.01 }`, named as in `decision` or `guardrails`; replaces `horizon` or '
+        "`mde` for them",
+    )
+    covariates: Mapping[str, CovariateConfig] = state_key(
+        ValueKind("table of tables"),
+        {},
+        "covariates, known before the experiment, that adjust metrics (CUPED): `{ revenue = { "
+        'metric = "revenue_before", theta = 0.4 } }`. Only with `cluster = "groups"`',
+    )
+    level: float = state_key(
+        Real(0.5, 1.0, is_open=True), 0.95, "the level of all decisions together"
+    )
+    epochs: tuple[int, ...] = state_key(
+        ValueKind("list of times", _epochs),
+        (),
+        "ascending ISO times at which another allocation began; the epoch before the first is "
+        "called `start`. Times after all counted events may be appended while the experiment "
+        "runs (with a `horizon`, only with the shares of the last epoch). Not with `event.epoch`",
+    )
+    shares: tuple[Mapping[str, float], ...] = state_key(
+        ValueKind("table, or a list of tables"),
+        (),
+        "planned weights, such as `{ control = 9, new = 1 }`, by default equal; with `epochs` "
+        "also a list of tables, the first for `start`",
+    )
+    unit_share: float = state_key(
+        Real(2.0**-32, 1.0),
+        1.0,
+        "the share of units whose ids (hashed) are kept, the same units everywhere",
+    )
+    max_units: int = state_key(
+        Whole(1, 1_000_000_000),
+        1_000_000,
+        "with more kept units than this in a window or total of a variant, their number is "
+        "undefined",
+    )
+    assignment_salt: str | None = key(
+        Text(),
+        None,
+        "the salt that assigned units to variants; refused if the 64 groups use the same one",
+    )
+    look_every_s: float = key(
+        Real(1.0, 86_400.0, " of seconds"), 60.0, "the time between two looks"
+    )
     better: Mapping[str, Better] = field(default_factory=dict)
-    covariates: Mapping[str, CovariateConfig] = field(default_factory=dict)
-    level: float = 0.95
-    epochs: tuple[int, ...] = ()
-    shares: tuple[Mapping[str, float], ...] = ()
-    unit_share: float = 1.0
-    max_units: int = 1_000_000
-    assignment_salt: str | None = None
-    look_every_s: float = 60.0
-    watch_rates: bool = True
-    name: str = ""
-    hypothesis: str = ""
-    days: int | None = None
-    min_days: int | None = None
-    sample_ratio_acknowledged: str = ""
 
     @property
     def epoch_names(self) -> tuple[str, ...]:
         """The keys of the epochs: first that before any start, then one for each of `epochs`.
 
-        >>> ExperimentConfig("a", ("ctr",), epochs=(86_400_000,)).epoch_names
+        >>> ExperimentConfig(control="a", decision=("ctr",), epochs=(86_400_000,)).epoch_names
         ('start', '1970-01-02T00:00:00Z')
         """
         return (FIRST_EPOCH, *map(_iso_utc, self.epochs))
-
-    @property
-    def lower_is_better(self) -> tuple[str, ...]:
-        """The decision metrics for which the config declares that lower is better."""
-        return tuple(name for name, said in self.better.items() if said == "lower")
 
     @property
     def watched(self) -> tuple[str, ...]:

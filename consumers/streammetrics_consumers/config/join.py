@@ -6,35 +6,57 @@ its outcomes, and 0 without an outcome.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Literal, cast
+from typing import Final, Literal, cast, get_args
 
 import numpy as np
 
 from streammetrics import Accumulator, InputError, hash_ids
-from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import ARGUMENT_ROLES, ROLE_ARGUMENTS, Field
+from streammetrics_consumers.config.keys import (
+    Required,
+    ValueKind,
+    is_complete,
+    key,
+    keys_of,
+    read,
+    state_key,
+)
+from streammetrics_consumers.config.kinds import YEAR_S, Choice, FieldPath, Real, Seconds
 from streammetrics_consumers.config.section import Problem, Section, shown
-from streammetrics_consumers.config.tables import SourceConfig, WindowsConfig
+from streammetrics_consumers.config.source import SourceConfig
+from streammetrics_consumers.config.tables import WindowsConfig
 
 Counts = Literal["once", "count", "sum"]
 Attribution = Literal["one", "last", "every"]
+Others = Literal["refuse", "skip"]
 
-COUNTS: Final = ("once", "count", "sum")
 MAX_OUTCOMES: Final = 16
 PANES: Final = 8  # per label window: pending rows are stored by these panes of event time
 _ONE: Final = np.ones(1)
+_A_MARK: Final = (
+    "a table with `field` and `equals`, or `topic`",
+    'write for example { field = "kind", equals = "click" } or { topic = "clicks" }',
+)
+_NO_OUTCOMES: Final = (
+    f"a table [join.outcomes] of 1 to {MAX_OUTCOMES} outcomes",
+    'write click = { field = "kind", equals = "click" } in it',
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """The mark of a kind of events: a field and its text, the topic of the record, or both."""
 
-    field: str | None = None
-    equals: str | None = None
-    topic: str | None = None
+    field: str | None = key(
+        FieldPath(), None, "the field that identifies these events; used with `equals`"
+    )
+    equals: str | None = key(
+        ValueKind("text, whole number, true or false"), None, "the value of the field"
+    )
+    topic: str | None = key(ValueKind("one of `source.topic`"), None, "the topic of these events")
 
     def excludes(self, other: Mark) -> bool:
         """Whether no event can have both marks."""
@@ -44,35 +66,135 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeConfig:
-    """One entry of [join.outcomes]. counts: whether an impression has the outcome ("once", 0 or 1),
-    how often ("count"), or the sum of the numbers in the field `value` ("sum")."""
+    """One entry of [join.outcomes]; the keys of its mark stand beside these."""
 
     name: str
     mark: Mark
-    counts: Counts = "once"
-    value: str | None = None
+    counts: Counts = key(
+        Choice(get_args(Counts)),
+        "once",
+        "`once`: whether an impression had it (0 or 1); `count`: how often; `sum`: the sum of "
+        "`value`",
+    )
+    value: str | None = key(FieldPath(), None, "the field to sum; used with `sum`")
+
+
+def _impression(section: Section, name: str, value: object) -> Mark | None:
+    return _mark(section, section.where(name), value, tuple(keys_of(Mark)))
+
+
+def _mark(section: Section, where: str, given: object, known: Sequence[str]) -> Mark | None:
+    if not isinstance(given, dict) or not given.keys() & {"field", "topic"}:
+        section.problem(where, _A_MARK[0], given, _A_MARK[1])
+        return None
+    for name in given.keys() - set(known):
+        section.unknown(f"{where}.{name}", "a known key", name, known)
+    path, equals, topic = given.get("field"), given.get("equals"), given.get("topic")
+    if (path is None) != (equals is None):
+        section.problem(where, "both `field` and `equals`, or neither", given, "add the other")
+        return None
+    if path is not None and not section.takes_path(f"{where}.field", path):
+        return None
+    if equals is not None and not isinstance(equals, str | int):
+        hint = "write the value that the field has in these events"
+        section.problem(f"{where}.equals", "a text, a whole number, true or false", equals, hint)
+        return None
+    if topic is not None and not isinstance(topic, str):
+        section.problem(f"{where}.topic", "the name of a topic", topic, "put it in quotes")
+        return None
+    text = str(equals).lower() if isinstance(equals, bool) else equals
+    return Mark(path, None if text is None else str(text), topic)
+
+
+def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig, ...] | None:
+    if not isinstance(value, dict) or not 0 < len(value) <= MAX_OUTCOMES:
+        section.bad(name, *_NO_OUTCOMES)
+        return None
+    outcomes = (_outcome(section, name, given) for name, given in value.items())
+    return tuple(outcome for outcome in outcomes if outcome is not None) or None
+
+
+def _outcome(section: Section, name: str, given: Mapping[str, object]) -> OutcomeConfig | None:
+    where = f"[join.outcomes] {name}"
+    if not name.isidentifier() or len(name) > 64:
+        section.problem(where, "a name of up to 64 letters, digits or `_`", name, "rename it")
+    mark = _mark(section, where, given, [*keys_of(Mark), *keys_of(OutcomeConfig)])
+    if mark is None:
+        return None
+    counts, value = given.get("counts", "once"), given.get("value")
+    if counts not in get_args(Counts):
+        section.unknown(f"{where}.counts", '"once", "count" or "sum"', counts, get_args(Counts))
+    elif (counts == "sum") != (value is not None):
+        hint = 'use `value` and counts = "sum" together'
+        section.problem(
+            f"{where}.value", "a field to sum" if counts == "sum" else "nothing", value, hint
+        )
+    elif value is None or section.takes_path(f"{where}.value", value):
+        return OutcomeConfig(name, mark, cast("Counts", counts), cast("str | None", value))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class JoinConfig:
-    """[join]. An outcome belongs to an impression at t if its time is in [t, t + label_window_s).
+    """[join]. An outcome of an impression at t has its time in [t, t + label_window_s)."""
 
-    reopen_s: how much later than the allowed lateness events are still joined. idle_s: partitions
-    without events, or whose newest event is this much older than the newest of all, do not keep
-    windows open; None: all do. others: the treatment of events that are neither. warn_cut: the
-    share of label delays in the last tenth of the window above which a warning says that the window
-    cuts off outcomes.
-    """
-
-    id: str
-    impression: Mark
-    outcomes: tuple[OutcomeConfig, ...]
-    label_window_s: int
-    reopen_s: int = 0
-    attribution: Attribution = "one"
-    idle_s: int | None = None
-    others: Literal["refuse", "skip"] = "refuse"
-    warn_cut: float = 0.01
+    id: str = state_key(
+        FieldPath(),
+        Required(
+            "a dotted path",
+            'name the field that an impression and its outcomes share, such as "request_id"',
+        ),
+        "the id that an impression and its outcomes share: a text or a whole number",
+    )
+    impression: Mark = state_key(
+        ValueKind("table", _impression),
+        Required(*_A_MARK),
+        'how impressions are recognized: `{ field = "kind", equals = "impression" }`, `{ topic = '
+        '"impressions" }`, or both',
+    )
+    outcomes: tuple[OutcomeConfig, ...] = state_key(
+        ValueKind("table of 1 to 16 tables", _outcomes),
+        Required(*_NO_OUTCOMES),
+        "by name, how outcomes are recognized and counted",
+    )
+    label_window_s: int = state_key(
+        Seconds(1, YEAR_S),
+        Required(
+            "a whole number of seconds", "say how long after an impression its outcomes count"
+        ),
+        "an impression at t has the outcomes in [t, t + this)",
+    )
+    reopen_s: int = state_key(
+        Seconds(0, YEAR_S),
+        0,
+        "events up to this much later than `lateness_s` are still joined; impressions are "
+        "counted later by this time",
+    )
+    attribution: Attribution = state_key(
+        Choice(get_args(Attribution)),
+        "one",
+        "`one`: an id is one impression, and others with different content are conflicts; "
+        "`last`: an outcome belongs to the last impression of its id before it; `every`: to each "
+        "of them",
+    )
+    idle_s: int | None = key(
+        Seconds(1, YEAR_S),
+        None,
+        "a partition without events, or whose newest event is this much older than the newest of "
+        "all, keeps no label window open; by default every partition does",
+    )
+    others: Others = key(
+        Choice(get_args(Others)),
+        "refuse",
+        "events that are neither impressions nor outcomes: `refuse` sends them to quarantine, "
+        "`skip` only counts them as `skipped`",
+    )
+    warn_cut: float = key(
+        Real(0, 1),
+        0.01,
+        "warn if more than this share of an outcome comes after the label window, or in its last "
+        "tenth",
+    )
 
     @property
     def kind_field(self) -> str | None:
@@ -111,81 +233,17 @@ class JoinConfig:
 
 def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) -> JoinConfig | None:
     """Read [join]; None if it is unusable, after recording a problem."""
-    id_path = section.path("id")
-    marked = ENTRIES["join.impression"]
-    impression = _read_mark(section, "[join] impression", section.raw("impression"), marked)
-    outcomes = _read_outcomes(section)
-    window = section.whole("label_window_s", 0)
-    reopen = section.whole("reopen_s")
-    attribution = cast("Attribution", section.choice("attribution"))
-    idle = section.optional_whole("idle_s")
-    others = cast('Literal["refuse", "skip"]', section.choice("others"))
-    warn = section.number("warn_cut")
+    join = read(section, JoinConfig)
     section.done()
-    if id_path is None or impression is None or not outcomes or not window:
+    if not is_complete(section, JoinConfig):
         return None
-    found = JoinConfig(
-        id_path, impression, outcomes, window, reopen, attribution, idle, others, warn
-    )
-    _check_marks(section, found, source)
-    least = windows.size_s + window + windows.lateness_s + reopen
+    _check_marks(section, join, source)
+    least = windows.size_s + join.label_window_s + windows.lateness_s + join.reopen_s
     if windows.retention_s < least:
         expected = f"at least {least}: size_s, label_window_s, lateness_s and reopen_s together"
         hint = "keep windows until the impressions in them are counted"
         section.problem("[windows] retention_s", expected, windows.retention_s, hint)
-    return found
-
-
-def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
-    table = section.raw("outcomes")
-    if not isinstance(table, dict) or not 0 < len(table) <= MAX_OUTCOMES:
-        hint = 'write click = { field = "kind", equals = "click" } in it'
-        section.bad("outcomes", f"a table [join.outcomes] of 1 to {MAX_OUTCOMES} outcomes", hint)
-        return ()
-    found = []
-    for name, given in table.items():
-        where = f"[join.outcomes] {name}"
-        if not name.isidentifier() or len(name) > 64:
-            section.problem(where, "a name of up to 64 letters, digits or `_`", name, "rename it")
-        mark = _read_mark(section, where, given, ENTRIES["join.outcomes.NAME"])
-        if mark is None:
-            continue
-        counts, value = given.get("counts", "once"), given.get("value")
-        if counts not in COUNTS:
-            section.unknown(f"{where}.counts", '"once", "count" or "sum"', counts, COUNTS)
-        elif (counts == "sum") != (value is not None):
-            hint = 'use `value` and counts = "sum" together'
-            section.problem(
-                f"{where}.value", "a field to sum" if counts == "sum" else "nothing", value, hint
-            )
-        elif value is None or section.takes_path(f"{where}.value", value):
-            found.append(OutcomeConfig(name, mark, counts, value))
-    return tuple(found)
-
-
-def _read_mark(section: Section, where: str, given: object, keys: Collection[str]) -> Mark | None:
-    known = tuple(keys)
-    if not isinstance(given, dict) or not given.keys() & {"field", "topic"}:
-        hint = 'write for example { field = "kind", equals = "click" } or { topic = "clicks" }'
-        section.problem(where, "a table with `field` and `equals`, or `topic`", given, hint)
-        return None
-    for key in given.keys() - set(known):
-        section.unknown(f"{where}.{key}", "a known key", key, known)
-    path, equals, topic = given.get("field"), given.get("equals"), given.get("topic")
-    if (path is None) != (equals is None):
-        section.problem(where, "both `field` and `equals`, or neither", given, "add the other")
-        return None
-    if path is not None and not section.takes_path(f"{where}.field", path):
-        return None
-    if equals is not None and not isinstance(equals, str | int):
-        hint = "write the value that the field has in these events"
-        section.problem(f"{where}.equals", "a text, a whole number, true or false", equals, hint)
-        return None
-    if topic is not None and not isinstance(topic, str):
-        section.problem(f"{where}.topic", "the name of a topic", topic, "put it in quotes")
-        return None
-    text = str(equals).lower() if isinstance(equals, bool) else equals
-    return Mark(path, None if text is None else str(text), topic)
+    return join
 
 
 def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> None:

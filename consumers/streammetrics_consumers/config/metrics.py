@@ -8,7 +8,6 @@ reads an array of that many values, which is one row of the table.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -21,15 +20,12 @@ from streammetrics import (
     ExactAUC,
     GroupedAUC,
     GroupedScores,
-    InputError,
     MulticlassAUC,
     Paired,
     SettingsError,
     UserGroups,
 )
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
-from streammetrics.results import value_of
-from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import (
     ARGUMENT_ROLES,
     ROLE_ARGUMENTS,
@@ -40,20 +36,25 @@ from streammetrics_consumers.config.event import (
     reads_subtopics,
 )
 from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
+from streammetrics_consumers.config.keys import keys_of
+from streammetrics_consumers.config.metric_entry import (
+    Better,
+    MetricEntry,
+    read_better,
+    read_views,
+)
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
-from streammetrics_consumers.config.users import read_users, without_groups
+from streammetrics_consumers.config.users import read_users
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
-Better: TypeAlias = str | float  # one of WORDS, or a target
 
 _OF_BATCHES: Final = ("offsets", "group_sizes")  # arguments that say where lists begin: no field
 ID_ARGUMENTS: Final = ("groups", "users", "items", "units")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups", "Paired")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
-MAX_VIEWS: Final = 20  # that an entry names
 MAX_ROWS: Final = 10_000_000  # scores of an exact state, or units, in a long-running process
 _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings with another default in Python
     "max_rows": MAX_ROWS,  # less if a row has a score for each class
@@ -69,8 +70,7 @@ _SCORE_TYPES: Final[Mapping[type[Accumulator], Setting]] = {
     GroupedAUC: "float32",
     GroupedScores: "float32",
 }
-WORDS: Final = ("higher", "lower", "none")
-_NO_SETTINGS: Final = tuple(ENTRIES["metrics.NAME"])  # keys of an entry that are not settings
+_NO_SETTINGS: Final = tuple(keys_of(MetricEntry))
 _ONE: Final = "one value"
 _MANY: Final = "a list"
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
@@ -155,23 +155,26 @@ def _read_metric(
         return None
     settings = {k: _setting(v) for k, v in table.items() if k not in _NO_SETTINGS}
     accepted = [f.name for f in fields(kind)]
-    unknown = [key for key in settings if key not in accepted]
-    for key in unknown:
+    unknown = [setting for setting in settings if setting not in accepted]
+    for setting in unknown:
         section.problem(
-            f"{where}.{key}",
+            f"{where}.{setting}",
             f"a setting of {type_name}",
-            settings.pop(key),
-            did_you_mean(key, [*_NO_SETTINGS, *accepted]),
+            settings.pop(setting),
+            did_you_mean(setting, [*_NO_SETTINGS, *accepted]),
         )
-    for key, value in table.items():
-        if key in settings and isinstance(value, dict):
-            found = read_setting_file(section, f"{where}.{key}", value, directory)
+    for setting, value in table.items():
+        if setting in settings and isinstance(value, dict):
+            found = read_setting_file(section, f"{where}.{setting}", value, directory)
             if found is None:
                 return None
-            settings[key] = cast("Setting", found)
-    for key, value in _DEFAULTS.items():
-        if key in accepted and not (key == "max_rows" and _is_bounded(settings, accepted)):
-            settings.setdefault(key, _of_each_class(settings) if key == "max_rows" else value)
+            settings[setting] = cast("Setting", found)
+    defaults = {name: _DEFAULTS[name] for name in _DEFAULTS if name in accepted}
+    if "max_rows" in defaults:
+        defaults["max_rows"] = _of_each_class(settings)
+    if _is_bounded(settings, accepted):
+        defaults.pop("max_rows", None)
+    settings = {**settings, **{k: v for k, v in defaults.items() if k not in settings}}
     if kind in _SCORE_TYPES:
         settings.setdefault("score_type", _SCORE_TYPES[kind])
     if settings.get("duplicates", "conflict") != "conflict":
@@ -202,8 +205,8 @@ def _read_metric(
         settings,
         inputs,
         empty,
-        _read_better(section, where, table),
-        views=_read_views(section, where, table, empty),
+        read_better(section, where, table),
+        views=read_views(section, where, table, empty),
     )
 
 
@@ -403,40 +406,3 @@ def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig,
         if name.startswith(f"{one.name}."):
             return one, name.removeprefix(f"{one.name}.")
     return None
-
-
-def _read_better(section: Section, where: str, table: Mapping[str, object]) -> Better | None:
-    """`better` of an entry of [metrics]; None if it is absent or invalid."""
-    said = table.get("better")
-    if said is None:
-        return None
-    if isinstance(said, str) and said in WORDS:
-        return said
-    if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
-        return float(said)
-    hint = did_you_mean(said, WORDS) if isinstance(said, str) else 'write for example "lower"'
-    expected = '"higher", "lower", "none", or a target number'
-    section.problem(f"{where}.better", expected, said, hint)
-    return None
-
-
-def _read_views(
-    section: Section, where: str, table: Mapping[str, object], empty: Accumulator
-) -> tuple[str, ...]:
-    """`views` of an entry of [metrics]; those that are no views become problems."""
-    given = table.get("views", [])
-    if not isinstance(given, list) or len(given) > MAX_VIEWS:
-        hint = 'write for example ["quantile(0.999)"]'
-        section.problem(f"{where}.views", f"a list of at most {MAX_VIEWS} views", given, hint)
-        return ()
-    result = without_groups(empty).compute()
-    found: dict[str, None] = {}
-    for i, view in enumerate(given):
-        try:
-            value_of(result, view if isinstance(view, str) else "")
-            found["".join(str(view).split())] = None
-        except InputError as error:
-            named = error.where == "view"  # else the view is known, and its arguments are not
-            expected = error.expected if named else f"a view with {error.expected}"
-            section.problem(f"{where}.views[{i}]", expected, view, error.hint)
-    return tuple(found)

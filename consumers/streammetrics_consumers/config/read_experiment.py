@@ -5,29 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Final, cast
+from typing import Final
 
 from streammetrics import InputError, Paired
 from streammetrics.experiments import keeps_units, needs_one_epoch
 from streammetrics.results import Direction, direction_of, views_of
-from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.experiment import (
     UNITS,
-    Cluster,
     CovariateConfig,
     ExperimentConfig,
     GuardrailConfig,
-    OnSeveral,
 )
-from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
+from streammetrics_consumers.config.keys import read
+from streammetrics_consumers.config.metric_entry import Better
+from streammetrics_consumers.config.metrics import MetricConfig, metric_of
 from streammetrics_consumers.config.rates import rate_mdes, with_rates
 from streammetrics_consumers.config.section import Section, did_you_mean
 from streammetrics_consumers.config.users import GROUPS_SALT, is_of_units, without_groups
-from streammetrics_consumers.model.times import iso_to_ms
 
-MAX_EPOCHS: Final = 1000
 MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
 _COULD: Final = "only {} can drop units"
 _COULD_BE: Final = (
@@ -46,21 +42,26 @@ def read_experiment(
         expected = "at least two variants, since there is an [experiment]"
         hint = 'declare them, such as ["control", "new"]'
         section.problem("[event] variants", expected, event.variants, hint)
-    control = section.text("control")
+    found = read(section, ExperimentConfig)
+    control, unit = found.control, found.unit or event.user
     if control and variants and control not in variants:
         section.bad("control", "one of [event] variants", did_you_mean(control, variants))
-    unit = section.path("unit") or event.user
-    cluster = section.choice("cluster")
-    if cluster == "groups" and unit is None:
+    if found.cluster == "groups" and unit is None:
         expected = "the field of the unit that is assigned to variants, to group rows by"
         hint = 'name it, or write cluster = "none"'
         section.bad("unit", expected, hint)
+    if found.on_several_variants != "keep" and unit is None:
+        hint = "name the field of the unit"
+        section.bad("on_several_variants", '"keep", since there is no unit', hint)
+    if found.epochs and event.epoch is not None:
+        expected = "nothing, since [event] epoch names the field of the epoch"
+        section.bad("epochs", expected, "declare one of the two")
     decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
     names = (*decision, *(rail.metric for rail in rails))
     watched = {name: one for name in names if (one := metric_of(name, metrics)) is not None}
-    better = _read_directions(section, watched)
-    found = ExperimentConfig(
-        control=control,
+    better = _directions(section, watched, found.lower_is_better)
+    found = replace(
+        found,
         decision=decision,
         guardrails=tuple(
             replace(
@@ -76,25 +77,8 @@ def read_experiment(
             for i, rail in enumerate(rails)
         ),
         unit=unit,
-        on_several_variants=_read_on_several(section, unit),
-        cluster=cast("Cluster", cluster),
-        horizon=section.optional_whole("horizon"),
-        baseline=section.optional_number("baseline"),
-        mde=section.optional_number("mde"),
-        level=section.number("level"),
-        epochs=_read_epochs(section, event),
         shares=_read_shares(section, variants),
-        unit_share=section.number("unit_share"),
-        max_units=section.whole("max_units"),
-        assignment_salt=section.text("assignment_salt") or None,
-        look_every_s=section.number("look_every_s"),
-        watch_rates=section.switch("watch_rates") is not False,
         better={name: said for name, said in better.items() if name in decision},
-        name=section.text("name"),
-        hypothesis=section.text("hypothesis"),
-        days=section.optional_whole("days"),
-        min_days=section.optional_whole("min_days"),
-        sample_ratio_acknowledged=section.text("sample_ratio_acknowledged"),
     )
     found = with_rates(found, metrics) if found.watch_rates else found
     found = replace(
@@ -224,25 +208,15 @@ def _read_guardrails(
             section.problem(where, "a table", table, 'write { metric = "auc", margin = 0.01 }')
             continue
         entry = where.replace("[experiment] ", "experiment.")
-        keys = ENTRIES["experiment.guardrails[]"]
-        one = Section(entry, table, section.problems, keys=keys)
-        name, margin = one.raw("metric"), one.number("margin")
-        better, required = one.switch("higher_is_better"), one.switch("required")
+        one = Section(entry, table, section.problems)
+        name, rail = one.raw("metric"), read(one, GuardrailConfig)
         one.done()
         if not _is_metric(section, f"{where}.metric", name, metrics):
             continue
         if str(name) in found:
             section.problem(f"{where}.metric", "another metric", name, "remove the repetition")
-        found[str(name)] = GuardrailConfig(str(name), margin, better, required is not False)
+        found[str(name)] = replace(rail, metric=str(name))
     return tuple(found.values())
-
-
-def _read_on_several(section: Section, unit: str | None) -> OnSeveral:
-    word = section.choice("on_several_variants")
-    if word != "keep" and unit is None:
-        hint = "name the field of the unit"
-        section.bad("on_several_variants", '"keep", since there is no unit', hint)
-    return cast("OnSeveral", word)
 
 
 def _require_droppable(
@@ -323,31 +297,6 @@ def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -
     return name in watched
 
 
-def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
-    texts = section.raw("epochs")
-    if texts is None:
-        return ()
-    if (
-        not isinstance(texts, list)
-        or len(texts) > MAX_EPOCHS
-        or not all(isinstance(text, str) for text in texts)
-    ):
-        hint = 'write for example ["2026-01-31T00:00:00Z"]'
-        section.bad("epochs", f"a list of at most {MAX_EPOCHS} ISO times in quotes", hint)
-        return ()
-    if texts and event.epoch is not None:
-        hint = "declare one of the two"
-        section.bad("epochs", "nothing, since [event] epoch names the field of the epoch", hint)
-    times, good = iso_to_ms(texts)
-    for i, text in enumerate(texts):
-        if not good[i]:
-            hint = 'write for example "2026-01-31T00:00:00Z"'
-            section.problem(f"[experiment] epochs[{i}]", "an ISO time with a zone", text, hint)
-    if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
-        section.bad("epochs", "ascending times", "sort them, each once")
-    return tuple(times.tolist())
-
-
 def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str, float], ...]:
     given = section.raw("shares")
     if given is None:
@@ -375,19 +324,14 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
-def _read_directions(
-    section: Section, watched: Mapping[str, tuple[MetricConfig, str | None]]
+def _directions(
+    section: Section,
+    watched: Mapping[str, tuple[MetricConfig, str | None]],
+    names: Sequence[str],
 ) -> dict[str, Better]:
     """The declared directions, by name in the decision or the guardrails. watched: the metric and
-    view of each name."""
+    view of each name. names: those for which lower is better."""
     found = {name: one.better for name, (one, _) in watched.items() if one.better is not None}
-    names = section.raw("lower_is_better")
-    if names is None:
-        return found
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        hint = 'write for example ["bounce"]'
-        section.bad("lower_is_better", "a list of metrics of decision or guardrails", hint)
-        return found
     for i, name in enumerate(names):
         where = f"[experiment] lower_is_better[{i}]"
         if name not in watched:
@@ -465,7 +409,8 @@ def _read_covariate(
 ) -> CovariateConfig | None:
     where = f"[experiment] covariates.{name}"
     entry = where.removeprefix("[experiment] ")
-    one = Section(entry, table, section.problems, keys=ENTRIES["experiment.covariates.NAME"])
+    one = Section(entry, table, section.problems)
+    read(one, CovariateConfig)
     metric, theta = one.raw("metric"), one.raw("theta")
     one.done()
     good = _is_metric(section, f"{where}.metric", metric, metrics)

@@ -1,28 +1,15 @@
 """Reading one table of a config file so that one error can list every bad setting.
 
-A `Section` returns a valid value for each key, or records a problem and returns the default, so
-reading continues. A key that is not declared (see keys.py) is unknown, and gets a "did you mean".
+A `Section` has the raw value of each key, and records problems, so that reading continues (see
+keys.py). A key that nothing reads is unknown, and gets a "did you mean".
 """
 
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
-
-from streammetrics_consumers.config.declarations import (
-    TABLES,
-    Choice,
-    Key,
-    Real,
-    Switch,
-    Text,
-    Whole,
-)
-
-K = TypeVar("K")
+from typing import NamedTuple
 
 Value = str | int | float | bool
 
@@ -75,7 +62,7 @@ def did_you_mean(name: str, known: Sequence[str], otherwise: str = "") -> str:
 
 
 class Section:
-    """One table of the file, with the declarations of its keys and their overrides."""
+    """One table of the file, and the overrides of its keys."""
 
     def __init__(
         self,
@@ -83,13 +70,12 @@ class Section:
         table: object,
         problems: list[Problem],
         overrides: Mapping[str, Override] | None = None,
-        keys: Mapping[str, Key] | None = None,
         source: str = "",
     ) -> None:
         """source: the kind of source whose events the paths in this table refer to."""
         self.name, self.source = name, source
         self.problems = problems
-        self.keys = TABLES[name] if keys is None else keys
+        self.lacking = set[str]()  # keys without a good value
         self.asked: list[str] = []
         self.overrides = overrides or {}
         if not isinstance(table, dict):
@@ -121,88 +107,9 @@ class Section:
         override = self.overrides.get(key)
         return override.value if override else self.table.get(key)
 
-    def text(self, key: str) -> str:
-        """A non-empty text; without one its default, else ""."""
-        kind, value = self._declared(key, Text), self._given(key)
-        if value is None:
-            return kind.default or ""
-        if isinstance(value, str) and 0 < len(value) <= kind.limit and "\x00" not in value:
-            return value
-        self.bad(key, f"a text of 1 to {kind.limit} characters", "put it in quotes")
-        return kind.default or ""
-
-    def choice(self, key: str) -> str:
-        """One of the declared words; without one the default, else ""."""
-        kind = self._declared(key, Choice)
-        return self.one_of(key, kind.words, kind.default or "")
-
-    def one_of(self, key: str, words: Sequence[str], default: str) -> str:
-        """One of these words."""
-        value = self._given(key)
-        if value is None:
-            return default
-        if isinstance(value, str) and value in words:
-            return value
-        hint = did_you_mean(value, words) if isinstance(value, str) else "put it in quotes"
-        self.bad(key, " or ".join(f'"{word}"' for word in words), hint)
-        return default
-
-    def whole(self, key: str, default: int | None = None) -> int:
-        """A whole number. default: replaces the declared one; 0 if there is neither."""
-        kind, value = self._declared(key, Whole), self._given(key)
-        default = kind.default if default is None else default
-        if value is None:
-            return default or 0
-        if key in self.overrides and isinstance(value, str) and value.strip().isdecimal():
-            value = int(value) if len(value) < 20 else kind.high + 1
-        if (
-            isinstance(value, int)
-            and not isinstance(value, bool)
-            and kind.low <= value <= kind.high
-        ):
-            return value
-        self.bad(key, f"a whole number{kind.unit} from {kind.low} to {kind.high}", "change it")
-        return kind.low if default is None else default
-
-    def number(self, key: str) -> float:
-        """A finite number; nan if there is neither a value nor a default."""
-        kind, value = self._declared(key, Real), self._given(key)
-        default = math.nan if kind.default is None else kind.default
-        if value is None:
-            return default
-        if key in self.overrides and isinstance(value, str):
-            value = _float(value)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            value = math.nan
-        if not kind.low <= value <= kind.high:
-            self.bad(key, f"a number{kind.unit} from {kind.low:g} to {kind.high:g}", "change it")
-            return default
-        if kind.is_open and value in (kind.low, kind.high):
-            self.bad(key, f"a number between {kind.low:g} and {kind.high:g}", "change it")
-        return float(value)
-
-    def optional_whole(self, key: str) -> int | None:
-        """A whole number, None if it is not set."""
-        return None if self.raw(key) is None else self.whole(key)
-
-    def optional_number(self, key: str) -> float | None:
-        """A number, None if it is not set."""
-        return None if self.raw(key) is None else self.number(key)
-
-    def switch(self, key: str) -> bool | None:
-        """True or false, or the default."""
-        kind, value = self._declared(key, Switch), self._given(key)
-        if value is None or isinstance(value, bool):
-            return kind.default if value is None else value
-        self.bad(key, "true or false", kind.hint)
-        return kind.default
-
-    def path(self, key: str) -> str | None:
-        """A dotted path in an event."""
-        value, expected = self._given(key), 'a dotted path in an event, such as "user.id"'
-        if value is None or not self.takes_path(self.where(key), value, expected):
-            return None
-        return str(value)
+    def is_flag(self, key: str) -> bool:
+        """Whether the value of a key is from outside of the file, where numbers may be texts."""
+        return key in self.overrides
 
     def takes_path(
         self, where: str, value: object, expected: str = "a dotted path in an event"
@@ -226,13 +133,12 @@ class Section:
         return True
 
     def done(self) -> None:
-        """Record a problem for every key that was neither declared nor read."""
-        known = list(dict.fromkeys([*self.keys, *self.asked]))
+        """Record a problem for every key that was not read."""
         for key in self.table:
-            if key not in known:
-                self.unknown(f"[{self.name}] {key}", "a known key", key, known)
+            if key not in self.asked:
+                self.unknown(f"[{self.name}] {key}", "a known key", key, self.asked)
         for key, override in self.overrides.items():
-            if key not in known:
+            if key not in self.asked:
                 self.problem(
                     override.where,
                     "a setting that applies here",
@@ -240,27 +146,7 @@ class Section:
                     "leave it out for this config",
                 )
 
-    def _declared(self, key: str, kind: type[K]) -> K:
-        found = self.keys[key].kind
-        if not isinstance(found, kind):
-            raise TypeError(f"[{self.name}] {key} is declared as {found}")
-        return found
-
-    def _given(self, key: str) -> object:
-        """The raw value of a key; records a problem if a required one is missing."""
-        value, required = self.raw(key), self.keys[key].required
-        if value is None and isinstance(required, tuple):
-            self.bad(key, *required)
-        return value
-
 
 def is_path(value: object) -> bool:
     """Whether this is a dotted path without empty names."""
     return isinstance(value, str) and 0 < len(value) <= 200 and all(value.split("."))
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

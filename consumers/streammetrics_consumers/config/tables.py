@@ -1,79 +1,89 @@
-"""The independent tables of a config: the source of events, repeats, windows, slices, the store,
-quarantine and the server."""
+"""The independent tables of a config: repeats, windows, slices, the store, quarantine and the
+server."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from math import gcd
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final
 
-from streammetrics_consumers.config.declarations import (
-    DAY_S,
-    FORMATS,
-    MAX_AHEAD_S,
-    MAX_BATCH_BYTES,
-    MAX_EVENT_BYTES,
-    SOURCE,
-)
 from streammetrics_consumers.config.event import EventConfig
-from streammetrics_consumers.config.section import ConfigError, Problem, Section, Value
+from streammetrics_consumers.config.keys import (
+    Required,
+    ValueKind,
+    completed,
+    is_complete,
+    key,
+    read,
+    state_key,
+)
+from streammetrics_consumers.config.kinds import (
+    DAY_S,
+    YEAR_S,
+    FieldPath,
+    Real,
+    Seconds,
+    Switch,
+    Text,
+    Whole,
+)
+from streammetrics_consumers.config.section import ConfigError, Problem, Section
+from streammetrics_consumers.config.source import SourceConfig
 
 if TYPE_CHECKING:
     from streammetrics_consumers.model.partition import Partition
 
+MAX_AHEAD_S: Final = 3600  # the default; with [join] at most lateness_s
 MAX_PANES: Final = 100_000  # within the retention: a pane is a row of the store for each metric
 MAX_OVERLAP: Final = 3_600  # windows that contain one row, as in the library's Windows
 MAX_GROUPINGS: Final = 32
-MAX_TOPICS: Final = 32
 MAX_GROUPING_FIELDS: Final = 8
 REPEAT_PANES: Final = 24  # per retention of [dedup]: ids are stored by these panes of event time
 
-SourceKind = Literal["file", "stdin", "kafka", "spark"]
-KafkaLibrary = Literal["kafka-python", "confluent-kafka"]
-SourceFormat = Literal["jsonl", "csv", "parquet", "json", "ndjson", "array", "arrow", "columns"]
-
-SUFFIXES: Final = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _VISIBLE: Final = frozenset(map(chr, range(ord("!"), ord("~") + 1)))
 _MANY: Final = ("ndjson", "array", "arrow")  # formats with many events per record
-
-# Exactly-once counting depends on these settings; the Kafka source sets them.
-OWNED_CLIENT_KEYS: Final = frozenset(
-    [
-        *("bootstrap_servers", "group_id", "enable_auto_commit", "auto_offset_reset"),
-        *("isolation_level", "key_deserializer", "value_deserializer"),
-    ]
-)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceConfig:
-    """[source]. `path` is for files, `query` (the ledger name) for Spark, most others for Kafka."""
-
-    kind: SourceKind
-    format: SourceFormat
-    path: Path | None = None
-    bootstrap_servers: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    group: str | None = None
-    client: Mapping[str, Value] = field(default_factory=dict)
-    max_event_bytes: int = MAX_EVENT_BYTES
-    max_batch_bytes: int = MAX_BATCH_BYTES
-    library: KafkaLibrary = "kafka-python"
-    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WindowsConfig:
     """[windows], all in seconds of event time."""
 
-    size_s: int
-    slide_s: int
-    lateness_s: int
-    max_ahead_s: int
-    idle_timeout_s: int
-    retention_s: int
+    size_s: int = state_key(
+        Seconds(1, YEAR_S), DAY_S, "length of windows [start, end), aligned to the Unix epoch"
+    )
+    slide_s: int = state_key(
+        Seconds(1, YEAR_S),
+        DAY_S,
+        "the time between window starts, by default `size_s`; at least 1/3600 of `size_s`",
+    )
+    lateness_s: int = state_key(
+        Seconds(0, YEAR_S),
+        600,
+        "an event that is older than the newest one by more than this is late, but counted; with "
+        "`[join]` it is refused, since it cannot be joined, and this key is part of states",
+    )
+    max_ahead_s: int = state_key(
+        Seconds(0, YEAR_S),
+        MAX_AHEAD_S,
+        "an event that is later than its record's timestamp by more than this goes to "
+        "quarantine. With `[join]` at most `lateness_s`, which is then the default if it is "
+        "less: an event ahead of time makes those after it late. Records of files have no "
+        "timestamp, so their events are not checked",
+    )
+    idle_timeout_s: int = key(
+        Seconds(1, YEAR_S),
+        3600,
+        "a partition whose newest event is this much older than the newest of all is idle and "
+        "keeps no window open; for display only",
+    )
+    retention_s: int = key(
+        Seconds(1, 3660 * DAY_S),
+        30 * DAY_S,
+        "how long windows are kept, in event time, not clock time; by default `size_s` if that "
+        "is longer. A shorter one than the store was counted with needs `--drop-windows`",
+    )
 
     @property
     def pane_ms(self) -> int:
@@ -93,8 +103,19 @@ class SlicesConfig:
     A name is a role of [event] that has a path, else a dotted path in the event.
     """
 
-    by: tuple[tuple[str, ...], ...]
-    max_keys: int
+    by: tuple[tuple[str, ...], ...] = state_key(
+        ValueKind("list of lists"),
+        ((),),
+        "the groupings, each of roles or dotted paths; `[]` is all rows. The default is `[[]]` "
+        "without `event.variant`",
+        shown='`[[], ["variant"]]`',
+    )
+    max_keys: int = state_key(
+        Whole(1, 10_000_000),
+        10_000,
+        "the keys kept of each grouping: those with the smallest stable hash; the others are "
+        "summed into `(other)`",
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,46 +125,111 @@ class SlicesConfig:
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """[store]. `url` is the path of a SQLite file, or a URL (`postgresql://...`). A commit is due
-    after `commit_interval_s`, before that for a log with `commit_events` uncommitted events, and
-    for all logs of a worker once their deltas hold `commit_bytes` of memory."""
+    """[store]. A commit is due after `commit_interval_s`, before that for a log with
+    `commit_events` uncommitted events, and for all logs of a worker once their deltas hold
+    `commit_bytes` of memory."""
 
-    url: str
-    commit_interval_s: float
-    commit_events: int
-    commit_bytes: int
-    max_bad_share: float
+    url: str = key(
+        Text(),
+        "streammetrics.db",
+        "the path of a SQLite file, or `postgresql://USER@HOST/DATABASE`; libpq's settings may "
+        "follow as a query (`?sslmode=verify-full`, `?options=-csearch_path%3DSCHEMA`). "
+        "PGPASSWORD or `~/.pgpass` keeps the password out of it. PgBouncer works in transaction "
+        "mode; choose a schema there with `ALTER ROLE ... SET search_path`",
+    )
+    commit_interval_s: float = key(
+        Real(0.01, 3600, " of seconds"), 5.0, "the time between two commits"
+    )
+    commit_events: int = key(Whole(1, 10**8), 200_000, "new events of one log, committed earlier")
+    commit_bytes: int = key(Whole(1, 8 << 30), 64 << 20, "bytes of new counts, committed earlier")
+    max_bad_share: float = key(
+        Real(0, 1),
+        1.0,
+        "the run ends with exit code 5, and without a commit, when more than this share of at "
+        "least 1000 events is refused; a restarted run includes the last 1000 records of each "
+        "log. Commits within the limit still pass",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineConfig:
-    """[quarantine]. `topic` receives refused events, on the servers of the source."""
+    """[quarantine]."""
 
-    topic: str | None = None
+    topic: str | None = key(
+        Text(249),
+        None,
+        "of `kafka`: a topic on the same servers, to which refused events are forwarded after "
+        "their commit",
+    )
+
+
+def _token(section: Section, name: str, value: object) -> str | None:
+    if isinstance(value, str) and 16 <= len(value) <= 200 and set(value) <= _VISIBLE:
+        return value
+    expected = "16 to 200 visible ASCII characters, without spaces"
+    hint = "generate one, such as with openssl rand -hex 16"
+    # The message omits the value: it may be most of a secret.
+    section.problem(section.where(name), expected, "another", hint)
+    return None
+
+
+def _bytes(section: Section, name: str, value: object) -> int | None:
+    if type(value) is int and 0 <= value < 1 << 50:
+        return value
+    section.bad(name, "a whole number of bytes, 0 or more", "correct it")
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """[server]. Port 0 is any free one. token: required from every client, unless it is "".
-    connections_per_peer: the limit of simultaneous connections from one address. cache_bytes: of
-    states and answers; None: by the memory of the process. max_slices: of one answer."""
+    """[server]."""
 
-    host: str
-    port: int
-    token: str = field(repr=False)
-    connections_per_peer: int
-    cache_bytes: int | None
-    max_slices: int
+    host: str = key(Text(253), "127.0.0.1", "the address to listen on")
+    port: int = key(Whole(0, 65_535), 8765, "the port to listen on; 0 is any free one")
+    token: str = key(
+        ValueKind("16 to 200 visible ASCII characters", _token),
+        "",
+        "the token that clients must send; empty for none",
+        secret=True,
+    )
+    connections_per_peer: int = key(
+        Whole(8, 10_000),
+        64,
+        "the most connections open at once from one address; behind a reverse proxy all browsers "
+        "share one",
+    )
+    cache_bytes: int | None = key(
+        ValueKind("whole number, 0 or more", _bytes),
+        None,
+        "the most bytes of states and answers that are kept for the next request; without it a "
+        "quarter of the limit of its control group, or of the machine's memory",
+    )
+    max_slices: int = key(
+        Whole(1000, 100_000_000),
+        10_000,
+        "the most slices of one answer, each counted for every metric and window",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class DedupConfig:
     """[dedup]. An event is a repeat if an earlier one in its partition has the same id, at most
-    `retention_s` of event time ago. keyed: whether repeats go to the same partition."""
+    `retention_s` of event time ago."""
 
-    event_id: str
-    retention_s: int = DAY_S
-    keyed: bool = False
+    event_id: str = state_key(
+        FieldPath(),
+        Required("a dotted path", "name the field that an event and its repeats share"),
+        "the id that an event and its repeats share: a text or a whole number; required in each "
+        "event",
+    )
+    retention_s: int = state_key(
+        Seconds(1, YEAR_S), DAY_S, "how long ids are remembered, in event time"
+    )
+    keyed: bool = key(
+        Switch("state whether repeats go to the same partition"),
+        False,
+        "`true` if repeats go to the same partition; required for a topic of several partitions",
+    )
 
     @property
     def retention_ms(self) -> int:
@@ -161,108 +247,19 @@ class DedupConfig:
         return {"event_id": self.event_id, "retention_s": self.retention_s}
 
 
-def read_source(section: Section, directory: Path) -> SourceConfig:
-    """Read [source]."""
-    kind = section.choice("kind") or "file"
-    path_text = section.text("path")
-    path = directory / Path(path_text).expanduser() if path_text else None
-    found = SourceConfig(
-        kind=cast(SourceKind, kind),
-        format=cast(SourceFormat, _read_format(section, kind, path)),
-        path=path,
-        bootstrap_servers=_read_servers(section),
-        topics=_read_topics(section),
-        group=section.text("group") or None,
-        query=section.text("query") or None,
-        client=_read_client(section, kind),
-        library=cast(KafkaLibrary, section.choice("library")),
-        max_event_bytes=section.whole("max_event_bytes"),
-        max_batch_bytes=section.whole("max_batch_bytes"),
-    )
-    section.done()
-    for name, key in SOURCE.items():
-        given = section.raw(name) is not None
-        if key.required and kind in key.of and not given:
-            section.bad(name, f'a value, since kind is "{kind}"', "add it")
-        elif key.of and kind not in key.of and given:
-            hint = "remove it, or change the kind"
-            section.bad(name, f'nothing, since kind is "{kind}"', hint)
-    return found
-
-
-def _read_format(section: Section, kind: str, path: Path | None) -> str:
-    default = FORMATS[kind][0]
-    if kind == "file" and path is not None:
-        default = SUFFIXES.get(path.suffix.lower(), default)
-    return section.one_of("format", FORMATS[kind], default)
-
-
-def _read_topics(section: Section) -> tuple[str, ...]:
-    value = section.raw("topic")
-    if value is None:
-        return ()
-    topics = value.split(",") if isinstance(value, str) else value
-    if isinstance(topics, list) and 0 < len(topics) <= MAX_TOPICS and all(map(_is_topic, topics)):
-        names = tuple(topic.strip() for topic in topics)
-        if len(set(names)) == len(names):
-            return names
-    expected = f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones'
-    hint = "correct it"
-    section.bad("topic", expected, hint)
-    return ()
-
-
-def _is_topic(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value.strip()) <= 249 and "\x00" not in value
-
-
-def _read_servers(section: Section) -> tuple[str, ...]:
-    value = section.raw("bootstrap_servers")
-    if value is None:
-        return ()
-    servers = value.split(",") if isinstance(value, str) else value
-    if isinstance(servers, list) and servers and all(map(_is_server, servers)):
-        return tuple(server.strip() for server in servers)
-    section.bad("bootstrap_servers", 'a text such as "host:9092,other:9092"', "correct it")
-    return ()
-
-
-def _is_server(value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    host, _, port = value.strip().rpartition(":")
-    return bool(host) and port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= 65_535
-
-
-def _read_client(section: Section, kind: str) -> Mapping[str, Value]:
-    """[source.client], overridden by the flags `-X key=value`, which arrive as `client.key`."""
-    client = section.raw("client") or {}
-    if not isinstance(client, dict):
-        section.bad("client", "a table [source.client]", "correct it")
-        return {}
-    if kind == "kafka":
-        flags = [key for key in section.overrides if key.startswith("client.")]
-        client = client | {key.removeprefix("client."): section.raw(key) for key in flags}
-    for key, value in client.items():
-        where = f"[source.client] {key}"
-        if key in OWNED_CLIENT_KEYS:
-            section.problem(
-                where, "a setting that is not reserved", value, "remove it; the source sets it"
-            )
-        elif not isinstance(value, Value):
-            section.problem(where, "a text, number or true/false", value, "correct it")
-    return client
-
-
 def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
     """Read [windows]. joined: whether there is a [join], which excludes late events."""
-    size = section.whole("size_s")
-    slide = section.whole("slide_s", size)
-    retention = section.whole("retention_s", max(30 * DAY_S, size))
-    lateness = section.whole("lateness_s")
-    ahead = section.whole("max_ahead_s", min(MAX_AHEAD_S, lateness) if joined else None)
-    idle = section.whole("idle_timeout_s")
+    windows = read(section, WindowsConfig)
     section.done()
+    size, lateness = windows.size_s, windows.lateness_s
+    windows = completed(
+        section,
+        windows,
+        slide_s=size,
+        retention_s=max(30 * DAY_S, size),
+        max_ahead_s=min(MAX_AHEAD_S, lateness) if joined else MAX_AHEAD_S,
+    )
+    slide = windows.slide_s
     if slide > size:
         section.bad("slide_s", f"at most size_s = {size}", "no row may fall between windows")
     if size > MAX_OVERLAP * slide:
@@ -272,17 +269,16 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
             f"{MAX_OVERLAP:,} windows",
             "slide by more, or take shorter windows",
         )
-    if retention < size:
+    if windows.retention_s < size:
         section.bad("retention_s", f"at least size_s = {size}", "keep at least one window")
-    if joined and ahead > lateness:
+    if joined and windows.max_ahead_s > lateness:
         section.bad(
             "max_ahead_s",
             f"at most lateness_s = {lateness}, since there is a [join]",
             "an event that is further ahead makes those after it late, and late events are not "
             "joined; leave max_ahead_s out, or raise lateness_s",
         )
-    windows = WindowsConfig(size, slide, lateness, ahead, idle, retention)
-    panes = retention * 1000 // windows.pane_ms
+    panes = windows.retention_s * 1000 // windows.pane_ms
     if panes > MAX_PANES:
         section.bad(
             "retention_s",
@@ -295,15 +291,18 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
 
 def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
     """Read [slices]; by default all rows, and each variant if that role has a path."""
-    default = ((), ("variant",)) if event.variant else ((),)
-    max_keys = section.whole("max_keys")
-    value = section.raw("by")
+    slices = read(section, SlicesConfig)
     section.done()
+    return replace(slices, by=_groupings(section, event))
+
+
+def _groupings(section: Section, event: EventConfig) -> tuple[tuple[str, ...], ...]:
+    default, value = ((), ("variant",)) if event.variant else ((),), section.raw("by")
     if value is None:
-        return SlicesConfig(default, max_keys)
+        return default
     if not isinstance(value, list) or not 0 < len(value) <= MAX_GROUPINGS:
         section.bad("by", f"a list of 1 to {MAX_GROUPINGS} groupings", 'write [[], ["variant"]]')
-        return SlicesConfig(default, max_keys)
+        return default
     by: list[tuple[str, ...]] = []
     for i, names in enumerate(value):
         where = f"[slices] by[{i}]"
@@ -321,23 +320,14 @@ def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
             section.problem(where, "another grouping", names, "remove the repetition")
         else:
             by.append(tuple(names))
-    return SlicesConfig(tuple(by), max_keys)
+    return tuple(by)
 
 
 def read_store(section: Section, directory: Path) -> StoreConfig:
     """Read [store]. A path in the file is relative to the file, a flag to the current folder."""
-    url = section.text("url")
-    if "url" not in section.overrides:
-        url = _beside(directory, url)
-    found = StoreConfig(
-        url,
-        section.number("commit_interval_s"),
-        section.whole("commit_events"),
-        section.whole("commit_bytes"),
-        section.number("max_bad_share"),
-    )
+    store = read(section, StoreConfig)
     section.done()
-    return found
+    return store if section.is_flag("url") else replace(store, url=_beside(directory, store.url))
 
 
 def _beside(directory: Path, url: str) -> str:
@@ -352,63 +342,29 @@ def _beside(directory: Path, url: str) -> str:
 
 def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
     """Read [quarantine]."""
-    topic = section.text("topic") or None
+    quarantine = read(section, QuarantineConfig)
     section.done()
-    if topic is not None and source.kind != "kafka":
+    if quarantine.topic is not None and source.kind != "kafka":
         section.bad("topic", 'nothing, since the source is not "kafka"', "remove it")
-    elif topic is not None and topic in source.topics:
+    elif quarantine.topic is not None and quarantine.topic in source.topics:
         section.bad("topic", "a topic that is not read", "name another one")
-    return QuarantineConfig(topic)
+    return quarantine
 
 
 def read_server(section: Section) -> ServerConfig:
     """Read [server]."""
-    found = ServerConfig(
-        section.text("host"),
-        section.whole("port"),
-        _read_token(section),
-        section.whole("connections_per_peer"),
-        _read_cache_bytes(section),
-        section.whole("max_slices"),
-    )
+    server = read(section, ServerConfig)
     section.done()
-    return found
-
-
-def _read_cache_bytes(section: Section) -> int | None:
-    value = section.raw("cache_bytes")
-    if value is None or (type(value) is int and 0 <= value < 1 << 50):
-        return value
-    section.bad("cache_bytes", "a whole number of bytes, 0 or more", "correct it")
-    return None
-
-
-def _read_token(section: Section) -> str:
-    token = section.raw("token")
-    if token is None:
-        return ""
-    if isinstance(token, str) and 16 <= len(token) <= 200 and set(token) <= _VISIBLE:
-        return token
-    expected = "16 to 200 visible ASCII characters, without spaces"
-    # The message omits the value: it may be most of a secret.
-    section.problem(
-        section.where("token"),
-        expected,
-        "another",
-        "generate one, such as with openssl rand -hex 16",
-    )
-    return ""
+    return server
 
 
 def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
     """Read [dedup]; None if it is unusable, after recording a problem."""
-    path = section.path("event_id")
-    retention = section.whole("retention_s")
-    keyed = section.switch("keyed")
+    dedup = read(section, DedupConfig)
     section.done()
-    if path is None:
+    if not is_complete(section, DedupConfig):
         return None
-    beside = path == "key" or path.startswith(("key.", "header."))
+    beside = dedup.event_id == "key" or dedup.event_id.startswith(("key.", "header."))
     if source.kind == "kafka" and beside and source.format in _MANY:
         section.bad(
             "event_id",
@@ -416,7 +372,7 @@ def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
             "all events of a record share its key and headers, so they would be repeats of each "
             "other",
         )
-    return DedupConfig(path, retention, keyed is True)
+    return dedup
 
 
 def require_keyed(dedup: DedupConfig | None, partitions: Collection[Partition]) -> None:

@@ -26,7 +26,7 @@ from streammetrics_consumers.model.generation import (
 
 if TYPE_CHECKING:
     from streammetrics.experiments import Experiment, Plan
-    from streammetrics_consumers.config.metrics import Better
+    from streammetrics_consumers.config.metric_entry import Better
 
 EXPERIMENT: Final = "experiment"
 UNITS: Final = "units"

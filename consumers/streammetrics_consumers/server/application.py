@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from threading import Thread
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,12 +19,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Error, Problem, dumps
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import QueryError
-from streammetrics_consumers.query.turns import MAX_SLICES, Queue, Turn
+from streammetrics_consumers.query.turns import Queue, Turn
 from streammetrics_consumers.render.prometheus import ROWS
 from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
@@ -39,33 +41,31 @@ from streammetrics_consumers.server.memory import (
 from streammetrics_consumers.server.middleware import HostCheck, Token
 from streammetrics_consumers.server.openapi import openapi_json
 
+_DEFAULTS: Final = ServerConfig()
+
 
 def application(
     ledger: Ledger,
     watched: Watched = NO_WORKERS,
     *,
     store: str,
-    hosts: tuple[str, ...] = (),
-    token: str = "",
+    settings: ServerConfig = _DEFAULTS,
     ended: Callable[[], bool] = lambda: False,
-    max_slices: int = MAX_SLICES,
-    cache_bytes: int | None = None,
 ) -> Starlette:
     """The ASGI application over a ledger, and over the workers that count into it.
 
-    hosts: the allowed host names, besides localhost and numeric addresses. token: the one that
-    clients must send; "" for none. ended: whether open streams must end. max_slices: of one answer.
-    cache_bytes: of the states and answers that are kept; None: a quarter of the memory.
+    settings: its host is an allowed host name, besides localhost and numeric addresses. ended:
+    whether open streams must end.
     """
     queue, monitor, limit = Queue(ended), HealthMonitor(ledger, watched), memory_limit()
     cache = QueryCache(
         ledger,
         queue,
-        max_bytes=default_cache_bytes() if cache_bytes is None else cache_bytes,
+        max_bytes=default_cache_bytes() if settings.cache_bytes is None else settings.cache_bytes,
         is_full=lambda: is_full(limit),
         emptied=return_memory,
     )
-    api = Api(ledger, cache, monitor, store, Turn(queue, most=max_slices))
+    api = Api(ledger, cache, monitor, store, Turn(queue, most=settings.max_slices))
     streams = Events(monitor, ended)
 
     async def events(request: Request) -> Response:
@@ -80,7 +80,10 @@ def application(
             checked("/openapi.json", in_thread(_openapi)),
             *_probes(ledger, watched, cache, queue),
         ],
-        middleware=[Middleware(HostCheck, hosts=hosts), Middleware(Token, token=token)],
+        middleware=[
+            Middleware(HostCheck, hosts=(settings.host,)),
+            Middleware(Token, token=settings.token),
+        ],
         exception_handlers={
             QueryError: _bad_query,
             LedgerError: _no_answer,

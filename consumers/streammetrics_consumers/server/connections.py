@@ -20,8 +20,10 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from streammetrics_consumers.config.tables import ServerConfig
+
 PROBES: Final = ("/healthz", "/readyz", "/metrics")  # answered however many requests are busy
-PER_PEER: Final = 64
+PER_PEER: Final = ServerConfig().connections_per_peer
 IN_ALL: Final = 256
 SILENT_S: Final = 10.0
 RESERVED: Final = (8, 32)  # of one peer, in all: these may wait however many are busy

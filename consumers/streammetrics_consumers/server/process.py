@@ -14,12 +14,11 @@ from typing import Final, cast
 
 import uvicorn
 
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.turns import MAX_SLICES
 from streammetrics_consumers.server import ServeError
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.connections import (
-    PER_PEER,
     HttpProtocol,
     Limits,
     OpenConnections,
@@ -36,37 +35,23 @@ CLOSE_S: Final = 3.0  # after which connections are closed then, also those that
 @contextmanager
 def serving(
     store: str,
-    host: str,
-    port: int,
+    settings: ServerConfig,
     watched: Watched = NO_WORKERS,
     *,
-    token: str = "",
     limits: Limits | None = None,
-    max_slices: int = MAX_SLICES,
-    cache_bytes: int | None = None,
 ) -> Iterator[str]:
     """Serve a store at `http://HOST:PORT/`, the address that it yields, until the block ends.
 
-    Port 0 is any free one. token: the one that clients must send; "" for none. limits: of
-    connections; None: the defaults. max_slices: of one answer. cache_bytes: of the states and
-    answers that are kept; None: a quarter of the memory. Raises ServeError if the address is taken
+    limits: of connections; None: those of the settings. Raises ServeError if the address is taken
     or not ours.
     """
+    limits = limits or Limits.of(settings.connections_per_peer)
     # Clients do not wait for long: Prometheus gives up after 10 s.
     opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
-    with closing(opened) as ledger, closing(_listen(host, port)) as listener:
+    with closing(opened) as ledger, closing(_listen(settings.host, settings.port)) as listener:
         ended = Event()
-        app = application(
-            ledger,
-            watched,
-            store=store,
-            hosts=(host,),
-            token=token,
-            ended=ended.is_set,
-            max_slices=max_slices,
-            cache_bytes=cache_bytes,
-        )
-        connections = OpenConnections(limits or Limits.of(PER_PEER), watched.monotonic)
+        app = application(ledger, watched, store=store, settings=settings, ended=ended.is_set)
+        connections = OpenConnections(limits, watched.monotonic)
         server = _Server(
             uvicorn.Config(
                 app,
@@ -82,7 +67,7 @@ def serving(
         thread.start()
         Thread(target=_close_idle, args=(ledger, ended), name="idle", daemon=True).start()
         try:
-            yield address(host, listener.getsockname()[1])
+            yield address(settings.host, listener.getsockname()[1])
         finally:
             ended.set()
             server.should_exit = True

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.config.config import load_config
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.preflight import check

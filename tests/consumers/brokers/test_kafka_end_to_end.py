@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from streammetrics_consumers.cli.main import main
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.query import parse_query

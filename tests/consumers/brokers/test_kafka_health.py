@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.config.config import Config, load_config
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.counting import worker_status
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
@@ -90,7 +91,7 @@ def watching(folder: Path, bootstrap: str, library: str) -> Iterator[Watching]:
         service.begin(ledger, config)
         thread.start()
         try:
-            with serving(config.store.url, "127.0.0.1", 0, watched) as url:
+            with serving(config.store.url, ServerConfig(port=0), watched) as url:
                 yield Watching(topic, url, ledger, records(1, 200))
         finally:
             stop.request()

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import pytest
 from streammetrics_consumers.cli.main import main
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 from streammetrics_consumers.ledger.failures import NotAStore
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.partition import Partition

@@ -21,7 +21,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.record.memory_records import MemoryRecordsBuilder
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import QuarantineRow

@@ -10,7 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -59,7 +60,7 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url, create=True)) as ledger:
         service.begin(ledger, run.config)
     thread = threading.Thread(target=work)
-    with serving(run.config.store.url, "127.0.0.1", 0, watched) as url:
+    with serving(run.config.store.url, ServerConfig(port=0), watched) as url:
         watch.opening()
         thread.start()
         patience.until(lambda: source.spins)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from streammetrics_consumers.config.metrics import MAX_VIEWS
+from streammetrics_consumers.config.metric_entry import MAX_VIEWS
 
 from tests.consumers.small_config import config, refused
 

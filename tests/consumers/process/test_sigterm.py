@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 
 from tests.consumers.brokers.kafka_fold import KafkaLog, Worker, kafka_log
 from tests.consumers.killed_worker import PAUSED

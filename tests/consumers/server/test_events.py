@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server import events, process
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
@@ -40,7 +41,7 @@ def until(stream: Iterator[tuple[str, dict[str, object]]], wanted: str) -> dict[
 def test_a_page_hears_of_what_was_counted(tmp_path: Path) -> None:
     store = make_store(tmp_path, EVENTS[:2])
     with (
-        serving(str(store), "127.0.0.1", 0, ALONE) as url,
+        serving(str(store), ServerConfig(port=0), ALONE) as url,
         httpx.stream("GET", url + "api/events", timeout=LIMIT_S) as answer,
     ):
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -63,7 +64,7 @@ def test_more_pages_than_the_limit_are_told_so_and_none_holds_up_the_end(
     monkeypatch.setattr(events, "STREAMS", 1)
     monkeypatch.setattr(process, "STOP_S", 3600)  # how long it would be held up
     with ExitStack() as stack:
-        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE))
+        url = stack.enter_context(serving(str(store), ServerConfig(port=0), ALONE))
         with httpx.stream("GET", url + "api/events", timeout=LIMIT_S) as answer:
             stream = heard(answer)  # it ends with this
             until(stream, "moved")

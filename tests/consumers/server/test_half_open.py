@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server import application, assets
 from streammetrics_consumers.server import events as events_module
 from streammetrics_consumers.server.connections import PER_PEER, SILENT_S, Limits
@@ -117,7 +118,7 @@ def test_a_request_that_is_not_complete_in_time_is_closed_and_a_stream_goes_on(
     limits = Limits(silent_s=1.0)
     body = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000000\r\n\r\n"
     with ExitStack() as stack:
-        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE, limits=limits))
+        url = stack.enter_context(serving(str(store), ServerConfig(port=0), ALONE, limits=limits))
         page = stack.enter_context(httpx.stream("GET", url + "api/events", timeout=LIMIT_S))
         until(events := heard(page), "health")
         said = ((b"", b""), (HALF, b"x"), (body, b"x"), (WHOLE % b"healthz", b""))
@@ -130,7 +131,7 @@ def test_a_request_that_is_not_complete_in_time_is_closed_and_a_stream_goes_on(
 def test_more_requests_at_once_than_the_limit_are_refused_and_probes_are_not(store: Path) -> None:
     limits = Limits(per_peer=8)
     with ExitStack() as stack:
-        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE, limits=limits))
+        url = stack.enter_context(serving(str(store), ServerConfig(port=0), ALONE, limits=limits))
         pages = [connected(stack, url, WHOLE % b"api/events") for _ in range(8)]
         for page in pages:
             assert page.recv(15) == b"HTTP/1.1 200 OK"
@@ -158,7 +159,7 @@ def test_a_probe_is_answered_while_idle_connections_of_its_address_come(
 
     monkeypatch.setattr(application, work, slowly)
     with ExitStack() as stack:
-        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE))
+        url = stack.enter_context(serving(str(store), ServerConfig(port=0), ALONE))
         scrape = connected(stack, url, WHOLE % probe.encode())
         assert begun.wait(LIMIT_S)
         idle = [connected(stack, url, b"") for _ in range(PER_PEER + 1)]
@@ -174,7 +175,7 @@ def test_an_answer_goes_to_whoever_reads_it_however_slowly_and_to_nobody_else(
     monkeypatch.setattr(assets, "asset", lambda name: large)
     with ExitStack() as stack:
         limits = Limits(silent_s=1.0)
-        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE, limits=limits))
+        url = stack.enter_context(serving(str(store), ServerConfig(port=0), ALONE, limits=limits))
         ask = WHOLE % b"assets/large.js"
         sleeper, reader = connected(stack, url, ask), connected(stack, url, ask)
         # It reads for longer than the sleeper is awaited, which is `STALL` seconds.

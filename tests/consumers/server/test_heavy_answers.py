@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import follow, results
 from streammetrics_consumers.query.follow import QueryCache
@@ -67,7 +68,7 @@ def test_an_answer_past_the_limit_is_refused_before_it_is_computed(
 ) -> None:
     computed: list[object] = []
     monkeypatch.setattr(follow, "results_of", lambda *given: computed.append(given))
-    with serving(str(many), "127.0.0.1", 0, ALONE, max_slices=1000) as url:
+    with serving(str(many), ServerConfig(port=0, max_slices=1000), ALONE) as url:
         refused = httpx.get(url + ALL[1:], timeout=LIMIT_S)
     assert refused.status_code == 400 and not computed
     error = refused.json()["error"]
@@ -77,7 +78,7 @@ def test_an_answer_past_the_limit_is_refused_before_it_is_computed(
 
 
 def test_what_the_error_says_to_ask_for_is_answered(many: Path) -> None:
-    with serving(str(many), "127.0.0.1", 0, ALONE, max_slices=1000) as url:
+    with serving(str(many), ServerConfig(port=0, max_slices=1000), ALONE) as url:
         for more in ("most=50", "by=variant", "by=variant,phase&where=phase=item%207"):
             answer = httpx.get(f"{url}{ALL[1:]}&{more}", timeout=LIMIT_S)
             assert answer.status_code == 200 and answer.json()["results"], more
@@ -108,7 +109,7 @@ def test_an_answer_ends_when_its_client_has_gone(
 
     monkeypatch.setattr(results, "rows_of", rows_of)
     with ExitStack() as stack:
-        url = stack.enter_context(serving(str(many), "127.0.0.1", 0, ALONE))
+        url = stack.enter_context(serving(str(many), ServerConfig(port=0), ALONE))
         parts = urlsplit(url)
         client = socket.create_connection((parts.hostname, parts.port), timeout=LIMIT_S)
         client.sendall(f"GET {ALL} HTTP/1.1\r\nhost: {parts.netloc}\r\n\r\n".encode())
@@ -136,7 +137,7 @@ def test_a_heavy_answer_holds_up_no_other(many: Path, monkeypatch: pytest.Monkey
     def ask() -> None:
         statuses.append(httpx.get(url + ALL[1:], timeout=LIMIT_S).status_code)
 
-    with serving(str(many), "127.0.0.1", 0, ALONE) as url:
+    with serving(str(many), ServerConfig(port=0), ALONE) as url:
         heavy = [Thread(target=ask) for _ in range(20)]  # more than there are threads for tables
         for one in heavy:
             one.start()

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
@@ -168,5 +169,5 @@ def test_a_server_closes_them_by_itself(many: Path, monkeypatch: pytest.MonkeyPa
     closed: list[Ledger] = []
     monkeypatch.setattr(process, "IDLE_S", 0.01)
     monkeypatch.setattr(Ledger, "close_idle", lambda ledger: closed.append(ledger))
-    with process.serving(str(many), "127.0.0.1", 0, ALONE):
+    with process.serving(str(many), ServerConfig(port=0), ALONE):
         patience.until(lambda: len(closed) > 1)

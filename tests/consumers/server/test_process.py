@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.server import ServeError
 from streammetrics_consumers.server.process import serving
@@ -33,7 +34,7 @@ def status(url: str, target: str, **headers: str) -> int:
 
 @pytest.mark.slow
 def test_the_address_is_the_real_one_and_ends_with_the_block(store: Path) -> None:
-    with serving(str(store), "127.0.0.1", 0) as url:
+    with serving(str(store), ServerConfig(port=0)) as url:
         assert not url.endswith(":0/")
         assert status(url, "/readyz") == status(url, "/api/results") == 200
         assert status(url, "/", host="evil.example") == 400
@@ -46,7 +47,7 @@ def test_the_address_is_the_real_one_and_ends_with_the_block(store: Path) -> Non
 
 
 def test_a_request_of_two_lengths_is_refused_and_its_connection_closed(store: Path) -> None:
-    with serving(str(store), "127.0.0.1", 0) as url:
+    with serving(str(store), ServerConfig(port=0)) as url:
         parts = urlsplit(url)
         for names in (
             "content-length: 6\r\ntransfer-encoding: chunked",
@@ -70,12 +71,12 @@ def test_a_port_that_is_taken_is_said_with_what_to_do(store: Path) -> None:
         port = taken.getsockname()[1]
         with (
             pytest.raises(ServeError, match="choose another with --port") as refused,
-            serving(str(store), "127.0.0.1", port),
+            serving(str(store), ServerConfig(port=port)),
         ):
             raise AssertionError("served on a port that is taken")
     assert str(refused.value).startswith(f"http://127.0.0.1:{port}/ cannot be served: ")
 
 
 def test_a_store_that_is_not_there_leaves_no_open_port(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError), serving(str(tmp_path / "no.db"), "127.0.0.1", 0):
+    with pytest.raises(LedgerError), serving(str(tmp_path / "no.db"), ServerConfig(port=0)):
         raise AssertionError("served a store that is not there")

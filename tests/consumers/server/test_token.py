@@ -8,6 +8,7 @@ from http.cookies import SimpleCookie
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server.application import application
 
@@ -25,7 +26,7 @@ def ledger(store: Path) -> Iterator[Ledger]:
 
 @pytest.fixture(scope="module")
 def client(ledger: Ledger) -> Client:
-    return Client(application(ledger, store="s", token=TOKEN))
+    return Client(application(ledger, store="s", settings=ServerConfig(token=TOKEN)))
 
 
 def test_without_the_token_nothing_is_told(client: Client) -> None:
@@ -82,6 +83,6 @@ def test_the_address_is_never_another_host_s(client: Client) -> None:
 def test_cookies_of_two_servers_of_one_machine_do_not_meet(ledger: Ledger) -> None:
     names = set()
     for token in ("a" * 16, "b" * 16):
-        one = Client(application(ledger, store="s", token=token))
+        one = Client(application(ledger, store="s", settings=ServerConfig(token=token)))
         names.add(one.get(f"/?token={token}").headers["set-cookie"].partition("=")[0])
     assert len(names) == 2

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final, Protocol
 
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources import GapError, Listener

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Final, TypeAlias, TypeVar
 
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk, Cut, Lazy, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
 from streammetrics_consumers.sources import Disconnected, Listener

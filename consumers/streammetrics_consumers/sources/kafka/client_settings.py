@@ -14,9 +14,10 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from streammetrics_consumers.config.declarations import Key, Switch, Text, Whole, default_of
+from streammetrics_consumers.config.keys import Key
+from streammetrics_consumers.config.kinds import Switch, Text, Whole
 from streammetrics_consumers.config.section import ConfigError, Problem, Value, did_you_mean
-from streammetrics_consumers.config.tables import OWNED_CLIENT_KEYS, KafkaLibrary, SourceConfig
+from streammetrics_consumers.config.source import OWNED_CLIENT_KEYS, KafkaLibrary, SourceConfig
 from streammetrics_consumers.sources import Disconnected
 
 OWNED: Final[Mapping[KafkaLibrary, frozenset[str]]] = {
@@ -36,15 +37,15 @@ OWNED: Final[Mapping[KafkaLibrary, frozenset[str]]] = {
     ),
 }
 _GREATEST: Final = (1 << 31) - 1
-_MAX_POLL: Final = Whole(1, 1_000_000, 5_000)
-_CLIENT: Final = Key(Text("streammetrics"), "the name of this client in the brokers' logs")
-_SESSION: Final = Key(Whole(1, _GREATEST, 10_000), "how long a killed worker keeps its partitions")
-_HEARTBEAT: Final = Key(Whole(1, _GREATEST, 3_000), "the time between two heartbeats of a worker")
+_MAX_POLL: Final = (1, 1_000_000)
+_CLIENT: Final = Key(Text(), "streammetrics", "the name of this client in the brokers' logs")
+_SESSION: Final = Key(Whole(1, _GREATEST), 10_000, "how long a killed worker keeps its partitions")
+_HEARTBEAT: Final = Key(Whole(1, _GREATEST), 3_000, "the time between two heartbeats of a worker")
 _RECORDS: Final = Key(
-    _MAX_POLL, "records per poll; enough to make numpy's cost per call negligible"
+    Whole(*_MAX_POLL), 5_000, "records per poll; enough to make numpy's cost per call negligible"
 )
-_ANSWER: Final = Key(Whole(1, _GREATEST, 15_000), "the longest wait for an answer")
-_MINUTE: Final = Whole(1, _GREATEST, 60_000)
+_ANSWER: Final = Key(Whole(1, _GREATEST), 15_000, "the longest wait for an answer")
+_NEW_PARTITION: Final = Key(Whole(1, _GREATEST), 60_000, "how soon a new partition is seen")
 # Our defaults, which docs/config.md lists; the libraries have many more settings.
 KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
     "kafka-python": {
@@ -52,27 +53,28 @@ KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
         "session_timeout_ms": _SESSION,
         "heartbeat_interval_ms": _HEARTBEAT,
         "max_poll_records": _RECORDS,
-        "metadata_max_age_ms": Key(_MINUTE, "how soon a new partition is seen"),
+        "metadata_max_age_ms": _NEW_PARTITION,
         "request_timeout_ms": _ANSWER,
-        "metrics_enabled": Key(Switch(False), "whether the library collects metrics"),
+        "metrics_enabled": Key(Switch(), False, "whether the library collects metrics"),
     },
     "confluent-kafka": {
         "client.id": _CLIENT,
         "session.timeout.ms": _SESSION,
         "heartbeat.interval.ms": _HEARTBEAT,
         "max_poll_records": _RECORDS,
-        "topic.metadata.refresh.interval.ms": Key(_MINUTE, "how soon a new partition is seen"),
+        "topic.metadata.refresh.interval.ms": _NEW_PARTITION,
         "socket.timeout.ms": _ANSWER,
         "check.crcs": Key(
-            Switch(True),
+            Switch(),
+            True,
             "whether checksums are verified; by the library's default, damaged records are counted",
         ),
     },
 }
 DEFAULTS: Final[Mapping[KafkaLibrary, Mapping[str, object]]] = {
-    "kafka-python": {name: default_of(key) for name, key in KEYS["kafka-python"].items()},
+    "kafka-python": {name: key.default for name, key in KEYS["kafka-python"].items()},
     "confluent-kafka": {
-        name: str(default_of(key)).lower()
+        name: str(key.default).lower()
         for name, key in KEYS["confluent-kafka"].items()
         if key is not _RECORDS
     },
@@ -158,13 +160,13 @@ def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
         if key in OWNED["confluent-kafka"]:
             problems.append(_owned(f"[source.client] {name}", key, value))
         given[key] = str(value).lower() if isinstance(value, bool) else str(value)
-    records = given.pop("max.poll.records", str(_MAX_POLL.default))
+    records = given.pop("max.poll.records", str(_RECORDS.default))
     if (
         not re.fullmatch("[1-9][0-9]{0,8}", records)
-        or not _MAX_POLL.low <= int(records) <= _MAX_POLL.high
+        or not _MAX_POLL[0] <= int(records) <= _MAX_POLL[1]
     ):
         where, expected = "[source.client] max_poll_records", "a whole number from {} to {}"
-        expected = expected.format(_MAX_POLL.low, _MAX_POLL.high)
+        expected = expected.format(*_MAX_POLL)
         problems.append(Problem(where, expected, records, "correct it"))
     protocol = given.setdefault("group.protocol", "classic")
     if protocol not in PROTOCOLS:

@@ -32,7 +32,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._topic import TopicDescription
 
 from streammetrics_consumers.config.section import ConfigError, Problem
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected, NotLetIn, over_limit
 from streammetrics_consumers.sources.kafka import PartitionId, Topic

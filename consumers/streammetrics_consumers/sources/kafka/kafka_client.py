@@ -30,7 +30,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected, NotLetIn
 from streammetrics_consumers.sources.kafka import Topic

@@ -27,7 +27,7 @@ from typing import Final, TypeVar
 import kafka.errors as errors
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
 from streammetrics_consumers.sources import (

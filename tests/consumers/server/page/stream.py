@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 from streammetrics_consumers.cli.main import main as streammetrics
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
@@ -106,7 +107,7 @@ class Stream:
         """As `streammetrics serve` does; port 0: any."""
         watched = Watched(dict, time.monotonic, time.time)
         store = str(self.folder / "store.db")
-        with serving(store, "127.0.0.1", port, watched, token=token) as self.url:
+        with serving(store, ServerConfig(port=port, token=token), watched) as self.url:
             yield self
 
     def write(self, events: int, day: int = 0, phase: str = "fit") -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.process import serving
 
 from tests import page_scenes
@@ -77,7 +78,7 @@ def violations(seen: Seen, where: str) -> list[str]:
 def test_no_scene_breaks_a_rule_of_accessibility(
     name: str, scene: Callable[[str], Path], open_page: Open
 ) -> None:
-    with serving(str(scene(name)), "127.0.0.1", 0, ALONE) as url:
+    with serving(str(scene(name)), ServerConfig(port=0), ALONE) as url:
         seen = open_page(url)
         found = []
         for width in (1280, 390):
@@ -91,7 +92,7 @@ def test_no_scene_breaks_a_rule_of_accessibility(
 
 def test_no_view_and_no_state_breaks_one(scene: Callable[[str], Path], open_page: Open) -> None:
     found = []
-    with serving(str(scene("three")), "127.0.0.1", 0, ALONE) as url:
+    with serving(str(scene("three")), ServerConfig(port=0), ALONE) as url:
         seen = open_page(url)
         for query in (
             "?by=variant,country&metric=click_rate",
@@ -125,7 +126,7 @@ def test_names_of_any_kind_break_none(tmp_path: Path, open_page: Open) -> None:
 def test_keys_reach_each_part_in_the_order_of_the_page_and_it_is_in_view(
     scene: Callable[[str], Path], open_page: Open
 ) -> None:
-    with serving(str(scene("three")), "127.0.0.1", 0, ALONE) as url:
+    with serving(str(scene("three")), ServerConfig(port=0), ALONE) as url:
         seen = open_page(f"{url}?by=variant,country").until("ready")
         seen.page.evaluate(ALL_DRAWN)  # a chart that is drawn later moves what is below it
         forwards = list(focused(seen, "Tab", 200))

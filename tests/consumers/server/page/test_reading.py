@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.process import serving
 
 from tests import page_scenes
@@ -23,7 +24,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server over an experiment of three metrics, 45 countries, and days without rows."""
     folder = tmp_path_factory.mktemp("scene")
     store = page_scenes.made(page_scenes.THREE, page_scenes.RAILS, 600, folder)
-    with serving(str(store), "127.0.0.1", 0, ALONE) as url:
+    with serving(str(store), ServerConfig(port=0), ALONE) as url:
         yield url
 
 
@@ -158,7 +159,7 @@ def test_printing_waits_until_every_chart_is_drawn(scene: str, open_page: Open) 
 
 def test_what_is_undefined_is_a_dash_beside_its_reason(tmp_path: Path, open_page: Open) -> None:
     store = page_scenes.made(page_scenes.THREE, page_scenes.RAILS, 0, tmp_path)
-    with serving(str(store), "127.0.0.1", 0, ALONE) as url:
+    with serving(str(store), ServerConfig(port=0), ALONE) as url:
         page = open_page(url).until("empty")
         shown = page.text("#experiment")
         assert "inf" not in shown and "nan" not in shown and "undefined" not in shown

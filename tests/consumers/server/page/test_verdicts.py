@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.render import verdict_words
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
@@ -38,7 +39,7 @@ def test_every_verdict_has_its_word_symbol_and_colour(
 ) -> None:
     seen = None
     for name, case in CASES.items():
-        with serving(str(case_store(name)), "127.0.0.1", 0, ALONE) as url:
+        with serving(str(case_store(name)), ServerConfig(port=0), ALONE) as url:
             seen = (seen.go(url) if seen else open_page(url)).until("ready")
             told = httpx.get(url + "api/experiment", timeout=LIMIT_S).json()
         assert told["recommendation"]["action"] == case.action, name

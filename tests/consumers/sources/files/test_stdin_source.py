@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources.files import StdinSource
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 
 from tests.consumers.sources.kafka.kafka_reader import Library, make_topics
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from streammetrics_consumers.config.tables import KafkaLibrary, SourceConfig
+from streammetrics_consumers.config.source import KafkaLibrary, SourceConfig
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Name, Partition
 from streammetrics_consumers.sources.kafka import id_of

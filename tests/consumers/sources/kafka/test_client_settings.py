@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import KafkaError
 from streammetrics_consumers.config.section import ConfigError
-from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.sources.kafka.client_settings import (
     BY_THE_BROKER,
     DEFAULTS,
@@ -38,7 +38,7 @@ KNOWN = {
 
 def source(**client: Value) -> SourceConfig:
     servers = ("h:1", "i:2")
-    return SourceConfig("kafka", "json", None, servers, ("t",), "g", client)
+    return SourceConfig("kafka", "json", None, servers, ("t",), "g", client=client)
 
 
 def python(**client: Value) -> dict[str, object]:

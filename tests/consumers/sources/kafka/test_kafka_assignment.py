@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 
 from tests.consumers.sources.kafka.kafka_reader import (
     Library,

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from kafka import KafkaProducer
 from kafka.protocol.metadata import MetadataRequest
-from streammetrics_consumers.config.declarations import LIBRARIES
+from streammetrics_consumers.config.source import LIBRARIES
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected, NotLetIn
 from streammetrics_consumers.sources.kafka import confluent_client, confluent_source, kafka_client

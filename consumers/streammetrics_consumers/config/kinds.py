@@ -1,0 +1,123 @@
+"""The kinds of values that keys of the config have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+from streammetrics_consumers.config.keys import ValueKind
+from streammetrics_consumers.config.section import Section, did_you_mean
+
+W = TypeVar("W", bound=str)
+
+DAY_S: Final = 86_400
+YEAR_S: Final = 366 * DAY_S
+_PATH: Final = 'a dotted path in an event, such as "user.id"'
+
+
+def Text(limit: int = 1000) -> ValueKind[str]:
+    """A text of 1 to `limit` characters, without NUL."""
+
+    def read(section: Section, name: str, value: object) -> str | None:
+        if isinstance(value, str) and 0 < len(value) <= limit and "\x00" not in value:
+            return value
+        section.bad(name, f"a text of 1 to {limit} characters", "put it in quotes")
+        return None
+
+    return ValueKind("text", read)
+
+
+def FilePath() -> ValueKind[Path]:
+    """The path of a file, as it stands there; `~` is the home of the user."""
+
+    def read(section: Section, name: str, value: object) -> Path | None:
+        text = Text().read(section, name, value)
+        return None if text is None else Path(text).expanduser()
+
+    return ValueKind("text", read)
+
+
+def Choice(words: Sequence[W]) -> ValueKind[W]:
+    """One of several words."""
+
+    def read(section: Section, name: str, value: object) -> W | None:
+        for word in words:
+            if value == word:
+                return word
+        hint = did_you_mean(value, words) if isinstance(value, str) else "put it in quotes"
+        section.bad(name, " or ".join(f'"{word}"' for word in words), hint)
+        return None
+
+    return ValueKind(" ".join(f"`{word}`" for word in words), read)
+
+
+def Whole(low: int, high: int, unit: str = "") -> ValueKind[int]:
+    """A whole number in [low, high]; a flag may be a text of digits."""
+
+    def read(section: Section, name: str, value: object) -> int | None:
+        if section.is_flag(name) and isinstance(value, str) and value.strip().isdecimal():
+            value = int(value) if len(value) < 20 else high + 1
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+            return value
+        section.bad(name, f"a whole number{unit} from {low} to {high}", "change it")
+        return None
+
+    return ValueKind(f"whole number{unit}, {low:,} to {high:,}", read, refused=low)
+
+
+def Seconds(low: int, high: int) -> ValueKind[int]:
+    """A whole number of seconds."""
+    return Whole(low, high, " of seconds")
+
+
+def Real(low: float, high: float, unit: str = "", *, is_open: bool = False) -> ValueKind[float]:
+    """A finite number in [low, high], or in (low, high) if `is_open`; a flag may be a text."""
+
+    def read(section: Section, name: str, value: object) -> float | None:
+        if section.is_flag(name) and isinstance(value, str):
+            value = _float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            value = math.nan
+        if not low <= value <= high:
+            section.bad(name, f"a number{unit} from {low:g} to {high:g}", "change it")
+            return None
+        if is_open and value in (low, high):
+            section.bad(name, f"a number between {low:g} and {high:g}", "change it")
+        return float(value)
+
+    least = f"2^{math.frexp(low)[1] - 1}" if 0 < low < 1e-6 else f"{low:g}"
+    if is_open:
+        text = f" above {least}" if high == math.inf else f" between {least} and {high:g}"
+    else:
+        text = f", {least}" + (" or more" if high >= 1e300 else f" to {high:,g}")
+    return ValueKind(f"number{unit}{text}", read, refused=math.nan)
+
+
+def Switch(hint: str = "correct it") -> ValueKind[bool]:
+    """True or false. hint: advice for another value."""
+
+    def read(section: Section, name: str, value: object) -> bool | None:
+        if isinstance(value, bool):
+            return value
+        section.bad(name, "true or false", hint)
+        return None
+
+    return ValueKind("`true` `false`", read)
+
+
+def FieldPath() -> ValueKind[str]:
+    """A dotted path in an event."""
+
+    def read(section: Section, name: str, value: object) -> str | None:
+        return str(value) if section.takes_path(section.where(name), value, _PATH) else None
+
+    return ValueKind("path", read)
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
