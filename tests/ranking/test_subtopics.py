@@ -85,7 +85,7 @@ def columns(lists: Sequence[Sequence[Item]]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def lists() -> list[list[Item]]:
-    return lists_of(150)
+    return lists_of(80)
 
 
 def test_a_list_is_worth_the_mean_over_all_orders_of_its_ties(lists: list[list[Item]]) -> None:
