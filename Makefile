@@ -49,7 +49,7 @@ test-engines: .venv/.dev  ## tests of Spark, Beam and the recipes for other engi
 test-cluster: .cache/spark/.made  ## tests that kill or slow down an executor of a two-host Spark cluster
 	$(call ENGINE_TEST,spark) -m cluster
 
-test-wheel: .venv/.dev  ## install the wheel and run the fast tests on each Python of this machine (downloads 1 GB a Python)
+test-wheel: .venv/.dev  ## install the wheel, and run README, laws and commands on each Python of this machine (downloads 100 MB a Python)
 	$(PYTEST) -n0 -m wheel tests/test_wheel.py
 	$(BIN)/python -m tests.pythons
 

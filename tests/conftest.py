@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from tests.cpu_seconds import CpuSeconds
 from tests.expected import EveryCaseIsRead
 from tests.requirements import UnknownPart, absent, data_folder, required_parts
 
@@ -64,6 +65,18 @@ FAULTS = frozenset(
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--cpu`, of tests/cpu_seconds.py."""
+    parser.addoption(
+        "--cpu",
+        nargs="?",
+        type=int,
+        const=40,
+        metavar="LINES",
+        help="print the files of tests that use most of the processor",
+    )
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests were skipped, one line for each reason."""
     reasons = Counter(
@@ -86,6 +99,8 @@ def pytest_configure(config: pytest.Config) -> None:
     except UnknownPart as error:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(EveryCaseIsRead(), "every_case_is_read")
+    if config.getoption("cpu") is not None:
+        config.pluginmanager.register(CpuSeconds(config.getoption("cpu")), "cpu_seconds")
     if _has_room(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 

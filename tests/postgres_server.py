@@ -177,7 +177,7 @@ class Server(Postgres):
         if process is not None:
             process.send_signal(how)
             try:
-                process.wait(20)
+                process.wait(LIMIT_S)  # by force, its children would stay for a moment
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

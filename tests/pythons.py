@@ -1,7 +1,11 @@
-"""The Pythons of this machine; `python -m tests.pythons` runs the fast tests on each of them.
+"""The Pythons of this machine; `python -m tests.pythons` runs laws and commands on each of them.
 
 Found are `python3.11` and later on the PATH, those of pyenv, and those that STREAMMETRICS_PYTHONS
 lists, separated by colons. An environment of its own for each is kept in .cache.
+
+What another Python can change shows in the laws (each metric with its bytes, merges and results),
+the golden files, the README, the events and the commands. `make check` runs on each of them too, in
+.github/workflows/tests.yml.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from pathlib import Path
 from tests.requirements import ROOT
 
 MINORS = range(11, 20)
+COMMANDS = (f"tests/consumers/cli/test_{name}.py" for name in ("cli", "run_command", "start"))
+TESTS = ("tests/laws", "tests/test_pages.py", "tests/consumers/end_to_end", *COMMANDS)
 # Its version, if it can make environments. A build without the GIL is another Python.
 PROBE = """
 import sys, sysconfig, venv, ensurepip
@@ -53,25 +59,25 @@ def named() -> list[str]:
     return re.findall(r":: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
 
 
-def fast_tests(version: str, python: Path) -> int:
-    """Run the fast tests on a Python, in its environment in .cache; the exit code."""
+def laws(version: str, python: Path) -> int:
+    """Run the fast tests of TESTS on a Python, in its environment in .cache; the exit code."""
     folder = ROOT / ".cache" / f"python-{version}"
     made, mine = folder / ".made", folder / "bin" / "python"
     project = ROOT / "pyproject.toml"
     if not made.exists() or made.stat().st_mtime < project.stat().st_mtime:
         subprocess.run([python, "-m", "venv", folder], check=True)
         install = [mine, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*install, "--no-compile", "-e", f"{ROOT}[dev]"], check=True)
+        subprocess.run([*install, "--no-compile", "-e", f"{ROOT}[engine-tests]"], check=True)
         made.touch()
     chosen = "not kafka and not postgres and not slow and not docs"
-    tests = [mine, "-m", "pytest", "-q", "-n", "2", "-m", chosen, "tests"]
+    tests = [mine, "-m", "pytest", "-q", "-n", "2", "-m", chosen, *TESTS]
     # Parts that this Python may lack are required of the one that all tests run on.
     environment = {name: os.environ[name] for name in os.environ if name != "STREAMMETRICS_REQUIRE"}
     return subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode
 
 
 def main() -> int:
-    """Run the fast tests on each Python but this one, which `make check` is for."""
+    """Run them on each Python but this one, which `make check` is for."""
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     failed, pythons = [], found()
     for version in named():
@@ -81,11 +87,11 @@ def main() -> int:
     for version, python in pythons.items():
         if version == here:
             continue
-        sys.stderr.write(f"== the fast tests on Python {version}\n")
-        if fast_tests(version, python):
+        sys.stderr.write(f"== laws and commands on Python {version}\n")
+        if laws(version, python):
             failed.append(version)
     if failed:
-        sys.stderr.write(f"the fast tests fail on Python {', '.join(failed)}\n")
+        sys.stderr.write(f"tests fail on Python {', '.join(failed)}\n")
     return 1 if failed else 0
 
 

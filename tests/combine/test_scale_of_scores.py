@@ -36,6 +36,7 @@ from streammetrics.combine.paired_result import PairedResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.results import value_of, views_of
+from tests.depth import further_are_slow
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +129,15 @@ METRICS: Final[list[tuple[Accumulator, list[str]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("metric", "scales"), METRICS, ids=lambda one: type(one).__name__)
+def first_and_other_scales() -> Iterator[Any]:
+    """The metrics, each with its first scale, and in `make test` with the others too."""
+    for metric, scales in METRICS:
+        name = type(metric).__name__
+        yield pytest.param(metric, scales[:1], id=name)
+        yield pytest.param(metric, scales[1:], id=f"{name} further", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("metric", "scales"), [*first_and_other_scales()])
 def test_an_increasing_transformation_of_the_scores_changes_no_value_and_hardly_an_interval(
     metric: Accumulator, scales: list[str]
 ) -> None:
@@ -230,7 +239,7 @@ def test_the_example_of_four_scales_has_one_interval() -> None:
         assert one.deff > 2 and not one.reason
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", [*further_are_slow(*SCALES, fast=3)])
 def test_the_variance_is_that_of_all_scores(scale: str) -> None:
     given = rows(9000)
     result = counted(ExactAUC(), SCALES[scale], given)

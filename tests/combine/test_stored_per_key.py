@@ -19,6 +19,7 @@ from streammetrics import (
     UnknownKeyError,
     UserGroups,
 )
+from tests.depth import further_are_slow
 from tests.fast_paths.drawn import METRICS, Draw
 
 PANEL = Panel({"auc": HistogramAUC(), "exact": ExactAUC(), "fit": Calibration()})
@@ -32,7 +33,7 @@ CASES: dict[str, tuple[Accumulator, Draw]] = {
 SIZES = (120, 1, 20)
 
 
-@pytest.mark.parametrize("max_keys", [100, 6])
+@pytest.mark.parametrize("max_keys", [*further_are_slow(6, 100)])
 @pytest.mark.parametrize("name", CASES)
 def test_some_keys_of_stored_states_equal_those_of_their_sum(name: str, max_keys: int) -> None:
     metric, draw = CASES[name]

@@ -35,6 +35,16 @@ class Compiled(LRUCache[Any, Any]):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def clients_read_no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The servers of tests are on this machine and have no TLS, and a client of HTTP reads all
+    authorities of the system: a hundred times what it costs otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("no-authorities")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def statements_are_compiled_once() -> Iterator[None]:
     """Tests open thousands of stores, whose engines would each compile the same statements: a third
     of what a simulation costs."""

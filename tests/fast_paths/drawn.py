@@ -130,12 +130,15 @@ STATES = [name for name in METRICS if name not in (*SAME_STATE, "GroupedAUC on a
 
 
 def each(names: Iterable[str]) -> pytest.MarkDecorator:
-    """The test is of each metric; `make test` alone has the one whose weights and sums those of
-    `BinaryConfusion weighted` and `Calibration` are, and which takes longer than both."""
-    slow = {"Calibration weighted": [pytest.mark.slow]}
-    return pytest.mark.parametrize(
-        "name", [pytest.param(name, marks=slow.get(name, [])) for name in names]
-    )
+    """The test is of each metric; `make check` has the first of each class, and the one with
+    weights."""
+    parameters, classes = [], set[type[Accumulator]]()
+    for name in names:
+        kind = type(METRICS[name][0])
+        slow = kind in classes and name != "BinaryConfusion weighted"
+        parameters.append(pytest.param(name, marks=[pytest.mark.slow] if slow else []))
+        classes.add(kind)
+    return pytest.mark.parametrize("name", parameters)
 
 
 def simple(metric: Accumulator, columns: Columns, step: int) -> Accumulator:

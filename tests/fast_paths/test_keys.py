@@ -28,6 +28,7 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.core.parts.counts import CountsColumn
+from tests.depth import further_are_slow
 from tests.fast_paths.drawn import METRICS, each
 
 _PRIME = sys.hash_info.modulus  # n and n + _PRIME have one hash, and so do -1 and -2
@@ -118,7 +119,7 @@ def require_totals(state: PerKey, rows: Totals, sums: Totals, most: int) -> None
 
 
 @pytest.mark.parametrize("most", [2, 9, 10_000])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [*further_are_slow(*range(3))])
 def test_rows_are_counted_by_a_dict_of_their_keys(seed: int, most: int) -> None:
     rng = np.random.default_rng(seed)
     texts = [key for key in KEYS if isinstance(key, str)]
@@ -263,7 +264,7 @@ def with_a_key(name: str, pool: list[Any], codes: np.ndarray) -> tuple[list[Any]
     return [key for key, there in zip(named, some.tolist(), strict=True) if there], some
 
 
-@pytest.mark.parametrize("buckets", [2, 64])
+@pytest.mark.parametrize("buckets", [*further_are_slow(2, 64)])
 def test_several_keys_of_users_in_windows_count_as_one_after_another(buckets: int) -> None:
     metrics = {"auc": HistogramAUC(), "fit": Calibration(), "ctr": Ratio(), "exact": ExactAUC()}
     panel = Panel(metrics, inputs={"ctr": {"numerators": "labels"}})
@@ -324,7 +325,7 @@ def test_a_row_that_has_one_key_twice_counts_twice() -> None:
     assert sum(one.rows for one in by_key.compute().values()) + by_key.compute().overflow.rows == 4
 
 
-@pytest.mark.parametrize("cells", [100, 1 << 34])
+@pytest.mark.parametrize("cells", [*further_are_slow(1 << 34, 100)])
 @pytest.mark.parametrize("most", [3, 1 << 40])
 def test_sparse_cells_hold_what_a_dict_of_cells_holds(cells: int, most: int) -> None:
     rng = np.random.default_rng(most)

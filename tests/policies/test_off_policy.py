@@ -344,7 +344,7 @@ def test_an_offset_of_the_rewards_leaves_the_error_of_snips() -> None:
 def test_mean_reward_is_covered_at_one_look_and_at_all_looks() -> None:
     rng = np.random.default_rng(23)
     sequence = ConfidenceSequence(kind="empirical_bernstein", reference=0.3, v_opt=400.0)
-    runs, one_look, all_looks = 300, 0, 0
+    runs, one_look, all_looks = 100, 0, 0
     for _ in range(runs):
         metric, held = OffPolicy(reward_limit=1.0), True
         for _ in range(4):

@@ -291,7 +291,7 @@ def test_figures_are_those_of_the_weights_whatever_their_unit() -> None:
     for metric in (Uplift, ExactUplift):
         found = []
         for unit in (1, "1/10", Fraction(1, 3)):
-            users = UserGroups(metric(weight_unit=unit))  # type: ignore[arg-type]
+            users = UserGroups(metric(weight_unit=unit), 8)  # type: ignore[arg-type]
             users.update(**rows, weights=weights)
             found.append(users.compute())
         one, *others = found
@@ -306,7 +306,7 @@ def test_figures_are_those_of_the_weights_whatever_their_unit() -> None:
 def test_an_area_that_grows_with_the_rows_is_compared_for_the_same_rows_only() -> None:
     """More rows are no effect, but gain and qini_radcliffe are then larger."""
     few, many = randomised(2_000, 2_000, 1), randomised(8_000, 8_000, 2)
-    states = [UserGroups(Uplift()) for _ in range(3)]
+    states = [UserGroups(Uplift(), 16) for _ in range(3)]
     states[0].update(**few)
     states[1].update(**{**many, "groups": many["groups"] + 2_000})
     states[2].update(**{**few, "scores": -few["scores"]})

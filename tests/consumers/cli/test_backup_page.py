@@ -23,6 +23,7 @@ from streammetrics_consumers.ledger.schema import VERSION
 from tests import site_blocks
 from tests.consumers.ledger.former.write import FIRST, HERE, config, lines
 from tests.consumers.running import Running, until
+from tests.patience import LIMIT_S
 from tests.requirements import ROOT, absent
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def test_a_worker_whose_file_is_replaced_by_the_backup_ends(folder: Path) -> Non
         until(lambda: counted(folder) == FIRST, worker)
         executed(folder, back_up)
         executed(folder, restore)
-        assert worker.process.wait(60) == 1
+        assert worker.process.wait(LIMIT_S) == 1
     assert "expected the file that this process opened" in worker.log
 
 

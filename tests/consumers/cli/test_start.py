@@ -38,7 +38,7 @@ print(code, *sys.modules, file=sys.stderr)
         ("--version", ("numpy", "sqlalchemy", "asyncio")),
         ("completion bash", ("numpy", "sqlalchemy", "asyncio")),
         ("status STORE --json", ("numpy", "rich", *OF_OTHERS)),
-        ("status STORE", ("numpy", *OF_OTHERS)),
+        pytest.param("status STORE", ("numpy", *OF_OTHERS), marks=pytest.mark.slow),
         pytest.param("quarantine STORE", ("numpy", "rich"), marks=pytest.mark.slow),
         ("results STORE", ("rich.progress", "streammetrics.engines", *OF_EXPERIMENTS, *OF_OTHERS)),
     ],

@@ -19,6 +19,7 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.render.text import Style, results_text
 
 from tests.consumers.experiment_run import CONFIG, run
+from tests.depth import further_are_slow
 
 HOURS = 24
 
@@ -85,7 +86,7 @@ def stored(folder: Path, name: str) -> list[float]:
         return ledger.store.read(lambda connection: list(connection.scalars(query)))
 
 
-@pytest.mark.parametrize("size_s", [3600, 86_400])
+@pytest.mark.parametrize("size_s", [*further_are_slow(86_400, 3600)])
 def test_a_bad_day_is_an_alarm_of_its_day(tmp_path: Path, size_s: int) -> None:
     days = [day_of(0, 3000, 3000), day_of(1, 330, 170)]
     found = results(tmp_path, days, size_s=size_s)

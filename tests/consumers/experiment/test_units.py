@@ -114,6 +114,7 @@ def test_an_experiment_decides_by_users_as_scipy_does(
     assert revenue["deff"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_report_and_verify_know_a_mean_over_users(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

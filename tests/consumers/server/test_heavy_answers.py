@@ -29,6 +29,7 @@ from streammetrics_consumers.query.turns import (
     Turn,
     current_turn,
 )
+from streammetrics_consumers.server.api import TABLES
 from streammetrics_consumers.server.concurrency import ConcurrencyLimiter
 from streammetrics_consumers.server.process import serving
 
@@ -138,7 +139,7 @@ def test_a_heavy_answer_holds_up_no_other(many: Path, monkeypatch: pytest.Monkey
         statuses.append(httpx.get(url + ALL[1:], timeout=LIMIT_S).status_code)
 
     with serving(str(many), ServerConfig(port=0), ALONE) as url:
-        heavy = [Thread(target=ask) for _ in range(20)]  # more than there are threads for tables
+        heavy = [Thread(target=ask) for _ in range(TABLES + 1)]  # more than are computed at once
         for one in heavy:
             one.start()
         assert begun.wait(LIMIT_S)

@@ -126,7 +126,7 @@ def test_any_split_order_and_tree_of_merges_gives_equal_bytes(kind: str) -> None
 def test_many_rows_of_one_slot_and_of_several_have_the_states_of_few_at_a_time() -> None:
     for kind in KINDS:
         for width in (1, 9, 300):
-            rows = rows_of(kind, 80_000, width, 5)
+            rows = rows_of(kind, 40_000, width, 5)
             large, small = empty(width), empty(width)
             fed(large, rows, one_slot=width == 1)
             for i in range(0, len(rows), 9000):

@@ -23,6 +23,7 @@ from streammetrics import (
     Windows,
 )
 from tests.cases import CASES
+from tests.depth import most_are_slow
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
 pd = pytest.importorskip("pandas", reason="needs pandas")
@@ -84,7 +85,9 @@ def test_keys_of_several_columns_may_have_another_name() -> None:
     assert panel.state("by") == expected
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.empty.arguments()], ids=str)
+@pytest.mark.parametrize(
+    "case", [*most_are_slow([case for case in CASES if case.empty.arguments()])]
+)
 @settings(max_examples=3, phases=[Phase.generate])
 @given(data=st.data())
 def test_every_metric_reads_renamed_columns(case: Any, data: st.DataObject) -> None:

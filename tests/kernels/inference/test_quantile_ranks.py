@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +106,13 @@ def counts_at(values: np.ndarray, x: float) -> range:
 
 
 def test_equality_is_the_least_evidence_at_any_value_and_between_any_two() -> None:
+    log_e = cache(log_e_of_rank)
     for values, p, prior in small_arms():
         found = log_e_of_equality(*(arm(one, p, prior) for one in values))
 
         def brute(apart: float, values: Any = values, p: Any = p, prior: Any = prior) -> float:
             return min(
-                log_e_of_rank(a, len(values[0]), p, prior)
-                + log_e_of_rank(b, len(values[1]), p, prior)
+                log_e(a, len(values[0]), p, prior) + log_e(b, len(values[1]), p, prior)
                 for x in np.unique(np.concatenate([values[0], values[1] - apart]))
                 for a in counts_at(values[0], x)
                 for b in counts_at(values[1], x + apart)

@@ -68,6 +68,11 @@ class Seen:
             self._idle()
         return self
 
+    def has_asked(self, path: str) -> bool:
+        """Whether the page has asked for something by now."""
+        self.page.wait_for_timeout(50)  # only meanwhile are requests heard of
+        return any(urlsplit(url).path == path for url in self.requests)
+
     def drawings(self, before: list[str] | None = None) -> list[str]:
         """The pictures of the charts, once they stay as they are, and are not those of before."""
         found, last = before, None

@@ -13,6 +13,7 @@ import pytest
 
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
+from tests.patience import until
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
@@ -64,7 +65,8 @@ def test_an_update_asks_for_the_results_and_for_the_charts_in_view_alone(
     big.write(1, day=29)
     big.count()
     page.page.wait_for_selector('.card[data-metric="ctr"] td:text-is("151")')
-    page.settled(1200)  # a look at the experiment may follow
+    until(lambda: page.has_asked("/api/experiment"))  # a look at it follows the results
+    page.settled(1200)
     asked = Counter(page.requests)
     kinds = Counter(urlsplit(url).path for url in asked)
     assert kinds.pop("/api/figure") <= 4
