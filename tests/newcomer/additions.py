@@ -116,11 +116,12 @@ TOP = '''class _Top(Thresholded):
 
 NDCG: Final = _NDCG()
 '''
-KEY = """    "silent_s": Key(
-        Real(1.0, 3600.0, 10.0, _SECONDS),
+KEY = """    silent_s: float = key(
+        Real(1.0, 3600.0, " of seconds"),
+        10.0,
         "the time that a client has to complete a request, and to read more of an answer",
-    ),
-    "max_slices": Key(
+    )
+    max_slices: int = key(
 """
 KEY_TEST = """def test_a_client_may_be_silent_for_as_long_as_the_config_says() -> None:
     assert config(rest="[server]\\nsilent_s = 2.5").server.silent_s == 2.5
@@ -171,7 +172,8 @@ def test_each_log_is_listed_when_it_is_asked_for(
         seen.page.wait_for_selector("#logs li")
         assert "10 events read" in seen.text("#logs-body")
 '''
-PAGE = "consumers/streammetrics_consumers/server/page"
+SERVER = "consumers/streammetrics_consumers/server"
+PAGE = f"{SERVER}/page"
 CONFIG = "consumers/streammetrics_consumers/config"
 
 ADDITIONS = (
@@ -212,21 +214,17 @@ ADDITIONS = (
         "Add a config key",
         "silent_s",
         edits=(
-            Edit(f"{CONFIG}/declarations.py", '    "max_slices": Key(\n', KEY),
+            Edit(f"{CONFIG}/tables.py", "    max_slices: int = key(\n", KEY),
             Edit(
-                f"{CONFIG}/tables.py",
-                "    cache_bytes: int | None\n    max_slices: int\n",
-                "    cache_bytes: int | None\n    max_slices: int\n    silent_s: float\n",
+                f"{SERVER}/process.py",
+                "from contextlib import closing, contextmanager\n",
+                "from contextlib import closing, contextmanager\nfrom dataclasses import replace\n",
             ),
             Edit(
-                f"{CONFIG}/tables.py",
-                '        section.whole("max_slices"),\n',
-                '        section.whole("max_slices"),\n        section.number("silent_s"),\n',
-            ),
-            Edit(
-                "consumers/streammetrics_consumers/cli/run.py",
-                "limits=Limits.of(server.connections_per_peer),",
-                "limits=replace(Limits.of(server.connections_per_peer), silent_s=server.silent_s),",
+                f"{SERVER}/process.py",
+                "    limits = limits or Limits.of(settings.connections_per_peer)\n",
+                "    limits = limits or Limits.of(settings.connections_per_peer)\n"
+                "    limits = replace(limits, silent_s=settings.silent_s)\n",
             ),
             Edit(
                 "tests/consumers/config/test_config.py",
