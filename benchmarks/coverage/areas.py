@@ -233,23 +233,23 @@ def _rows() -> list[Row]:
         ):
             kinds[f"{of_arms}, {name}"] = kind(rates[0]), kind(rates[1])
     found = [
-        Row(f"{name}; {100 * share:g} %", partial(watched, crowds, share, USERS), 400, 15)
+        Row(f"{name}; {100 * share:g} %", partial(watched, crowds, share, USERS), 400, 8)
         for name, crowds in kinds.items()
         for share in (0.05, 0.5, 0.95)
     ]
     for first, second in ((10, 40), (40, 10)):
         crowds = Crowd(0.1, rows=first), Crowd(0.1, rows=second)
         name = f"10 % positives, {first} and {second} rows; 5 %"
-        found.append(Row(name, partial(watched, crowds, 0.05, USERS), 400, 25))
+        found.append(Row(name, partial(watched, crowds, 0.05, USERS), 400, 9))
     for rate in (0.3, 0.03):
         crowds = Crowd(0.3, rows=4, scores="far"), Crowd(rate, rows=60, scores="far")
         name = f"30 % and {100 * rate:g} % positives, 4 and 60 rows, far apart; 5 %"
-        found.append(Row(name, partial(watched, crowds, 0.05, USERS // 2), 400, 25))
+        found.append(Row(name, partial(watched, crowds, 0.05, USERS // 2), 400, 9))
     for rates in ((0.3, 0.3), (0.3, 0.05)):
         says = "30 %" if rates[0] == rates[1] else "30 % and 5 %"
         few = Crowd(rates[0]), Crowd(rates[1])
         name = f"300 users, {says} positives, 10 rows; 50 %"
-        found.append(Row(name, partial(watched, few, 0.5, 300), 400, 10))
+        found.append(Row(name, partial(watched, few, 0.5, 300), 400, 6))
     return found
 
 
