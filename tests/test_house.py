@@ -53,10 +53,14 @@ MOST = {
     "modules that the file of Calibration imports": 20,
     "modules that a metric file imports, at most": 22,
     "assigned local names that are no nouns": 16.6,
-    "functions that begin with a preposition": 328,
+    "functions that begin with a preposition": 306,
     "source files below 60 lines": 49,
     "assert isinstance in the library": 5,
 }
+# A new class of results may have one more of these: so long as views are declared in tables and
+# computed by hooks, a new metric needs them.
+OF_EACH_CLASS = ("string tables of views on result classes", "hook methods for views")
+RESULT_CLASSES = 71
 # These have a budget for the release, so that a day's work does not touch them.
 BUDGETS = {"lines of config": 4_000, "lines of the source": 96_000, "lines of tests": 97_500}
 MOST_CALLED = {
@@ -101,7 +105,9 @@ def none_grew(figures: Iterable[Figure], most: Mapping[str, float]) -> None:
 
 
 def test_what_is_counted_reaches_its_goal_or_is_no_more_than_it_was() -> None:
-    none_grew(counted(), MOST | BUDGETS)
+    more = max(0, len(views.result_classes()) - RESULT_CLASSES)
+    allowed = {name: MOST[name] + more for name in OF_EACH_CLASS}
+    none_grew(counted(), MOST | allowed | BUDGETS)
 
 
 def test_each_limit_is_of_a_figure() -> None:
@@ -341,6 +347,11 @@ def test_a_function_that_begins_with_a_preposition_is_found() -> None:
     )
     places = vocabulary.prepositional_functions([source(text)])
     assert [place.rpartition(" ")[2] for place in places] == ["of_rows", "_by_key", "at"]
+    below = (
+        text + "class B(A): ...\nclass C(B):\n    def at(self): ...\n    def at_all(self): ...\n"
+    )
+    places = vocabulary.prepositional_functions([source(below)])
+    assert [place.rpartition(" ")[2] for place in places[3:]] == ["at_all"]
 
 
 # -- sizes -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tests.house.figure import Figure
-from tests.house.tree import Sources, both_halves
+from tests.house.tree import Sources, both_halves, classes, last_name
 
 # The closed list of local names: words without a noun. A name is the noun of what it holds.
 NO_NOUNS = frozenset(
@@ -108,7 +108,11 @@ def share_without_nouns(sources: Sources) -> tuple[float, list[str]]:
 
 
 def prepositional_functions(sources: Sources) -> list[str]:
-    """The functions and methods whose names begin with a preposition, an underscore left out."""
+    """The functions and methods whose names begin with a preposition, an underscore left out.
+
+    A method that overrides one of a base of the sources does not count: the base has named it.
+    """
+    overriding = set(_overriding(sources))
     return [
         source.at(node.lineno, node.name)
         for source in sources
@@ -116,7 +120,26 @@ def prepositional_functions(sources: Sources) -> list[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and not node.name.startswith("__")
         and node.name.lstrip("_").partition("_")[0] in PREPOSITIONS
+        and node not in overriding
     ]
+
+
+def _overriding(sources: Sources) -> Iterator[ast.AST]:
+    """The methods whose name a base has too; bases are found by name, in any file."""
+    methods: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    for _, node in classes(sources):
+        names = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        methods.setdefault(node.name, set()).update(names)
+        bases.setdefault(node.name, set()).update(map(last_name, node.bases))
+    for _, node in classes(sources):
+        above = set(map(last_name, node.bases))
+        while more := set().union(*(bases.get(name, set()) for name in above)) - above:
+            above |= more
+        inherited = set().union(*(methods.get(name, set()) for name in above - {node.name}))
+        yield from (
+            one for one in node.body if isinstance(one, ast.FunctionDef) and one.name in inherited
+        )
 
 
 def figures() -> Iterator[Figure]:

@@ -103,7 +103,18 @@ DEPTHS = [
 
 
 PLAIN: list"""
-TOP = '''class _Top(Thresholded):
+TOP = '''"""Top: whether the first item of a list is relevant."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streammetrics.kernels.ranking.graded_lists import Ranked
+from streammetrics.kernels.ranking.hits import hit
+from streammetrics.ranking.measure import SHARE, Thresholded, Values
+
+
+class _Top(Thresholded):
     """1 if the first item is relevant, else 0."""
 
     name = "Top"
@@ -111,10 +122,10 @@ TOP = '''class _Top(Thresholded):
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:
-        return Values(*hits.hit(lists, self.rel, 1))
+        return Values(*hit(lists, self.rel, 1))
 
 
-NDCG: Final = _NDCG()
+Top: Final = _Top()
 '''
 KEY = """    silent_s: float = key(
         Real(1.0, 3600.0, " of seconds"),
@@ -191,15 +202,18 @@ ADDITIONS = (
     Addition(
         "Add a measure of ranked lists",
         "Top",
+        files={"streammetrics/ranking/top_measure.py": TOP},
         edits=(
-            Edit("streammetrics/ranking/measures.py", "NDCG: Final = _NDCG()\n", TOP),
             Edit(
                 "streammetrics/ranking/measures.py",
-                "Bpref: Final = _Bpref()\n",
-                "Bpref: Final = _Bpref()\nTop: Final = _Top()\n",
+                "import ERRIA, AlphaNDCG, StRecall\n",
+                "import ERRIA, AlphaNDCG, StRecall\n"
+                "from streammetrics.ranking.top_measure import Top\n",
             ),
             Edit(
-                "streammetrics/ranking/measures.py", "ERR, RBP, Bpref),", "ERR, RBP, Bpref, Top),"
+                "streammetrics/ranking/measures.py",
+                "AlphaNDCG, ERRIA, StRecall),",
+                "AlphaNDCG, ERRIA, StRecall, Top),",
             ),
             Edit("tests/oracles/measure_table.py", "    RPrec,\n)", "    RPrec,\n    Top,\n)"),
             Edit(
