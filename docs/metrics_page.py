@@ -93,7 +93,7 @@ def of_result(kind: type, givers: list[str]) -> Iterator[str]:
     lines = []
     for base in reversed(kind.__mro__):
         for name, value in vars(base).items():
-            is_view = isinstance(value, property | cached_property) and name != "ranges"
+            is_view = isinstance(value, property | cached_property)
             if name.startswith("_") or not (is_view or inspect.isfunction(value)):
                 continue
             said = paragraphs(value)  # nothing of a field, which the class describes

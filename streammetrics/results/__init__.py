@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from streammetrics.present.figures import figure_by_series, figure_of, kinds_of
     from streammetrics.present.notebook import html_table
     from streammetrics.present.value_rows import is_exact
+    from streammetrics.present.view import Direction
     from streammetrics.present.views import (
-        Direction,
         counts_of,
         direction_of,
         headlines_of,
@@ -60,8 +60,9 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.present.figures": "figure_by_series figure_of kinds_of",
             "streammetrics.present.notebook": "html_table",
             "streammetrics.present.value_rows": "is_exact",
+            "streammetrics.present.view": "Direction",
             "streammetrics.present.views": (
-                "Direction counts_of direction_of headlines_of range_of texts_of value_of views_of"
+                "counts_of direction_of headlines_of range_of texts_of value_of views_of"
             ),
             "streammetrics.results.drift_result": "Drift",
             "streammetrics.results.has_intervals": "band_of doubts_of",

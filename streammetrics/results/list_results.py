@@ -13,16 +13,7 @@ from streammetrics.core.errors import UnknownKeyError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import rounded_ratio_variance
 from streammetrics.present.measure_names import entry_text, similar_entry
-from streammetrics.present.views import (
-    ENTRIES,
-    HIGHER,
-    Directions,
-    Range,
-    Ranges,
-    Reasons,
-    directed,
-    ranged,
-)
+from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 
@@ -102,10 +93,8 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
     reason: str = ""
     _moments: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
     independent: ClassVar[str] = "lists"
-    directions: ClassVar[Directions] = {ENTRIES: HIGHER}  # every measure of ranked lists
 
-    reasons: ClassVar[Reasons] = {ENTRIES: "no list has anything relevant"}
-
+    @View(better=HIGHER, undefined="no list has anything relevant")
     def __getitem__(self, measure: object) -> float:
         text = entry_text(str(measure), self.means)
         if text not in self.means:
@@ -145,9 +134,7 @@ class ListSimilarity(HasIntervals):
     4
     """
 
-    directions: ClassVar[Directions] = directed(none="ils")
-    reasons: ClassVar[Reasons] = {"ils": "no list has two items or more"}
-    ils: float
+    ils: float = field(metadata=View(better=NONE, undefined="no list has two items or more"))
     lists_kept: int
     lists_short: int
     _moments: ListMoments | None = field(default=None, repr=False, compare=False)
@@ -181,18 +168,18 @@ class CatalogShare(HasIntervals):
     3
     """
 
-    directions: ClassVar[Directions] = directed(none="coverage novelty personalization popularity")
-    ranges: ClassVar[Ranges] = ranged(
-        shares="coverage personalization popularity", positive="novelty"
+    coverage: float = field(
+        metadata=View(better=NONE, range=SHARE, undefined="no list has an item")
     )
-    reasons: ClassVar[Reasons] = {
-        **dict.fromkeys(("coverage", "novelty", "popularity"), "no list has an item"),
-        "personalization": "fewer than two lists have an item",
-    }
-    coverage: float
-    novelty: float
-    personalization: float
-    popularity: float
+    novelty: float = field(
+        metadata=View(better=NONE, range=POSITIVE, undefined="no list has an item")
+    )
+    personalization: float = field(
+        metadata=View(better=NONE, range=SHARE, undefined="fewer than two lists have an item")
+    )
+    popularity: float = field(
+        metadata=View(better=NONE, range=SHARE, undefined="no list has an item")
+    )
     lists_kept: int
     lists_under_k: int
     lists_empty: int

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic, nearest
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, Range, View
 from streammetrics.results.has_intervals import USERS, Asked, HasIntervals
 from streammetrics.results.rounded_weights import OfWeightedRows, units_counted
 
@@ -49,7 +49,6 @@ class MeanResult(_MeanSums, HasIntervals):
     0.25
     """
 
-    directions: ClassVar[Directions] = directed(none="mean")
     _units: int
     total: Fraction = field()
     squares: Fraction | None = field(repr=False)
@@ -57,6 +56,7 @@ class MeanResult(_MeanSums, HasIntervals):
     _surplus: int = field(default=0, repr=False)  # of units over rows
 
     @property
+    @View(better=NONE)
     def mean(self) -> float:
         """The exact sum over the rows, or their weight, rounded once; nan without rows."""
         return ratio(self.total, self._units)
@@ -114,20 +114,18 @@ class Quotient(_QuotientSums, HasIntervals):
     0.3333333333333333
     """
 
-    directions: ClassVar[Directions] = directed(none="ratio numerator denominator")
-    reasons: ClassVar[Reasons] = {"ratio": "the denominator is 0"}
-    numerator: float = field()
-    denominator: float = field()
+    numerator: float = field(metadata=View(better=NONE))
+    denominator: float = field(metadata=View(better=NONE))
     exact: tuple[Fraction, Fraction] | None = field(repr=False)
     rows: int = field()
     is_share: bool = False
 
-    @property
-    def ranges(self) -> Ranges:  # type: ignore[override] # only of these rows
+    def _range(self, view: str) -> Range | None:
         """The range of a share of rows; none is known of other ratios, nor without rows."""
-        return ranged(shares="ratio") if self.is_share and self.rows else {}
+        return SHARE if view == "ratio" and self.is_share and self.rows else None
 
     @property
+    @View(better=NONE, undefined="the denominator is 0")
     def ratio(self) -> float:
         """The exact numerator over the exact denominator, rounded once; nan where that is 0."""
         if self._sums is not None:
@@ -184,9 +182,6 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     (0.6666666666666666, 0.6666666666666666, 0.816496580927726, 0.0)
     """
 
-    directions: ClassVar[Directions] = directed(higher="r2", lower="mae mse rmse")
-    ranges: ClassVar[Ranges] = ranged(positive="mae mse rmse")
-    reasons: ClassVar[Reasons] = {"r2": "all labels are equal, or a score is infinite"}
     _n: int  # units of weight
     absolute: Fraction | None = field()
     squares: Fraction | None = field()
@@ -197,16 +192,19 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     rows_rounded: int | None = None
 
     @property
+    @View(better=LOWER, range=POSITIVE)
     def mae(self) -> float:
         """Mean absolute error, 1/n Σ |y - s|."""
         return math.inf if self.absolute is None else ratio(self.absolute, self._units)
 
     @property
+    @View(better=LOWER, range=POSITIVE)
     def mse(self) -> float:
         """Mean squared error, 1/n Σ (y - s)²."""
         return math.inf if self.squares is None else ratio(self.squares, self._units)
 
     @property
+    @View(better=LOWER, range=POSITIVE)
     def rmse(self) -> float:
         """√mse, of the exact fraction."""
         if self.squares is None:
@@ -217,6 +215,7 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
         return over_root(top, top * bottom)
 
     @property
+    @View(better=HIGHER, undefined="all labels are equal, or a score is infinite")
     def r2(self) -> float:
         """1 - Σ (y - s)² / Σ (y - mean y)²; nan where all labels are equal."""
         if not self._units:

@@ -33,6 +33,7 @@ from streammetrics import (
 from streammetrics.combine.clustered import AGREE, COARSE_GROUPS
 from streammetrics.combine.paired_result import PairedResult
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.present.view import declared_views
 from streammetrics.results import value_of, views_of
 
 Floats = NDArray[np.float64]
@@ -112,7 +113,8 @@ def counted(metric: Accumulator, scale: Callable[[Floats], Floats], given: dict[
 def rank_views(result: Any) -> Iterator[str]:
     """The views of a result, all of which depend on the order of the scores alone."""
     own = result.value_a.value if isinstance(result, PairedResult) else result.value
-    names = {*views_of(own), *(name for name in own.of_points if name in ARGUMENTS)}
+    of_points = {view.name for view in declared_views(type(own)).values() if view.of_points}
+    names = {*views_of(own), *(of_points & {*ARGUMENTS})}
     for name in sorted(names - {"estimate"}):
         yield name + ARGUMENTS.get(name, "")
 
