@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -q
 export PYTHONDONTWRITEBYTECODE :=
 # The doctests of the two packages, but for what needs Spark or Beam.
 DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/engines/spark \
-  --ignore=streammetrics/engines/beam.py --ignore=streammetrics/figures.py
+  --ignore=streammetrics/engines/beam.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters docs notebooks site screenshots demo off-policy bench coverage mutants

@@ -2,9 +2,9 @@
 
 A metric of ours is a class in a file of one of `PACKAGES` that declares inputs or whose docstring
 has the heading *Rows*. Where it is missing, this adds it to the exports of its package and of
-`streammetrics`, which import it when it is first used, to the tables of docs/interface.md, and,
-view by view, to the usual names of docs/metrics.md. What is there is left as it is: a name that
-changed is changed by hand.
+`streammetrics`, a line in each `__init__.pyi`, to the tables of docs/interface.md, and, view by
+view, to the usual names of docs/metrics.md. What is there is left as it is: a name that changed is
+changed by hand.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import inspect
 import re
 import subprocess
 import sys
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
@@ -38,53 +37,11 @@ def declared(source: str) -> Iterator[str]:
             yield node.name
 
 
-def exported(text: str, module: str, name: str) -> str:
-    """The text of an `__init__` that exports a name of a module as well.
-
-    The import stands under `TYPE_CHECKING`, for editors: a plain one would load the metric, and
-    numpy with it, whenever the package is imported. A running program reads the `lazy_table`.
-    """
-    if re.search(rf'^__all__ = \[[^]]*"{name}"', text, re.MULTILINE):
-        return text
-    text = text.replace("\n__all__ = [", f'\n__all__ = [\n    "{name}",', 1)
-    checked = "\nif TYPE_CHECKING:\n"
-    if text.count(checked + "    from ") != 1:
-        raise SystemExit(f"{name} of {module}: expected imports below `if TYPE_CHECKING:`")
-    return text.replace(checked, f"{checked}    from {module} import {name}\n", 1)
-
-
-def lazy_table(text: str) -> str:
-    """The text of an `__init__` whose `lazy_names` has the names imported under `TYPE_CHECKING`."""
-    tree = ast.parse(text)
-    homes: dict[str, list[str]] = {}
-    for block in tree.body:
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
-            for node in block.body:
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    homes.setdefault(node.module, []).extend(alias.name for alias in node.names)
-    (table,) = (
-        node.args[1]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_names"
-    )
-    lines = text.splitlines(keepends=True)
-    assert table.end_lineno is not None
-    start, end = table.lineno - 1, table.end_lineno - 1
-    margin = " " * (table.col_offset + 4)
-    rows = "".join(
-        f"{margin}{row}\n" for module, names in homes.items() for row in table_row(module, names)
-    )
-    return "".join([*lines[:start], f"{margin[4:]}{{\n{rows}{margin[4:]}}},\n", *lines[end + 1 :]])
-
-
-def table_row(module: str, names: Sequence[str], width: int = 88) -> list[str]:
-    """The lines of one module in the table of `lazy_names`."""
-    row = f'"{module}": "{" ".join(names)}",'
-    if len(row) <= width:
-        return [row]
-    pieces = textwrap.wrap(" ".join(names), width - 7, break_long_words=False)
-    quoted = [f'    "{piece} "' for piece in pieces[:-1]] + [f'    "{pieces[-1]}"']
-    return [f'"{module}": (', *quoted, "),"]
+def exported(stub: str, module: str, name: str) -> str:
+    """The text of an `__init__.pyi` that exports a name of a module as well."""
+    if re.search(rf" as {name}$", stub, re.MULTILINE):
+        return stub
+    return f"from {module} import {name} as {name}\n{stub}"
 
 
 def write_exports() -> None:
@@ -95,8 +52,8 @@ def write_exports() -> None:
         for path in sorted(folder.glob("*.py")):
             for name in declared(path.read_text(encoding="utf-8")):
                 places = {
-                    folder / "__init__.py": f"streammetrics.{package}.{path.stem}",
-                    folder.parent / "__init__.py": f"streammetrics.{package}",
+                    folder / "__init__.pyi": f"streammetrics.{package}.{path.stem}",
+                    folder.parent / "__init__.pyi": f"streammetrics.{package}",
                 }
                 for place, module in places.items():
                     before = place.read_text(encoding="utf-8")
@@ -105,9 +62,7 @@ def write_exports() -> None:
                         written.add(place)
     if written:
         ruff, files = [sys.executable, "-m", "ruff"], sorted(map(str, written))
-        subprocess.run([*ruff, "check", "-q", "--fix", "--select=I,RUF022", *files], check=True)
-        for place in written:
-            place.write_text(lazy_table(place.read_text(encoding="utf-8")), encoding="utf-8")
+        subprocess.run([*ruff, "check", "-q", "--fix", "--select=I", *files], check=True)
         subprocess.run([*ruff, "format", "-q", *files], check=True)
 
 

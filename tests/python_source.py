@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from streammetrics.exports import exported_names
 from tests.requirements import ROOT
 
 
@@ -102,7 +103,12 @@ def under(module: str, package: str) -> bool:
 
 
 def exported(source: Source) -> set[str]:
-    """The names in `__all__`."""
+    """The names in `__all__`, or in the stub of a package that has one."""
+    stub = ROOT / source.path.replace("__init__.py", "__init__.pyi")
+    if stub.suffix == ".pyi" and stub.exists():
+        text = stub.read_text(encoding="utf-8")
+        values = [node for node in ast.parse(text).body if isinstance(node, ast.AnnAssign)]
+        return {*exported_names(text), *(ast.unparse(value.target) for value in values)}
     for node in source.tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and target.id == "__all__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import subprocess
@@ -17,7 +16,6 @@ from streammetrics_consumers.model.version import clone_commit, program_version
 
 import streammetrics
 from streammetrics import __main__ as package_versions
-from streammetrics import present
 from tests.conftest import FAULTS, LEFT_OUT_OF_CHECK, marks_of_module
 from tests.requirements import ROOT
 
@@ -166,13 +164,6 @@ def test_the_module_without_a_command_says_what_is_installed_and_what_each_extra
     at = lines.index(f"{'':<18}missing psycopg")
     assert lines[at + 1].strip() == "pip install '.[postgres]' in a clone of streammetrics"
     assert max(map(len, lines)) <= 100
-
-
-def test_a_former_module_name_warns_and_gives_the_same_names() -> None:
-    sys.modules.pop("streammetrics.figures", None)
-    with pytest.warns(DeprecationWarning, match=r"streammetrics\.present"):
-        former = importlib.import_module("streammetrics.figures")
-    assert former.svg is present.svg
 
 
 def test_each_file_of_the_faults_is_there_and_ci_runs_them() -> None:

@@ -11,7 +11,6 @@ ValueError
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final, Self
@@ -71,18 +70,6 @@ class StreamMetricsError(ValueError):
         new = type(self)(**parts | changed)
         new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in parts})
         return new
-
-    @property
-    def came(self) -> str:
-        """The former name of `got`, for one release."""
-        warnings.warn("`came` is now `got`", DeprecationWarning, stacklevel=2)
-        return self.got
-
-    @property
-    def todo(self) -> str:
-        """The former name of `hint`, for one release."""
-        warnings.warn("`todo` is now `hint`", DeprecationWarning, stacklevel=2)
-        return self.hint
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would call the class with the message as a positional argument.

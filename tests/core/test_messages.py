@@ -388,14 +388,6 @@ def test_no_rows_are_no_error() -> None:
         assert (metric.digest(), metric.compute().rows) == (before, 0)  # type: ignore[attr-defined]
 
 
-def test_the_former_names_of_the_parts_of_an_error_warn_and_give_the_same() -> None:
-    error = InputError(expected="x", got="y", where="labels", hint="pass x")
-    with pytest.warns(DeprecationWarning, match="`got`"):
-        assert error.came == "y"
-    with pytest.warns(DeprecationWarning, match="`hint`"):
-        assert error.todo == "pass x"
-
-
 # -- what looks like a slip and is none ------------------------------------------------------------
 
 

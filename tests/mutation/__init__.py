@@ -19,7 +19,6 @@ TESTS: Final = (
     "tests",
     "--ignore=streammetrics/engines/spark",
     "--ignore=streammetrics/engines/beam.py",
-    "--ignore=streammetrics/figures.py",
     "--ignore=tests/mutation",
 )
 MARKED: Final = "not kafka and not postgres and not slow and not docs"

@@ -133,8 +133,8 @@ class ExperimentText(Text, frozen=True):
     axes: Mapping[str, Axis]
 
 
-class Problem(Answer, frozen=True, rename={"got": "came", "hint": "todo"}):
-    """The expected value, the actual one (`came`), the location, and a hint (`todo`)."""
+class Problem(Answer, frozen=True):
+    """The expected value, the actual one, the location, and a hint."""
 
     got: str
     expected: str | UnsetType = UNSET

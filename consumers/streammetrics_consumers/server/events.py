@@ -55,7 +55,7 @@ class Events:
                 seen, health = await run_in_threadpool(self._look)
                 found = {"moved": _moved(seen), "away": None}
                 if seen.away is not None:
-                    found = {"moved": sent.get("moved"), "away": {"came": seen.away}}
+                    found = {"moved": sent.get("moved"), "away": {"got": seen.away}}
                 for name, data in found.items():
                     if data != sent.get(name) and data is not None:
                         yield event(name, data)

@@ -43,7 +43,7 @@ def test_subclasses_of_plain_values_and_views_of_mappings_are_plain() -> None:
 
 
 def test_a_lone_surrogate_is_written_by_its_code_and_what_is_unset_is_left_out() -> None:
-    assert dumps(Error(Problem("\ud800"))) == b'{"error": {"came": "\\ud800"}}\n'
+    assert dumps(Error(Problem("\ud800"))) == b'{"error": {"got": "\\ud800"}}\n'
 
 
 def test_every_object_is_closed_and_described() -> None:

@@ -25,7 +25,7 @@ def error(answer: httpx.Response) -> dict[str, str]:
 
 def test_a_key_that_no_schema_has_is_found_out() -> None:
     with pytest.raises(jsonschema.ValidationError):
-        fits("/api/results", 400, b'{"error": {"came": "x", "more": 1}}')
+        fits("/api/results", 400, b'{"error": {"got": "x", "more": 1}}')
 
 
 def test_paths_and_parameters_that_are_described_are_those_that_are_served(client: Client) -> None:
@@ -61,7 +61,7 @@ def test_a_figure_that_is_not_there_says_what_is(client: Client) -> None:
         ("metric=%3Cscript%3E", "metric", "'<script>'"),
     ):
         said = error(client.get(f"/api/figure?{query}"))
-        assert (said["where"], said["came"]) == (where, got)
+        assert (said["where"], said["got"]) == (where, got)
 
 
 def test_an_empty_store_is_answered(tmp_path: Path, asked: Asked) -> None:

@@ -116,13 +116,13 @@ def test_a_question_without_an_answer_says_what_is_wrong(client: Client) -> None
         assert answer.status_code == 400, query
         assert answer.headers["content-type"] == "application/json"
         error = answer.json()["error"]
-        assert (error["where"], error["came"]) == (where, got)
-        assert error["expected"] and error["todo"]
+        assert (error["where"], error["got"]) == (where, got)
+        assert error["expected"] and error["hint"]
 
 
 def test_an_unknown_path_is_a_json_error(client: Client) -> None:
     answer = client.get("/nothing")
-    assert (answer.status_code, answer.json()) == (404, {"error": {"came": "Not Found"}})
+    assert (answer.status_code, answer.json()) == (404, {"error": {"got": "Not Found"}})
 
 
 def test_a_hostile_address_costs_a_short_error(client: Client) -> None:
@@ -139,7 +139,7 @@ def test_a_hostile_address_costs_a_short_error(client: Client) -> None:
     ):
         answer = client.get(target)
         assert answer.status_code in (400, 404), target[:80]
-        assert len(answer.content) < 2000 and answer.json()["error"]["came"]
+        assert len(answer.content) < 2000 and answer.json()["error"]["got"]
 
 
 def test_hostile_names_are_data_and_never_a_page(tmp_path: Path, asked: Asked) -> None:
@@ -203,4 +203,4 @@ def test_a_store_that_is_gone_is_an_error_and_not_a_crash(
     copy.write_bytes(b"not a database" * 1000)
     assert client.get("/readyz").status_code in (500, 503)
     answer = client.get("/api/results")
-    assert answer.status_code in (500, 503) and json.loads(answer.text)["error"]["came"]
+    assert answer.status_code in (500, 503) and json.loads(answer.text)["error"]["got"]

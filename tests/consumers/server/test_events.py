@@ -69,6 +69,6 @@ def test_more_pages_than_the_limit_are_told_so_and_none_holds_up_the_end(
             until(stream, "moved")
             refused = httpx.get(url + "api/events", timeout=LIMIT_S)
             assert refused.status_code == 503
-            assert refused.json()["error"]["came"].startswith("1 pages follow")
+            assert refused.json()["error"]["got"].startswith("1 pages follow")
             stack.close()
             stream.close()

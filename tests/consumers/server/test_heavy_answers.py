@@ -72,8 +72,8 @@ def test_an_answer_past_the_limit_is_refused_before_it_is_computed(
     assert refused.status_code == 400 and not computed
     error = refused.json()["error"]
     assert error["expected"] == "at most 1,000 slices, each counted for every metric and window"
-    assert error["came"].startswith("at least ") and error["where"] == "the answer"
-    assert "most=50" in error["todo"] and "max_slices" in error["todo"]
+    assert error["got"].startswith("at least ") and error["where"] == "the answer"
+    assert "most=50" in error["hint"] and "max_slices" in error["hint"]
 
 
 def test_what_the_error_says_to_ask_for_is_answered(many: Path) -> None:

@@ -44,7 +44,7 @@ def test_without_the_token_nothing_is_told(client: Client) -> None:
             assert "generation" not in answer.text and TOKEN not in answer.text
             assert answer.headers["x-content-type-options"] == "nosniff"
             if path.startswith("/api/"):
-                assert answer.json()["error"]["todo"].startswith("open /?token=TOKEN")
+                assert answer.json()["error"]["hint"].startswith("open /?token=TOKEN")
 
 
 def test_whether_it_lives_is_told_to_anyone_and_the_rest_to_a_script_with_the_token(

@@ -3,7 +3,7 @@
 /** Why there is no answer: the parts of the server's error, and the status (0: no server). */
 export class NoAnswer extends Error {
   constructor(status, parts) {
-    super(parts.came);
+    super(parts.got);
     this.status = status;
     this.parts = parts;
   }
@@ -18,9 +18,9 @@ export async function answer(path, words = "", signal = undefined) {
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new NoAnswer(0, {
-      came: "no answer",
+      got: "no answer",
       where: "this page's server",
-      todo: "start it again with `streammetrics serve`; the page continues by itself",
+      hint: "start it again with `streammetrics serve`; the page continues by itself",
     });
   }
   throw new NoAnswer(response.status, await partsOf(response));
@@ -29,9 +29,9 @@ export async function answer(path, words = "", signal = undefined) {
 async function partsOf(response) {
   try {
     const { error } = await response.json();
-    if (error?.came) return error;
+    if (error?.got) return error;
   } catch {
     // Not JSON: from a proxy before the server, or from the middleware. The status says enough.
   }
-  return { came: `status ${response.status}` };
+  return { got: `status ${response.status}` };
 }

@@ -3,7 +3,7 @@
 const SILENT_MS = 20_000; // the server sends `health` every few seconds
 
 /**
- * Listen for ever. `moved(data)`: something was counted; `health(data)`; `away(came)`: the store
+ * Listen for ever. `moved(data)`: something was counted; `health(data)`; `away(reason)`: the store
  * does not answer, for this reason; `lost()`: the server does not answer.
  */
 export function listen({ moved, health, away, lost }) {
@@ -26,7 +26,7 @@ export function listen({ moved, health, away, lost }) {
       });
     on("moved", moved);
     on("health", health);
-    on("away", (data) => away(data.came));
+    on("away", (data) => away(data.got));
     source.onopen = restartTimer;
     source.onerror = () => {
       lost();

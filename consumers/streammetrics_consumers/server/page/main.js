@@ -193,8 +193,8 @@ listen({
     health.show(data);
     notice.warnings(data.warnings);
   },
-  away(came) {
-    lost(sentence(came), "broken");
+  away(reason) {
+    lost(sentence(reason), "broken");
   },
   lost() {
     lost("The server does not answer.", "lost");

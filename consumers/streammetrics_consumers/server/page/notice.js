@@ -45,7 +45,7 @@ export function stale(sinceMs, why) {
 
 /** The request has no answer, and nothing is shown in its place. */
 export function broken(error, everything) {
-  const { expected, came, where, todo } = error.parts;
+  const { expected, got, where, hint } = error.parts;
   const titles = {
     0: "The server does not answer",
     400: "This address asks for something that does not exist",
@@ -55,10 +55,10 @@ export function broken(error, everything) {
   set(
     "broken",
     titles[error.status] ?? "Something went wrong",
-    expected ? `Expected ${expected}; got ${came}.` : `Got: ${came}.`,
+    expected ? `Expected ${expected}; got ${got}.` : `Got: ${got}.`,
     where ? `Where: ${where}.` : null,
     error.status === 401 ? "Open the address that the server printed when it started." : null,
-    todo ? `What to do: ${todo}.` : null,
+    hint ? `What to do: ${hint}.` : null,
     error.status === 400 ? h("a", { href: everything }, "Show everything") : null,
   );
 }

@@ -84,7 +84,7 @@ def test_an_address_that_asks_for_what_is_not_there_says_what_to_do(
 
 def test_a_store_that_is_away_is_broken(served: Stream, open_page: Open) -> None:
     page = open_page(served.url).until("ready").page
-    error = '{"error": {"came": "the store is away"}}'
+    error = '{"error": {"got": "the store is away"}}'
     page.route("**/api/results*", lambda route: route.fulfill(status=503, body=error))
     page.reload()
     page.wait_for_selector("html[data-state=broken]", state="attached")

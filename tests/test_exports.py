@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from streammetrics import HistogramAUC, PerKey, Ratio
-from tests.python_source import Source, exported
+from streammetrics.exports import exported_names
 from tests.requirements import ROOT
 
 PACKAGES = sorted(
     ".".join(path.parent.relative_to(ROOT).parts)
-    for path in ROOT.glob("streammetrics/**/__init__.py")
-    if "lazy_names(" in path.read_text(encoding="utf-8")
+    for path in ROOT.glob("streammetrics/**/__init__.pyi")
 )
+
+
+def stub(package: str) -> Path:
+    return ROOT / package.replace(".", "/") / "__init__.pyi"
+
+
+def homes_of(package: str) -> dict[str, str]:
+    return exported_names(stub(package).read_text(encoding="utf-8"))
 
 
 def fresh(code: str) -> str:
@@ -28,29 +37,31 @@ def fresh(code: str) -> str:
     return run.stdout
 
 
-def source(package: str) -> Source:
-    path = f"{package.replace('.', '/')}/__init__.py"
-    return Source(package, path, (ROOT / path).read_text(encoding="utf-8"))
-
-
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_gives_the_names_that_editors_see_and_no_others(package: str) -> None:
-    module, told = import_module(package), source(package)
-    seen = {one.name: one.module for one in told.imports if one.module.startswith("streammetrics")}
-    del seen["lazy_names"]
-    public = exported(told) - {"__version__"}
-    assert seen.keys() == public <= set(dir(module))
-    for name, home in seen.items():
+def test_a_package_gives_the_names_of_its_stub_and_no_others(package: str) -> None:
+    module, homes = import_module(package), homes_of(package)
+    public = [name for name in module.__all__ if name != "__version__"]
+    assert public == sorted(homes) and homes.keys() <= set(dir(module))
+    for name, home in homes.items():
         assert getattr(module, name) is getattr(import_module(home), name), name
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Unheard'"):
         module.Unheard  # noqa: B018
 
 
 @pytest.mark.parametrize("package", PACKAGES)
+def test_each_line_of_a_stub_exports_a_name(package: str) -> None:
+    """A type checker takes `from a import B` in a stub for private."""
+    tree = ast.parse(stub(package).read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    told = {alias.asname: node.module for node in imports for alias in node.names}
+    assert told == homes_of(package)
+    assert all(alias.name == alias.asname for node in imports for alias in node.names)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
 def test_no_name_is_that_of_a_module_which_would_replace_it(package: str) -> None:
-    folder = ROOT / package.replace(".", "/")
-    modules = {path.stem for path in folder.iterdir() if path.suffix in ("", ".py")}
-    assert not modules & exported(source(package))
+    modules = {path.stem for path in stub(package).parent.iterdir() if path.suffix in ("", ".py")}
+    assert not modules & homes_of(package).keys()
 
 
 def test_a_metric_loads_the_modules_of_no_other() -> None:

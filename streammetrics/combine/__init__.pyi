@@ -1,0 +1,15 @@
+from streammetrics.combine.drift_of_states import drift as drift
+from streammetrics.combine.paired import Paired as Paired
+from streammetrics.combine.paired_result import PairedResult as PairedResult
+from streammetrics.combine.panel import Panel as Panel
+from streammetrics.combine.panel import PanelResult as PanelResult
+from streammetrics.combine.per_key import KeyedResult as KeyedResult
+from streammetrics.combine.per_key import PerKey as PerKey
+from streammetrics.combine.stored_per_key import StoredPerKey as StoredPerKey
+from streammetrics.combine.units import Units as Units
+from streammetrics.combine.units import UnitsResult as UnitsResult
+from streammetrics.combine.units import in_several as in_several
+from streammetrics.combine.user_groups import UserGroups as UserGroups
+from streammetrics.combine.user_groups_result import UserGroupsResult as UserGroupsResult
+from streammetrics.combine.windows import Windows as Windows
+from streammetrics.combine.windows import WindowsResult as WindowsResult
