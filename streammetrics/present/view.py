@@ -120,7 +120,7 @@ class View(Mapping[str, "View"]):
         >>> share_up_to.__view__.definition, share_up_to.__view__.call
         ('The share of rows up to x.', 'share_up_to(x)')
         """
-        code = function.__code__  # type: ignore[attr-defined] # of a function of Python
+        code = function.__code__
         said = (inspect.getdoc(function) or "").partition("\n\n")[0]
         function.__dict__[_KEY] = replace(
             self,
@@ -205,7 +205,7 @@ def declaration(result: object, name: str) -> View:
     >>> declaration(Rates(1, 1, 0, 1), "recall").undefined
     'no positives'
     """
-    return _declared(type(result)).get(name, _NOTHING)
+    return _declared(type(result)).get(name, _NOTHING)  # type: ignore[arg-type] # of a class
 
 
 @cache
