@@ -221,6 +221,6 @@ def declared_headlines(kind: Hashable) -> tuple[str, ...]:
 
 
 @cache
-def settings_of(kind: Hashable) -> frozenset[str]:
+def declared_settings(kind: Hashable) -> frozenset[str]:
     """The whole numbers of a class that are no counts."""
     return frozenset(name for name, one in _declared(kind).items() if one.setting)

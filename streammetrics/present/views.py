@@ -35,8 +35,8 @@ from streammetrics.present.view import (
     Range,
     declaration,
     declared_headlines,
+    declared_settings,
     declared_views,
-    settings_of,
 )
 
 
@@ -125,7 +125,7 @@ def counts_of(result: object) -> dict[str, int]:
     4
     """
     _require_result(result)
-    settings = settings_of(type(result))  # type: ignore[arg-type]
+    settings = declared_settings(type(result))  # type: ignore[arg-type]
     return {
         name: int(value)
         for name, value in _attributes(result, but=_floats(type(result)) | settings)  # type: ignore[arg-type]
@@ -285,10 +285,8 @@ class ViewText:
     def unknown(self, result: object) -> InputError:
         """The error for a view that a result does not have."""
         declared = declared_views(type(result)).values()
-        known, calls = (
-            [*views_of(result)],
-            {one.name: one.call for one in declared if one.parameters},
-        )
+        calls = {view.name: view.call for view in declared if view.parameters and view.better}
+        known = [*views_of(result)]
         others = f"name one of these{', or ' * bool(calls)}{_first([*calls.values()])}"
         return InputError(
             expected=f"a view of {type(result).__name__}: {_first(known) or 'none'}",
