@@ -34,6 +34,8 @@ from functools import cache, cached_property
 from types import FunctionType
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
+from streammetrics.core.errors import InputError, shown
+
 Better = Literal["higher", "lower", "target", "none"]
 
 
@@ -111,7 +113,8 @@ class View(Mapping[str, "View"]):
     parameters: tuple[str, ...] = ()
 
     def __call__(self, function: Function) -> Function:
-        """Declare it of a function, which is returned as it is.
+        """Declare it of a function, which is returned as it is. InputError for a property, or
+        anything else: `@property` stands above.
 
         >>> @View(better=HIGHER)
         ... def share_up_to(result: object, x: float) -> float:
@@ -120,6 +123,13 @@ class View(Mapping[str, "View"]):
         >>> share_up_to.__view__.definition, share_up_to.__view__.call
         ('The share of rows up to x.', 'share_up_to(x)')
         """
+        if not isinstance(function, FunctionType):
+            raise InputError(
+                expected="a function",
+                got=shown(function),
+                where="@View(...)",
+                hint="write @property, @cached_property or the like above it",
+            )
         code = function.__code__
         said = (inspect.getdoc(function) or "").partition("\n\n")[0]
         function.__dict__[_KEY] = replace(

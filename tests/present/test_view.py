@@ -124,3 +124,13 @@ def test_a_declaration_of_item_access_is_that_of_every_entry_of_a_mapping() -> N
 def test_a_view_without_a_band_is_refused_with_the_names_of_those_that_declare_one() -> None:
     with pytest.raises(InputError, match="views with a band: quantile"):
         VISITS.interval("read", method="band")
+
+
+def test_a_declaration_above_a_property_is_refused_as_it_would_not_be_seen() -> None:
+    with pytest.raises(InputError, match=r"expected a function, got .*write @property.* above"):
+
+        class Wrong:
+            @View(better=HIGHER)  # type: ignore[prop-decorator]
+            @property
+            def share(self) -> float:
+                return 0.5
