@@ -75,10 +75,10 @@ class View(Mapping[str, "View"]):
     """The declaration of a view.
 
     better: the direction in which it is better; None: nothing is said. range: the least and the
-    greatest value that it can have, where charts and intervals end; None: not known. undefined: why
-    it can be undefined for some rows, in words; `{unit}` stands for what is independent, such as
-    "list". headline: its place among those that tables and the page show, 0 for none; without any
-    the first view is the headline.
+    greatest value that it can have, where charts and intervals end, or a function of the result
+    that gives these; None: not known. undefined: why it can be undefined for some rows, in words;
+    `{unit}` stands for what is independent, such as "list". headline: its place among those that
+    tables and the page show, 0 for none; without any the first view is the headline.
 
     of_error: it is a measure of error, such as a p-value, and no figure of the rows. chosen: the
     rows themselves choose it, such as the best threshold: its jackknife chooses anew, and it has no
@@ -97,7 +97,7 @@ class View(Mapping[str, "View"]):
     """
 
     better: Direction | None = None
-    range: Range | None = None
+    range: Range | Callable[..., Range | None] | None = None
     undefined: str = ""
     headline: int = 0
     of_error: bool = False
@@ -205,6 +205,18 @@ def _of_fields(base: type) -> Iterator[View]:
     for name, one in fields.items():
         if _KEY in one.metadata:
             yield replace(one.metadata[_KEY], name=name)
+
+
+def declared_range(result: object, name: str) -> Range | None:
+    """The range that the class of a result declares of a view, by its name without arguments; None:
+    not known.
+
+    >>> from streammetrics.results.sums import Quotient
+    >>> declared_range(Quotient(1.0, 2.0, None, rows=2, is_share=True), "ratio")
+    (0.0, 1.0)
+    """
+    limits = declaration(result, name).range
+    return limits if limits is None or isinstance(limits, tuple) else limits(result)
 
 
 def declaration(result: object, name: str) -> View:

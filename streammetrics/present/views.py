@@ -35,6 +35,7 @@ from streammetrics.present.view import (
     Range,
     declaration,
     declared_headlines,
+    declared_range,
     declared_settings,
     declared_views,
 )
@@ -412,7 +413,8 @@ _ALL: Final[Range] = (-math.inf, math.inf)
 
 
 class HasRanges(Protocol):
-    """A result whose ranges follow from its values, such as the measures of ranked lists."""
+    """A result whose ranges follow from its values, one for each entry, such as the measures of
+    ranked lists."""
 
     def _range(self, view: str) -> Range | None:
         """The range of a view, by its text without spaces; None: as its class declares it."""
@@ -436,7 +438,7 @@ def range_of(result: object, view: object = None) -> Range:
         own = cast("HasRanges", result)._range(asked.text)
         if own is not None:
             return own
-    limits = declaration(result, asked.name).range
+    limits = declared_range(result, asked.name)
     if limits is not None and not asked.rest:
         return limits
     value = getattr(result, "value", None)

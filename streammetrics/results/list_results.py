@@ -123,6 +123,10 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
         return len(self.means)
 
 
+def _range_of_lists(similarity: ListSimilarity) -> Range | None:
+    return None if similarity._moments is None else similarity._moments.limits
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListSimilarity(HasIntervals):
     """The mean over lists of the similarity within a list.
@@ -134,7 +138,9 @@ class ListSimilarity(HasIntervals):
     4
     """
 
-    ils: float = field(metadata=View(better=NONE, undefined="no list has two items or more"))
+    ils: float = field(
+        metadata=View(better=NONE, range=_range_of_lists, undefined="no list has two items or more")
+    )
     lists_kept: int
     lists_short: int
     _moments: ListMoments | None = field(default=None, repr=False, compare=False)
@@ -142,9 +148,6 @@ class ListSimilarity(HasIntervals):
 
     def _interval(self, asked: Asked) -> Interval | None:
         return None if self._moments is None else self._moments.interval(asked)
-
-    def _range(self, view: str) -> Range | None:
-        return self._moments.limits if self._moments is not None and view == "ils" else None
 
     @property
     def rows(self) -> int:

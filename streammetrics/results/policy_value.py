@@ -69,6 +69,16 @@ class _LateSums:
         return PolicySums(*(dyadic(*pair) for pair in self._units))
 
 
+def _rewards(value: PolicyValue) -> Range | None:
+    """The range of a mean of rewards, if these have a limit."""
+    return None if value._limit is None else (0.0, value._limit)
+
+
+def _weighted_rewards(value: PolicyValue) -> Range | None:
+    """The range of a mean of weights times rewards."""
+    return None if value._limit is None else POSITIVE
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyValue(_LateSums, HasIntervals):
     """The mean reward that a target policy would have had, from n rows of another policy's log.
@@ -99,28 +109,20 @@ class PolicyValue(_LateSums, HasIntervals):
     _sums: PolicySums = field(repr=False)
     _abstains: bool = field(default=True, repr=False)
 
-    def _range(self, view: str) -> Range | None:
-        """With `reward_limit` those of the means of rewards."""
-        if self._limit is None:
-            return None
-        if view in ("snips", "mean_reward"):
-            return 0.0, self._limit
-        return POSITIVE if view in ("ips", "clipped") else None
-
     @property
-    @View(better=HIGHER, undefined="all weights are 0", headline=1)
+    @View(better=HIGHER, range=_rewards, undefined="all weights are 0", headline=1)
     def snips(self) -> float:
         """Σ w r / Σ w, self-normalised: adding 1 to each reward adds 1 to it."""
         return self._or_nan(self._sums.wr, self._sums.w)
 
     @property
-    @View(better=HIGHER)
+    @View(better=HIGHER, range=_weighted_rewards)
     def ips(self) -> float:
         """Σ w r / n, inverse propensity scores: without bias, with more variance."""
         return self._or_nan(self._sums.wr, self.rows)
 
     @property
-    @View(better=HIGHER)
+    @View(better=HIGHER, range=_weighted_rewards)
     def clipped(self) -> float:
         """Σ min(w, clip) r / n: with less variance, and for rewards of at least 0 biased downwards
         where a weight can exceed `clip`."""
@@ -144,7 +146,7 @@ class PolicyValue(_LateSums, HasIntervals):
         return self._or_nan(total, self.rows * found.w)
 
     @property
-    @View(better=NONE)
+    @View(better=NONE, range=_rewards)
     def mean_reward(self) -> float:
         """Σ r / n: the value of the policy of the log."""
         return ratio(self._sums.r, self.rows)

@@ -102,6 +102,11 @@ class _QuotientSums:
         return dyadic(numerator, shift), dyadic(denominator, shift)
 
 
+def _range_of_share(ratio: Quotient) -> Range | None:
+    """None is known of other ratios, nor without rows."""
+    return SHARE if ratio.is_share and ratio.rows else None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Quotient(_QuotientSums, HasIntervals):
     """A ratio of sums, with the sums and the number of rows.
@@ -120,12 +125,8 @@ class Quotient(_QuotientSums, HasIntervals):
     rows: int = field()
     is_share: bool = False
 
-    def _range(self, view: str) -> Range | None:
-        """The range of a share of rows; none is known of other ratios, nor without rows."""
-        return SHARE if view == "ratio" and self.is_share and self.rows else None
-
     @property
-    @View(better=NONE, undefined="the denominator is 0")
+    @View(better=NONE, range=_range_of_share, undefined="the denominator is 0")
     def ratio(self) -> float:
         """The exact numerator over the exact denominator, rounded once; nan where that is 0."""
         if self._sums is not None:

@@ -86,6 +86,15 @@ def test_tables_charts_and_comparisons_have_what_is_declared_of_a_view() -> None
     ]
 
 
+def test_a_range_may_follow_from_the_rows() -> None:
+    @dataclass(frozen=True, repr=False)
+    class Reward(Shown):
+        most: float
+        mean: float = field(default=0.5, metadata=View(range=lambda found: (0.0, found.most)))
+
+    assert range_of(Reward(4.0), "mean") == (0.0, 4.0)
+
+
 def test_a_view_without_a_declaration_is_one_of_which_nothing_is_known() -> None:
     assert declaration(VISITS, "plain") == declaration(object(), "read") == View()
     assert value_of(VISITS, "plain") == 0.5
