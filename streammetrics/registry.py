@@ -16,8 +16,9 @@ from typing import Final
 from streammetrics import classification, combine, distributions, join, policies, ranking
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.entry_points import METRICS, entry_points_of
 from streammetrics.core.errors import SettingsError, StreamMetricsError, nearest, shown
-from streammetrics.core.settings import METRICS, Setting, entry_points_of
+from streammetrics.core.settings import Setting
 
 __all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
 

@@ -81,7 +81,7 @@ def moments(rows: Rows) -> dict[str, Any]:
     kept = [(x, weight) for x, weight in given if weight]
     n = sum(weight for _, weight in kept)
     found: dict[str, Any] = dict.fromkeys(
-        ("mean", "variance", "std", "skewness", "minimum", "maximum")
+        ("mean", "variance", "std", "skewness", "minimum", "maximum", "above_zero")
     )
     found["rows"] = len(kept)
     if not n:
@@ -89,6 +89,7 @@ def moments(rows: Rows) -> dict[str, Any]:
     mean = sum(x * weight for x, weight in kept) / n
     second, third = (sum((x - mean) ** k * weight for x, weight in kept) for k in (2, 3))
     found |= {"mean": mean, "minimum": min(kept)[0], "maximum": max(kept)[0]}
+    found["above_zero"] = Fraction(sum(weight for x, weight in kept if x > 0), n)
     if n > 1:
         found |= {"variance": second / (n - 1), "std": _root(second / (n - 1))}
     if second:

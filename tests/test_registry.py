@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from streammetrics import Ratio, SettingsError, StateError, authoring, load, parse_measure
-from streammetrics.core import settings
+from streammetrics.core import entry_points
 from streammetrics.core.codec import STATE_MAGIC, Writer, frame
 from streammetrics.core.parts.counts import CountsColumn
 from streammetrics.ranking.measure import Measure
@@ -47,15 +47,15 @@ def package(
     said = tmp_path / f"{name}-1.dist-info"
     said.mkdir()
     (said / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n", "utf-8")
-    points = f"[{settings.METRICS}]\nBroken = {name}.broken:X\nSeen = {name}.good:Seen\n"
-    points += f"Ratio = {name}.broken:Ratio\n[{settings.MEASURES}]\nX = {name}.broken:X\n"
+    points = f"[{entry_points.METRICS}]\nBroken = {name}.broken:X\nSeen = {name}.good:Seen\n"
+    points += f"Ratio = {name}.broken:Ratio\n[{entry_points.MEASURES}]\nX = {name}.broken:X\n"
     points += "Taken = streammetrics:NDCG\n"
     (said / "entry_points.txt").write_text(points, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    for cached in (settings.entry_points_of, settings.load_all):
+    for cached in (entry_points.entry_points_of, entry_points.load_all):
         cached.cache_clear()
     yield name
-    for cached in (settings.entry_points_of, settings.load_all):
+    for cached in (entry_points.entry_points_of, entry_points.load_all):
         cached.cache_clear()
 
 
@@ -90,7 +90,7 @@ def test_bytes_find_an_installed_metric_beside_a_broken_one_and_import_nothing_e
     package: str,
 ) -> None:
     unknown = frame(STATE_MAGIC, f'["{package}.taken:Seen",{{}}]'.encode(), b"")
-    failed = f"import the module .*; these entry points of {settings.METRICS} failed: Broken = "
+    failed = f"import the module .*; these entry points of {entry_points.METRICS} failed: Broken = "
     with pytest.raises(StateError, match=failed):
         load(unknown)
     assert f"{package}.taken" not in sys.modules

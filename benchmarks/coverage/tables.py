@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.coverage.chosen import CHOSEN
 from benchmarks.coverage.daily_units import DAILY_UNITS
+from benchmarks.coverage.doubly_robust import DOUBLY_ROBUST
 from benchmarks.coverage.drifts import DRIFTS
 from benchmarks.coverage.fading import FADING
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
@@ -47,4 +48,5 @@ TABLES = (
     UPLIFTS,
     POLICIES,
     OFF_POLICY,
+    DOUBLY_ROBUST,
 )

@@ -17,8 +17,9 @@ from streammetrics.core.codec import require
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import (
     QUANTA,
     SURELY,
@@ -26,6 +27,8 @@ from streammetrics.core.parts.exact_sums import (
     ExactSums,
     require_finite,
     require_moments,
+    require_rounded_cubes,
+    require_signed_cubes,
     roughly,
 )
 from streammetrics.core.parts.many_slots import AnySlots
@@ -45,7 +48,7 @@ _MOST_BINS: Final = 1000
 _LOSSES: Final = 2  # index of the last of the sums over rounded rows
 
 
-class Calibration(Accumulator, schema="calibration/3"):
+class Calibration(Accumulator, schema="calibration/4"):
     """How well predicted probabilities fit the observed labels.
 
     Settings
@@ -57,9 +60,9 @@ class Calibration(Accumulator, schema="calibration/3"):
         "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     State
         Counts by label and bin, and exact sums of the scores in each bin and of the positives, of
-        their squares and of the log losses; for intervals also of the squares of each row's log
-        loss and Brier score. With round_weights=True the counts and sums, without those for
-        intervals, of the rows whose weight was rounded.
+        their squares and of the log losses; for intervals also of the squares and the cubes of each
+        row's log loss and Brier score. With round_weights=True the counts and sums, without those
+        for intervals, of the rows whose weight was rounded.
     Result
         CalibrationFigures. For many classes, pass the score of the true class and label 1 in each
         row: `log_loss` is then theirs.
@@ -71,7 +74,7 @@ class Calibration(Accumulator, schema="calibration/3"):
         row's log loss has a relative error of at most 2**-67 and sums are exact, so the mean is off
         by less than 0.501 units in the last place, and has the same bits on every processor.
     Cost
-        60 ns a row in large batches, twice that with weights or with scores between 0 and 1e-144.
+        65 ns a row in large batches, twice that with weights or with scores between 0 and 1e-144.
         State: 1 kB.
     Source
         Brier 1950, Mon. Weather Rev. 78; Naeini, Cooper & Hauskrecht 2015, AAAI, for ECE and MCE;
@@ -86,6 +89,7 @@ class Calibration(Accumulator, schema="calibration/3"):
     """
 
     _many_slots: ClassVar[bool] = True
+    _schemas: ClassVar[Schemas] = {"calibration/3": {"loss_cubes", "brier_cubes"}}
 
     clip: float | None = None
     bins: int = 15
@@ -105,6 +109,8 @@ class Calibration(Accumulator, schema="calibration/3"):
     losses = ExactSum()
     loss_squares = ExactSum()  # one for each row, without weights
     brier_squares = ExactSum()
+    loss_cubes = ExactSum()
+    brier_cubes = ExactSum()
     rounded = Counts("round_weights", 2, "bins")  # rows whose weight was rounded; sums over them
     rounded_predicted = ExactSums("round_weights", 2, "bins")
     rounded_losses = ExactSums("round_weights", 3)  # squares, tiny squares, losses
@@ -165,8 +171,14 @@ class Calibration(Accumulator, schema="calibration/3"):
         losses, off = self._losses(labels, scores), labels - scores
         for part in weighted(losses, units):
             self.losses.add(part, slots)
-        self.loss_squares.add(losses[0] * losses[0], slots)
-        self.brier_squares.add(np.square(off * off), slots)
+        loss, brier = losses[0], off * off
+        for values, squares, cubes in (
+            (loss, self.loss_squares, self.loss_cubes),
+            (brier, self.brier_squares, self.brier_cubes),
+        ):
+            powers = values * values
+            squares.add(powers, slots)
+            cubes.add(powers * values, slots)
 
     def _add_rounded(self, labels: NDArray[np.uint8], scores: Floats, slots: Slots | None) -> None:
         cells = labels * np.intp(self.bins) + equal_bins(scores, self.bins)
@@ -209,6 +221,11 @@ class Calibration(Accumulator, schema="calibration/3"):
                 require_moments(sum(units), total, squares, what)
             rest = self.losses, self.loss_squares, self.brier_squares
             require(all(column.quanta(slot) >= 0 for column in rest), what)
+            rows = sum(units) - int(self.counts.surplus[slot])
+            for of_squares, cubes in self._cubes:
+                require_rounded_cubes(rows, cubes, slot, what)
+                if of_squares.finite(slot):
+                    require_signed_cubes(rows, of_squares.quanta(slot), cubes, slot, what)
 
     def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
         """Of each of these decoded states, without tiny squares, whether one pass of floats proves
@@ -224,7 +241,17 @@ class Calibration(Accumulator, schema="calibration/3"):
         sure &= (2 * hits <= SURELY * (squares + positives)) & (total**2 <= SURELY * n * squares)
         for column in (self.losses, self.loss_squares, self.brier_squares):
             sure &= roughly(column) >= 0
+        for of_squares, cubes in self._cubes:
+            third = roughly(cubes)
+            sure &= (third >= 0) & (third**2 <= SURELY * roughly(of_squares) ** 3)
+            sure &= ~cubes.infinities[slots].any(axis=1)
         return sure
+
+    @property
+    def _cubes(self) -> tuple[tuple[ExactSumColumn, ExactSumColumn], ...]:
+        """The squares and the cubes of the losses, and of the Brier scores."""
+        losses = self.loss_squares, self.loss_cubes
+        return losses, (self.brier_squares, self.brier_cubes)
 
     def compute(self) -> CalibrationFigures:
         """The losses, ratios and the table of bins."""
@@ -248,6 +275,9 @@ class Calibration(Accumulator, schema="calibration/3"):
             _surplus=self.counts.surplus[slots].tolist(),
             weight_unit=repeat(Fraction(self.weight_unit)),
             rows_rounded=self.rounded.totals(slots),
+            _row_cubes=zip(
+                self.loss_cubes.pairs(slots), self.brier_cubes.pairs(slots), strict=True
+            ),
             _sums=map(
                 CalibrationSums,
                 repeat((shift, *[one.shift for one in sums])),

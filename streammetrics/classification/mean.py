@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,12 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.checks import finite, same_length
 from streammetrics.core.codec import require
 from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import add_parts, require_finite, require_rounded_moments
+from streammetrics.core.parts.exact_sums import (
+    add_parts,
+    require_finite,
+    require_rounded_moments,
+    require_signed_cubes,
+)
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
@@ -29,7 +34,8 @@ class Mean(Accumulator):
     """The mean of one value per row: a subclass declares its inputs and computes the value.
 
     Values are float64. Their sum is exact, and the mean is rounded once. With an input `Weights()`
-    the mean is weighted.
+    the mean is weighted. The stored schema of a subclass is the given one and the layout of this
+    base, `my-absolute-error/1+2`; bytes of the former layout, `my-absolute-error/1`, are read.
 
     >>> import numpy as np
     >>> from streammetrics.classification.mean import Mean
@@ -48,6 +54,9 @@ class Mean(Accumulator):
     rows = WeightedCounts(1)
     total = ExactSum()
     squares = ExactSum()  # of the values, each rounded, without weights
+    cubes = ExactSum()  # as the squares
+
+    _lacked: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"cubes"}),)
 
     @abstractmethod
     def value(self, batch: Batch) -> NDArray[np.generic]:
@@ -70,7 +79,9 @@ class Mean(Accumulator):
         self.rows.add_rows(np.zeros(batch.n, np.intp), slots, batch.quanta)
         add_parts(self.total, weighted_values(batch.value, batch.quanta), slots)
         with np.errstate(over="ignore"):
-            self.squares.add(np.square(batch.value), slots)
+            squares = np.square(batch.value)
+            self.squares.add(squares, slots)
+            self.cubes.add(squares * batch.value, slots)
 
     def _require_possible(self) -> None:
         what = "impossible means"
@@ -79,6 +90,9 @@ class Mean(Accumulator):
         for slot in range(self._width):
             n, squares = int(self.rows.dense(slot)[0]), self.squares.quanta(slot)
             require(squares >= 0, what)
+            rows = n - int(self.rows.surplus[slot])
+            if self.squares.finite(slot):
+                require_signed_cubes(rows, squares, self.cubes, slot, what)
             if self.rows.surplus[slot] == 0 and not self.squares.infinities[slot].any():
                 require_rounded_moments(n, self.total.quanta(slot), squares, what)
 
@@ -96,4 +110,5 @@ class Mean(Accumulator):
             weight_unit=repeat(unit if isinstance(unit, Fraction) else Fraction(1)),
             _surplus=self.rows.surplus[slots].tolist(),
             _sums=zip(self.total.pairs(slots), self.squares.pairs(slots), strict=True),
+            _cubes=self.cubes.pairs(slots),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.inputs import Inputs, Real, Weights
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import (
@@ -26,6 +27,8 @@ from streammetrics.core.parts.exact_sums import (
     of_scales,
     require_finite,
     require_moments,
+    require_rounded_cubes,
+    require_third_moment,
     roughly,
 )
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -42,7 +45,7 @@ _ABSOLUTE: Final = 0  # index of the first of the sums
 _SUMS: Final = 5
 
 
-class Regression(Accumulator, schema="regression/2"):
+class Regression(Accumulator, schema="regression/3"):
     """Errors of predicted numbers.
 
     Settings
@@ -53,8 +56,9 @@ class Regression(Accumulator, schema="regression/2"):
         [n], at least 0, by default 1; a row of weight 0 is ignored.
     State
         The number of rows, and exact sums of the absolute errors, of the labels y, and of y², s²
-        and y·s with scores s, which give the squared errors. With round_weights=True the same for
-        the rows whose weight was rounded.
+        and y·s with scores s, which give the squared errors; without weights, of the rounded cubes
+        of the rounded absolute errors, for the skewness of `mae`. With round_weights=True the
+        same, without cubes, for the rows whose weight was rounded.
     Result
         RegressionErrors.
     Undefined
@@ -77,6 +81,8 @@ class Regression(Accumulator, schema="regression/2"):
     (0.5, 0.375, 0.9486081370449678)
     """
 
+    _schemas: ClassVar[Schemas] = {"regression/2": {"cubes"}}
+
     weight_unit: Unit = 1
     round_weights: bool = False
 
@@ -88,6 +94,7 @@ class Regression(Accumulator, schema="regression/2"):
     score_squares = ExactSum()
     products = ExactSum()  # (y - s)² = y² - 2 y s + s²
     far = ExactSums(2, 5)  # [tiny or huge, each of the five]: terms not of ordinary size
+    cubes = ExactSum()  # of the absolute errors, each rounded, without weights
     rounded = Counts("round_weights")  # rows whose weight was rounded, and the same sums over them
     rounded_sums = ExactSums("round_weights", 3, 5)
 
@@ -109,6 +116,7 @@ class Regression(Accumulator, schema="regression/2"):
         for piece, at in batch.pieces(slots):
             self.rows.add_rows(np.zeros(piece.n, np.intp), at, piece.quanta)
             self._sums.add(_parts(piece, piece.quanta), at)
+            self.cubes.add(_cubes(piece), at)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         for piece, at in batch.pieces(slots):
@@ -131,6 +139,7 @@ class Regression(Accumulator, schema="regression/2"):
             _surplus=self.rows.surplus[slots].tolist(),
             rows_rounded=self.rounded.totals(slots),
             _sums=zip(*self._sums.units(slots), strict=True),
+            _cubes=self.cubes.pairs(slots),
         )
         for i in self.absolute.infinite(slots):
             made[i].__dict__.update(absolute=None, squares=None)
@@ -152,10 +161,21 @@ class Regression(Accumulator, schema="regression/2"):
                 _require_sums(units, [c.quanta(slot) for c in self._sums.near], QUANTA)
             infinite = int(self.absolute.infinities[slot, 1])
             require(infinite <= units, "more infinite errors than rows")
+            rows = units - int(self.rows.surplus[slot])
+            self._require_cubes(slot, rows, plain=rows == units and not far)
             if self.round_weights:
                 sums = [*self.rounded_sums.finite_fractions(slot)]
                 of_rounded = [of_scales(sums[i::_SUMS]) for i in range(_SUMS)]
                 _require_sums(int(self.rounded.dense(slot)[0]), of_rounded, 1)
+
+    def _require_cubes(self, slot: int, rows: int, *, plain: bool) -> None:
+        """plain: whether the other sums are without weights, and at the first scale."""
+        what = "impossible cubes of errors"
+        require_rounded_cubes(rows, self.cubes, slot, what)
+        if plain and self.cubes.finite(slot) and self.absolute.finite(slot):
+            total, _, of_labels, of_scores, of_both = [c.quanta(slot) for c in self._sums.near]
+            squares = of_labels - 2 * of_both + of_scores
+            require_third_moment(rows, (total, squares, self.cubes.quanta(slot)), what)
 
     def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
         """Of each of these decoded states, without far numbers and rounded weights, whether one
@@ -167,12 +187,22 @@ class Regression(Accumulator, schema="regression/2"):
         sure = (n > 0) & (absolute >= 0) & (of_labels >= 0) & (of_scores >= 0)
         sure &= (labels**2 <= SURELY * n * of_labels) & (absolute**2 <= SURELY * n * squares)
         sure &= of_both**2 <= SURELY * of_labels * of_scores
-        return sure & ~self.absolute.infinities[slots].any(axis=1)
+        cubes = roughly(self.cubes)
+        sure &= (squares**2 <= SURELY * absolute * cubes) & (cubes**2 <= SURELY * squares**3)
+        infinite = self.absolute.infinities[slots] | self.cubes.infinities[slots]
+        return sure & ~infinite.any(axis=1)
 
     @property
     def _sums(self) -> ProductSums:
         squares = self.label_squares, self.score_squares, self.products
         return ProductSums((self.absolute, self.labels, *squares), self.far)
+
+
+def _cubes(batch: Batch) -> Floats:
+    """|y - s|³ of each row, rounded, or inf past the floats; [n]."""
+    with np.errstate(over="ignore"):
+        off = np.abs(batch.labels.astype(np.float64, copy=False) - batch.scores)
+        return off * off * off
 
 
 def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats]]:

@@ -13,6 +13,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import OverlapError, SettingsError, StateError, shown
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.part import Part
 from streammetrics.core.settings import Setting
 from streammetrics.core.totals import WithoutRows, totals_of
@@ -74,7 +75,7 @@ class Totals(Part[TotalsColumn]):
         return TotalsColumn({_TOTALS: _totals_of(owner)._decode(width, data)}, width)
 
 
-class Sealed(WithoutRows, schema="sealed/1"):
+class Sealed(WithoutRows, schema="sealed/2"):
     """A metric over complete users: sums over users instead of the users themselves.
 
     `seal` makes one. It is an output: it merges with states of other buckets, and takes no rows.
@@ -108,6 +109,8 @@ class Sealed(WithoutRows, schema="sealed/1"):
     >>> sealed.compute().gauc, sealed.complete
     (1.0, False)
     """
+
+    _schemas: ClassVar[Schemas] = {"sealed/1": {"grouped-scores-totals/1"}}
 
     metric: Accumulator
     scope: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from heapq import nsmallest
 from typing import Final, Generic, NamedTuple
 
@@ -25,12 +26,10 @@ _OTHER: Final = -1  # in place of a key's number
 
 
 class _Stored(NamedTuple):
-    """One state in its bytes: the states of its `keys`, numbers in canonical order, begin at
-    `start`."""
+    """One state in its bytes: the states of its `keys`, numbers in canonical order, are what a
+    copy of `states` reads."""
 
-    data: bytes
-    start: int
-    end: int
+    states: Reader
     keys: NDArray[np.int32]
 
 
@@ -56,10 +55,10 @@ class StoredPerKey(Generic[R]):
 
     def __init__(self, states: Iterable[bytes]) -> None:
         spec: PerKey[R] | None = None
-        read: list[tuple[bytes, int, int, list[bytes], bool]] = []
+        read: list[tuple[Reader, list[bytes], bool]] = []
         for data in states:
             head, reader = opened(STATE_MAGIC, data)
-            found = decode_head(head)
+            found, reader.lacking = decode_head(head)
             if not isinstance(found, PerKey):
                 raise StateError(
                     expected="states of PerKey",
@@ -73,7 +72,7 @@ class StoredPerKey(Generic[R]):
                 spec._require_same_settings(found)
             column = MapColumn(spec.metric, 1, spec.max_keys)
             [(names, _)] = column.read_names(reader)
-            read.append((data, reader.at, reader.end, names, bool(column.other)))
+            read.append((reader, names, bool(column.other)))
         if spec is None:
             raise StateError(
                 expected="at least one state",
@@ -82,12 +81,12 @@ class StoredPerKey(Generic[R]):
                 hint="pass the bytes of states, or use an empty PerKey",
             )
         self._spec = spec
-        every = sorted(set().union(*(names for *_, names, _ in read)))
+        every = sorted(set().union(*(names for _, names, _ in read)))
         numbers = {name: number for number, name in enumerate(every)}
         self._stored = []
-        for data, start, end, names, has_other in read:
+        for reader, names, has_other in read:
             keys = [_OTHER] * has_other + [*map(numbers.__getitem__, names)]
-            self._stored.append(_Stored(data, start, end, np.array(keys, np.int32)))
+            self._stored.append(_Stored(reader, np.array(keys, np.int32)))
         kept = [*numbers.values()]
         if len(every) > spec.max_keys:
             ranked = ((key_hash(name), name) for name in every)
@@ -108,7 +107,7 @@ class StoredPerKey(Generic[R]):
     @property
     def nbytes(self) -> int:
         """The bytes of the states."""
-        return sum(len(one.data) for one in self._stored)
+        return sum(len(one.states.data) for one in self._stored)
 
     def empty(self) -> PerKey[R]:
         """An empty state with the same settings."""
@@ -155,7 +154,7 @@ class StoredPerKey(Generic[R]):
             here = np.flatnonzero(one.keys[np.minimum(at, len(one.keys) - 1)] == wanted[order])
             if not len(here):
                 continue
-            reader = Reader(one.data, one.start, one.end)
+            reader = copy(one.states)
             found = decoded(made.metric, len(one.keys), reader, at[here])
             reader.finish()
             made._require_room(found._total_count, "chosen")

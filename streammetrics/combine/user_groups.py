@@ -39,6 +39,7 @@ from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -98,7 +99,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     """
 
     _formerly: ClassVar[Mapping[str, str]] = {"buckets": "k"}
-    _schemas: ClassVar[Mapping[str, str]] = {
+    _schemas: ClassVar[Schemas] = {
         _COLLAPSED: "",
         "user-groups/1": "its groups hold scores on a fixed grid, which shows the variance of "
         "probabilities and log odds alone: count the rows again, or read the estimate with the "

@@ -31,6 +31,7 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
+from streammetrics.core.layouts import columns, written
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
@@ -395,18 +396,17 @@ class Accumulator(Declared, ABC):
 
     def _encode(self, out: Writer) -> None:
         self._flush()
-        for column in self._held():
+        for column in written(self, out):
             column.encode(out)
 
     def _decode(self, width: int, data: Reader) -> Self:
         """The states of `width` slots, as written by `_encode` under these settings."""
-        parts = self._parts.items()
-        return self._read({name: part.decode(self, width, data) for name, part in parts}, width)
+        return self._read(columns(self, data, width, lambda p: p.decode(self, width, data)), width)
 
     def _decode_stack(self, stack: Stack) -> Self:
         """The states in the rows of a stack, side by side; Unlike if they must be read singly."""
-        parts = self._parts.items()
-        return self._read({name: part.decode_stack(self, stack) for name, part in parts}, stack.n)
+        found = columns(self, stack, stack.n, lambda part: part.decode_stack(self, stack))
+        return self._read(found, stack.n)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         """An accumulator of columns that were read; StateError if no rows can have given them."""
@@ -430,7 +430,7 @@ class Accumulator(Declared, ABC):
     @classmethod
     def _from_bytes(cls, data: bytes, known: Mapping[str, bytes]) -> Self:
         head, reader = opened(STATE_MAGIC, data)
-        specification = decode_head(head, known)
+        specification, reader.lacking = decode_head(head, known)
         if not isinstance(specification, cls):
             raise StateError(
                 expected=f"a state of {cls.__name__}",

@@ -8,12 +8,13 @@ every failure is a StateError.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate
 from os import PathLike, fspath
 from struct import Struct
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,11 @@ _START: Final = Struct("<4sBIQ")  # magic, version, lengths
 _FEW_ZEROS: Final = 64
 _LONG: Final = 256  # bytes of an array that is listed in `Encoded`
 _RESIDUE: Final = 0x2144DF1C  # the CRC-32 of any bytes followed by their own CRC-32
+
+
+# By the class of a metric, the parts that bytes of a former schema lack (`layouts.py`).
+Lacking: TypeAlias = Mapping[type, Collection[str]]
+NOTHING_LACKING: Final[Lacking] = MappingProxyType({})
 
 
 def damaged(got: str, where: str = "state bytes") -> StateError:
@@ -77,11 +83,16 @@ class Encoded(NamedTuple):
 
 
 class Writer:
-    """Collects the canonical bytes of parts."""
+    """Collects the canonical bytes of parts.
 
-    __slots__ = ("arrays", "chunks")
+    left_out: None; a list: parts that a former layout lacks are left out, and each adds to it
+    whether it is unknown.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("arrays", "chunks", "left_out")
+
+    def __init__(self, left_out: list[bool] | None = None) -> None:
+        self.left_out = left_out
         self.chunks: list[bytes | memoryview] = []
         self.arrays: list[tuple[int, int, int]] = []  # index of a chunk; as in `Encoded`
 
@@ -177,9 +188,16 @@ def ints_each(values: NDArray[np.integer], edges: NDArray[np.intp]) -> list[byte
 class Reader:
     """Reads the fields that a Writer writes, from bytes that may be hostile."""
 
-    __slots__ = ("at", "data", "end")
+    __slots__ = ("at", "data", "end", "lacking")
 
-    def __init__(self, data: bytes | memoryview, start: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self,
+        data: bytes | memoryview,
+        start: int = 0,
+        end: int | None = None,
+        lacking: Lacking = NOTHING_LACKING,
+    ) -> None:
+        self.lacking = lacking
         self.data = memoryview(data)
         self.at = start
         self.end = len(self.data) if end is None else end
@@ -386,11 +404,13 @@ class Unlike(Exception):
 class Stack:
     """Reads states of one length, a field of all at once; the bytes of each are a row."""
 
-    __slots__ = ("at", "end", "n", "rows")
+    __slots__ = ("at", "end", "lacking", "n", "rows")
 
-    def __init__(self, states: Sequence[bytes], start: int, end: int) -> None:
-        """Read bytes [start, end) of each state; all states have one length."""
-        self.n = len(states)
+    def __init__(
+        self, states: Sequence[bytes], start: int, end: int, lacking: Lacking = NOTHING_LACKING
+    ) -> None:
+        """Read bytes [start, end) of each state; all states have one length, and one head."""
+        self.n, self.lacking = len(states), lacking
         self.rows = np.frombuffer(b"".join(states), np.uint8).reshape(self.n, -1)
         self.at, self.end = start, end
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Final, dataclass_transform
 from streammetrics.core.conversion import plain
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Inputs
+from streammetrics.core.layouts import Schemas, layout_of
 from streammetrics.core.parts.part import Column, Part
 from streammetrics.core.settings import (
     Setting,
@@ -38,7 +39,9 @@ class Declared:
     schema: ClassVar[str] = ""
     _formerly: ClassVar[Mapping[str, str]] = {}  # setting → its former name, which bytes keep
     _later: ClassVar[frozenset[str]] = frozenset()  # settings that bytes lack while they are None
-    _schemas: ClassVar[Mapping[str, str]] = {}  # that settings choose: advice on former bytes
+    # Former schemas: the parts that bytes lack (`layouts.py`). If settings choose it: advice.
+    _schemas: ClassVar[Schemas] = {}
+    _lacked: ClassVar[tuple[frozenset[str], ...]] = ()  # by former layouts of an abstract base
     _parts: ClassVar[dict[str, Part[Column]]] = {}
     _settings: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[Mapping[str, bool]] = {}
@@ -56,9 +59,7 @@ class Declared:
         if not schema:
             return
         dataclasses.dataclass(eq=False, repr=False)(cls)
-        cls.schema = schema
-        bases = reversed(cls.__mro__)  # an abstract base may have parts too
-        cls._parts = {k: v for b in bases for k, v in vars(b).items() if isinstance(v, Part)}
+        cls.schema, cls._schemas, cls._parts = layout_of(cls, schema)
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         cls._settings = tuple(f.name for f in fields)
         required = tuple(f.name for f in fields if f.default is dataclasses.MISSING)

@@ -1,6 +1,4 @@
-"""Settings: their types, their canonical JSON, and the first difference between two of them; and
-the entry points of installed packages, which may define the metric of a state.
-"""
+"""Settings: their types, their canonical JSON, and the first difference between two of them."""
 
 from __future__ import annotations
 
@@ -8,23 +6,22 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, wraps
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import damaged, named_hash
+from streammetrics.core.codec import NOTHING_LACKING, Lacking, damaged, named_hash
+from streammetrics.core.entry_points import METRICS, load_all
 from streammetrics.core.errors import SettingsError, StateError, shown
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from streammetrics.core.declared import Declared
 
 P = ParamSpec("P")
@@ -40,7 +37,7 @@ _FRACTION: Final = re.compile(r"-?[0-9]{1,100}(/[1-9][0-9]{0,99})?")
 _LIBRARY: Final = __name__.partition(".")[0]
 MAX_NESTING: Final = 16  # metrics within metrics; three are in use
 CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
-_HEADS: Final[dict[bytes, Declared]] = {}  # empty accumulators of recently read heads
+_HEADS: Final[dict[bytes, Head]] = {}  # recently read ones
 _MOST_HEADS: Final = 64
 
 
@@ -76,13 +73,28 @@ def frozen(value: Setting) -> Setting:
             return value
 
 
-def encode_head(schema: str, settings: Mapping[str, Setting]) -> bytes:
-    """Canonical JSON of a schema name and its settings."""
-    return _dumps([schema, _inner(schema, settings, 0)])
+class Head(NamedTuple):
+    """What a head describes: an empty accumulator, of the current schema, and the parts that the
+    bytes behind the head lack, if it names former schemas."""
+
+    empty: Declared
+    lacking: Lacking
 
 
-def decode_head(head: bytes, known: Mapping[str, bytes] | None = None) -> Declared:
-    """The empty accumulator that a head describes.
+def encode_head(
+    schema: str,
+    settings: Mapping[str, Setting],
+    former: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
+    """Canonical JSON of a schema name and its settings.
+
+    former: by the current schemas of metrics, those to write in their place.
+    """
+    return _dumps([former.get(schema, schema), _inner(schema, settings, 0, former)])
+
+
+def decode_head(head: bytes, known: Mapping[str, bytes] | None = None) -> Head:
+    """What a head describes, whether its schemas are current or former ones.
 
     known: by digest, the bytes of arrays of which a head holds only the hash.
     """
@@ -101,14 +113,15 @@ def register(metric: type[Declared]) -> None:
     """Register a class by its schema; SettingsError if another one has it."""
     if metric.__module__.partition(".")[0] != _LIBRARY:
         load_library()  # it may have this schema
-    known = CLASSES.get(metric.schema, metric)
-    if (known.__module__, known.__qualname__) != (metric.__module__, metric.__qualname__):
-        raise SettingsError(
-            expected="a schema that no other metric has",
-            got=f"{metric.schema!r}, that of {known.__module__}.{known.__qualname__}",
-            where=f"{metric.__name__}(schema)",
-            hint="choose another schema, such as 'my-package.my-metric/1'",
-        )
+    for schema in (metric.schema, *metric._schemas):
+        known = CLASSES.get(schema, metric)
+        if (known.__module__, known.__qualname__) != (metric.__module__, metric.__qualname__):
+            raise SettingsError(
+                expected="a schema that no other metric has",
+                got=f"{schema!r}, that of {known.__module__}.{known.__qualname__}",
+                where=f"{metric.__name__}(schema)",
+                hint="choose another schema, such as 'my-package.my-metric/1'",
+            )
     CLASSES.update(dict.fromkeys(metric._schemas, metric))
     CLASSES[metric.schema] = metric  # a notebook cell that runs again redefines its class
     _HEADS.clear()
@@ -131,21 +144,37 @@ def _load_named(schema: str) -> None:
             getattr(library, name)
 
 
-def _read_head(head: bytes, known: Mapping[str, bytes]) -> Declared:
+def _read_head(head: bytes, known: Mapping[str, bytes]) -> Head:
     try:
         value = json.loads(head)
     except (ValueError, RecursionError):
         raise damaged("settings that are not JSON") from None
+    former: dict[str, str] = {}
     try:
-        made = _accumulator(value, known)
+        made = _accumulator(value, known, former)
     except RecursionError:
         raise damaged("settings nested too deep") from None
-    if made._head() != head:
+    # A head is of one version of the code, so that all states of a metric have one layout.
+    if encode_head(made.schema, made._stored_settings(), former) != head:
         raise damaged("settings that are not in their canonical form")
-    return made
+    return Head(made, _lacking(former.values()) if former else NOTHING_LACKING)
 
 
-def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
+def _lacking(schemas: Iterable[str]) -> Lacking:
+    """The parts that bytes of these former schemas lack, by the class of their metric."""
+    found: dict[type, Collection[str]] = {}
+    waiting = [*schemas]
+    for schema in waiting:
+        # A metric that no head names is known where the metric that has it is.
+        lacks = CLASSES[schema]._schemas[schema] if schema in CLASSES else ()
+        waiting += [name for name in lacks if "/" in name]
+        if schema in CLASSES:
+            found[CLASSES[schema]] = [name for name in lacks if "/" not in name]
+    return found
+
+
+def _accumulator(value: Json, known: Mapping[str, bytes], former: dict[str, str]) -> Declared:
+    """The empty accumulator of a schema and its settings; adds the former schemas to `former`."""
     match value:
         case [str(schema), dict(settings)]:
             pass
@@ -177,14 +206,17 @@ def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
     if not accepted - made._later <= set(settings) <= accepted:
         raise damaged(f"the settings {shown(sorted(settings))} for {made.__name__}")
     try:
-        stored = {name: _from_json(value, known) for name, value in settings.items()}
+        stored = {name: _from_json(value, known, former) for name, value in settings.items()}
         restored = made(**made._restored_settings(stored))
-        if made._schemas and restored.schema != schema:
+        lacks = made._schemas.get(schema, "")
+        if not isinstance(lacks, str):
+            former[restored.schema] = schema
+        elif restored.schema != schema:
             raise StateError(
                 expected=f"the schema {restored.schema!r} for these settings",
                 got=repr(schema),
                 where="state bytes",
-                hint=made._schemas[schema] or "restore the original bytes, or count again",
+                hint=lacks or "restore the original bytes, or count again",
             )
         return restored
     except StateError:
@@ -194,11 +226,21 @@ def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
         raise damaged(f"settings that {made.__name__} rejects ({shown(str(error))})") from None
 
 
-def _inner(schema: str, settings: Mapping[str, Setting], depth: int) -> Json:
-    return {name: _to_json(value, f"{schema}: {name}", depth) for name, value in settings.items()}
+def _inner(
+    schema: str, settings: Mapping[str, Setting], depth: int, former: Mapping[str, str]
+) -> Json:
+    return {
+        name: _to_json(value, f"{schema}: {name}", depth, former)
+        for name, value in settings.items()
+    }
 
 
-def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
+def _to_json(
+    value: Setting,
+    where: str = "settings",
+    depth: int = 0,
+    former: Mapping[str, str] = MappingProxyType({}),
+) -> Json:
     match value:
         case None | bool() | int() | str():
             return value
@@ -209,14 +251,14 @@ def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
         case Content():
             return {"$content": [value.digest, [*value.shape]]}
         case tuple():
-            return [_to_json(v, where, depth) for v in value]
+            return [_to_json(v, where, depth, former) for v in value]
         case Mapping() if all(isinstance(name, str) for name in value):
-            return {"$map": {name: _to_json(v, where, depth) for name, v in value.items()}}
+            return {"$map": {name: _to_json(v, where, depth, former) for name, v in value.items()}}
     if hasattr(value, "schema") and not isinstance(value, type) and depth < MAX_NESTING:
         metric: Declared = value  # type: ignore[assignment]
-        return {
-            "$metric": [metric.schema, _inner(metric.schema, metric._stored_settings(), depth + 1)]
-        }
+        schema, settings = metric.schema, metric._stored_settings()
+        inner = _inner(schema, settings, depth + 1, former)
+        return {"$metric": [former.get(schema, schema), inner]}
     raise SettingsError(
         expected="a bool, integer, float, string, None, Fraction, tuple, mapping from strings,"
         f" or metric (nested at most {MAX_NESTING} deep)",
@@ -226,10 +268,10 @@ def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
     )
 
 
-def _from_json(value: Json, known: Mapping[str, bytes]) -> Setting:
+def _from_json(value: Json, known: Mapping[str, bytes], former: dict[str, str]) -> Setting:
     match value:
         case list():
-            return tuple(_from_json(v, known) for v in value)
+            return tuple(_from_json(v, known, former) for v in value)
         case {"$float": ("inf" | "-inf") as text, **rest} if not rest:
             return float(text)
         case {"$fraction": str(text), **rest} if not rest and _FRACTION.fullmatch(text):
@@ -237,9 +279,9 @@ def _from_json(value: Json, known: Mapping[str, bytes]) -> Setting:
         case {"$content": [str(digest), list(shape)], **rest} if not rest:
             return Content.read(shape, digest, known.get(digest))
         case {"$map": dict(inner), **rest} if not rest:
-            return {name: _from_json(v, known) for name, v in inner.items()}
+            return {name: _from_json(v, known, former) for name, v in inner.items()}
         case {"$metric": list(inner), **rest} if not rest:
-            return _accumulator(inner, known)
+            return _accumulator(inner, known, former)
         case None | bool() | int() | float() | str():
             return value
         case _:
@@ -434,34 +476,3 @@ def _within(value: Setting) -> Iterator[Content]:
         case _ if hasattr(value, "schema"):
             metric: Declared = value  # type: ignore[assignment]
             yield from contents(metric.settings())
-
-
-# -- metrics and measures of installed packages, which declare them where they are built ----------
-#     [project.entry-points."streammetrics.metrics"]
-#     ClickDepth = "my_package.my_module:ClickDepth"
-# Nothing is imported until an unknown name or schema is requested. Bytes and texts never choose
-# what to import: an unknown name or schema loads all entry points, once.
-METRICS: Final = "streammetrics.metrics"
-MEASURES: Final = "streammetrics.measures"
-
-
-@cache
-def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
-    """The entry points of a group by name, those of packages that are installed now."""
-    from importlib.metadata import entry_points  # takes as long as importing this library
-
-    return {one.name: one for one in sorted(entry_points(group=group))}
-
-
-@cache
-def load_all(group: str) -> tuple[Mapping[str, object], str]:
-    """The objects of the entry points of a group, loaded once, and a text that lists failures."""
-    found: dict[str, object] = {}
-    failed = []
-    for name, one in entry_points_of(group).items():
-        try:
-            found[name] = one.load()
-        except Exception as error:  # one bad package must not disable the others
-            failed.append(f"{name} = {one.value} ({type(error).__name__}: {error})")
-    failures = f"; these entry points of {group} failed: {'; '.join(failed)}" if failed else ""
-    return found, failures

@@ -20,6 +20,7 @@ from streammetrics.core.codec import (
     opened,
 )
 from streammetrics.core.errors import OverlapError, StateError
+from streammetrics.core.layouts import columns
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
@@ -41,9 +42,9 @@ def digests(states: Accumulator, slots: Slots) -> list[str]:
 def decoded(metric: A, width: int, data: Reader, slots: Slots) -> A:
     """The states of some of `width` slots, in this order, as `_encode` wrote all; others are not
     checked."""
-    parts = metric._parts.items()
-    found = {name: part.decode_some(metric, width, data, slots) for name, part in parts}
-    return metric._read(found, len(slots))
+    n = len(slots)
+    found = columns(metric, data, n, lambda part: part.decode_some(metric, width, data, slots))
+    return metric._read(found, n)
 
 
 def summed(
@@ -105,18 +106,19 @@ def _read(waiting: dict[bytes, list[bytes]]) -> Iterator[Accumulator]:
     for start, states in waiting.items():
         if not states:
             continue
-        spec = cast("Accumulator", decode_head(start[17:]))
+        empty, lacking = decode_head(start[17:])
+        spec = cast("Accumulator", empty)
         end = len(states[0]) - 4
         try:
             if len(states) < _FEW:
                 raise Unlike
-            stack = Stack(states, len(start), end)
+            stack = Stack(states, len(start), end, lacking)
             made = spec._decode_stack(stack)
             stack.finish()
             yield made
         except Unlike:
             for data in states:
-                reader = Reader(data, len(start), end)
+                reader = Reader(data, len(start), end, lacking)
                 state = spec._decode(1, reader)
                 reader.finish()
                 yield state

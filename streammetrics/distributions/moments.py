@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.inputs import Inputs, Real, Weights
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import (
@@ -36,8 +37,11 @@ from streammetrics.results.moment_figures import MomentFigures
 Floats = NDArray[np.float64]
 
 
-class Moments(Accumulator, schema="moments/1"):
+class Moments(Accumulator, schema="moments/2"):
     """Mean, variance, standard deviation, skewness, and the least and greatest of numbers, exactly.
+
+    Beside a mean of values of at least 0 stands the share of those above 0, `above_zero`: revenue
+    that stops is seen by it first, because few rows have much of it.
 
     Settings
         weight_unit: weights are multiples of it: a Fraction, an integer, or a string such as
@@ -46,14 +50,17 @@ class Moments(Accumulator, schema="moments/1"):
         values: [n], finite. weights: [n], at least 0, by default 1; a row of weight w counts as w
         equal rows, and one of weight 0 is ignored.
     State
-        The number of rows, exact sums of x, x² and x³, and the least and greatest value.
+        The number of rows, and of those above 0; exact sums of x, x² and x³; the least and greatest
+        value.
     Result
         MomentFigures: `mean`, `variance` (over n - 1; numpy divides by n unless
         ddof=1), `std`, `skewness` (of the central moments, as scipy's; pandas multiplies it by
-        √(n (n - 1)) / (n - 2)), `minimum`, `maximum`. In the result of UserGroups the attribute
-        `variance` is that of the estimate; `value.variance` is this one.
+        √(n (n - 1)) / (n - 2)), `minimum`, `maximum`, `above_zero` (the share of values above 0).
+        In the result of UserGroups the attribute `variance` is that of the estimate;
+        `value.variance` is this one.
     Undefined
-        nan without rows; variance and std also of one row; skewness of equal values.
+        nan without rows; variance and std also of one row; skewness of equal values; above_zero of
+        states of before it was counted, and of all that they are merged into.
     Exactness
         Every figure is the exact value rounded once, whatever the size of the numbers: products
         outside the range of floats are summed in other units.
@@ -71,6 +78,8 @@ class Moments(Accumulator, schema="moments/1"):
     (0.3333333333333333, 1e+16, -1e+16)
     """
 
+    _schemas: ClassVar[Schemas] = {"moments/1": {"above"}}
+
     weight_unit: Unit = 1
     round_weights: bool = False
     inputs = Inputs(values=Real(finite=True), weights=Weights())
@@ -80,6 +89,7 @@ class Moments(Accumulator, schema="moments/1"):
     cubes = ExactSum()
     far = ExactSums(len(SCALES) - 1, 2)  # [scale, squares or cubes]: those that are not ordinary
     extremes = Extremes()
+    above = ExactSum()  # units of values above 0
     rounded = Counts("round_weights")  # rows whose weight was rounded
 
     if TYPE_CHECKING:
@@ -99,6 +109,9 @@ class Moments(Accumulator, schema="moments/1"):
             add_parts(self.total, weighted_values(values, piece.quanta), at)
             self._powers.add(_powers(values, piece.quanta), at)
             self.extremes.add(values, at)
+            add_parts(
+                self.above, weighted_values((values > 0).astype(np.float64), piece.quanta), at
+            )
 
     def compute(self) -> MomentFigures:
         """The figures, each rounded once."""
@@ -116,6 +129,7 @@ class Moments(Accumulator, schema="moments/1"):
             weight_unit=repeat(Fraction(self.weight_unit)),
             _surplus=self.rows.surplus[slots].tolist(),
             rows_rounded=self.rounded.totals(slots),
+            _above=self.above.pairs(slots),
             _sums=zip(zip(self.total.pairs(slots)), *self._powers.units(slots), strict=True),
         )
 
@@ -131,6 +145,20 @@ class Moments(Accumulator, schema="moments/1"):
             low, high = (Fraction(end) if n[slot] else Fraction(0) for end in ends[:, slot])
             sums = self.total.finite_fraction(slot), *self._powers.finite_fractions(slot)
             require_three_moments(int(n[slot]), sums, (low, high), what)
+        self._require_possible_counts(n, ends, what)
+
+    def _require_possible_counts(self, n: NDArray[np.int64], ends: Floats, what: str) -> None:
+        """That values above 0 are as many as the extremes [2, width] allow; both infinities once
+        for each row of a former state, of which it is unknown."""
+        lost = self.above.infinities[: self._width]
+        require(np.array_equal(*lost.T) and bool((lost[:, 0] <= n - self.rows.surplus).all()), what)
+        counts, places = self.above.units(np.arange(self._width))
+        require(not places, what)
+        rows = zip(counts, n.tolist(), *(ends > 0).tolist(), lost[:, 0].tolist(), strict=True)
+        for above, units, low, high, unknown in rows:
+            require(0 <= above <= units, what)
+            require(bool(unknown) or (above > 0) == high, what)
+            require(bool(unknown) or (above == units) == (low or not units), what)
 
     @property
     def _powers(self) -> ProductSums:

@@ -3,6 +3,7 @@
 from streammetrics.combine.sealed import Sealed, Sealing, seal
 from streammetrics.engines.groups import HASH, user_buckets
 from streammetrics.engines.merging import (
+    agree,
     merge_all,
     merge_once,
     merged,
@@ -17,6 +18,7 @@ __all__ = [
     "Sealed",
     "Sealing",
     "Task",
+    "agree",
     "merge_all",
     "merge_once",
     "merged",

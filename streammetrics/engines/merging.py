@@ -11,6 +11,7 @@ from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, SettingsError, StateError, shown
+from streammetrics.core.layouts import without_later_parts
 from streammetrics.core.stacked import summed
 from streammetrics.present.views import views_of
 from streammetrics.registry import load
@@ -21,6 +22,22 @@ if TYPE_CHECKING:
 Figure: TypeAlias = tuple[str, str, float, float, float]
 
 _OTHERS: Final = "others"  # the keys beyond `max_keys`
+
+
+def agree(state: Accumulator, other: Accumulator) -> bool:
+    """Whether two states may be of the same rows: they are equal, or equal but for what one of
+    them does not know, because it was read from bytes of a former schema.
+
+    >>> from streammetrics import Ratio
+    >>> clicks = Ratio()
+    >>> clicks.update([1, 0])
+    >>> agree(clicks, clicks.copy()), agree(clicks, Ratio())
+    (True, False)
+    """
+    if state == other:
+        return True
+    (mine, unknown), (theirs, too) = without_later_parts(state), without_later_parts(other)
+    return (unknown or too) and mine == theirs
 
 
 def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:

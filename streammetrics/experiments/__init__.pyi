@@ -24,6 +24,7 @@ from streammetrics.experiments.one_look import Guarded as Guarded
 from streammetrics.experiments.plan import Horizon as Horizon
 from streammetrics.experiments.plan import Plan as Plan
 from streammetrics.experiments.plan import Safeguard as Safeguard
+from streammetrics.experiments.rates_beside import rate_beside as rate_beside
 from streammetrics.experiments.report import Finding as Finding
 from streammetrics.experiments.report import Outcome as Outcome
 from streammetrics.experiments.report import Report as Report

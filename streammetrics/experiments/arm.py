@@ -365,8 +365,8 @@ def _masses(kind: Kind, counted: tuple[int, ...], n: int, rows: int) -> Mapping[
 def _skewness(
     figures: object, view: str, plain: Interval, replicates: tuple[float | None, ...] | None
 ) -> float:
-    """The skewness number of the values that an estimate is a mean of; where a state keeps no
-    cubes, the bound that follows from the squares, in [0, 1] also of 1 - value."""
+    """The skewness number of the values that an estimate is a mean of; where their cubes are
+    unknown, the bound that follows from the squares, of measures in [0, 1] also of 1 - value."""
     if replicates is not None:
         return skewness_number([one for one in replicates if one is not None])
     found = skewness_of(figures, view)

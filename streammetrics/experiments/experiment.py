@@ -24,6 +24,7 @@ from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan, Safeguard, known
+from streammetrics.experiments.rates_beside import not_watched, rate_beside, why_no_rate
 from streammetrics.experiments.report import Outcome, Report
 from streammetrics.experiments.rows_per_unit import RowsPerUnit, arm_of_units, rows_per_unit
 from streammetrics.experiments.same_rows import same_rows
@@ -96,12 +97,22 @@ class Experiment:
         those without units of several variants. Raises InputError for a view that a metric does not
         have, and SettingsError for a metric that does not keep units apart and so cannot drop any.
         """
+        return self._compared(watched, self._not_watched())
+
+    def _compared(
+        self, watched: Collection[str] | None, unwatched: Collection[str]
+    ) -> tuple[Contrast, ...]:
+        """The contrasts, without guardrails that are not watched."""
         counted, dropped = self._units(), self._dropped()
         if dropped is not None:
             counted = left(counted, dropped)
         known_units: dict[tuple[str, ...], int | None] = {}
         found = []
-        rails = [(one.metric, one) for one in self.plan.guardrails]
+        rails = [
+            (one.metric, one)
+            for one in self.plan.guardrails
+            if one.required or one.metric not in unwatched
+        ]
         for name, guardrail in [*((name, None) for name in self.plan.decision), *rails]:
             if watched is not None and name not in watched:
                 continue
@@ -128,15 +139,16 @@ class Experiment:
     def outcome(self, watched: Collection[str] | None = None) -> Outcome:
         """Everything read from the states, once, to keep and report with later looks.
         watched: as in `contrasts`."""
-        units = self._units()
+        units, unwatched = self._units(), self._not_watched()
         several = seen_in_several(self.plan, units)
         return Outcome(
             self.plan,
-            self.contrasts(watched),
+            self._compared(watched, unwatched),
             self._sample_ratio(units),
             several,
             contamination(self.plan, units, several),
             tuple(self._of_same_rows()),
+            tuple(unwatched.values()),
         )
 
     def _sample_ratio(self, units: Found) -> SampleRatioFound:
@@ -167,6 +179,31 @@ class Experiment:
                     said = same_rows(control[name], state) if name in control else None
                     if said is not None:
                         yield f"{name} of {self.plan.control} and {variant}: {said}."
+
+    def _not_watched(self) -> dict[str, str]:
+        """The guardrails beside means whose rows they do not fit, each with a sentence that says
+        so; also where the plan has none, because values above 0 were not counted at first."""
+        found = {}
+        for watched in self.plan.watched:
+            name, view = self._named(watched)
+            states = [
+                (variant, state)
+                for arms in self.states.values()
+                for variant in self.plan.variants
+                if isinstance(state := arms.get(variant, {}).get(name), Accumulator)
+            ]
+            beside = rate_beside(states[0][1], view) if states else None
+            rate = f"{name}.{beside}"
+            rail = next((one for one in self.plan.guardrails if one.metric == rate), None)
+            if beside is None or (rail is not None and rail.required):
+                continue
+            each = [
+                (variant, why_no_rate(state, beside, planned=rail is not None))
+                for variant, state in states
+            ]
+            if any(why for _, why in each):
+                found[rate] = not_watched(name, each)
+        return found
 
     def _dropped(self) -> UnitsResult | None:
         """The units to drop from the states; None if none must be dropped or they are unknown."""

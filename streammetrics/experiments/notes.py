@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def notes_of(found: Outcome) -> list[str]:
-    """Sentences on the sample ratio, units of several variants, epochs left out, independent rows,
-    covariates and horizons."""
+    """Sentences on the sample ratio, units of several variants, epochs left out, guardrails that do
+    not fit, independent rows, covariates and horizons."""
     plan, contrasts, srm = found.plan, found.contrasts, found.srm
     notes, mixed = [*found.same_rows], found.contamination
     if srm.reason:
@@ -42,6 +42,7 @@ def notes_of(found: Outcome) -> list[str]:
             "Epochs left out of a comparison, because an arm has too little data or no finite "
             f"estimate in them: {names}."
         )
+    notes += found.not_watched
     known = [one.comparison for one in contrasts if one.comparison.n and not one.is_of_units]
     if any(one.groups is None for one in known) or (
         not known and plan.cluster == "none" and not any(one.is_of_units for one in contrasts)

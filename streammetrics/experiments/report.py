@@ -361,6 +361,7 @@ class Outcome(Shown):
     in_several: UnitsResult | None
     contamination: Contamination | None = None
     same_rows: tuple[str, ...] = ()  # what says that arms share their rows or users
+    not_watched: tuple[str, ...] = ()  # guardrails that do not fit the rows
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         for one in self.contrasts:

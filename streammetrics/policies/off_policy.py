@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,9 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.factors import Factor, Propensity, check_factor, check_limit, factors
 from streammetrics.core.inputs import Inputs
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import NamedSums
 from streammetrics.core.parts.part import SLOT_0, Extreme, Slots
 from streammetrics.core.parts.score_bits import ordered_integers
@@ -23,7 +25,7 @@ from streammetrics.results.deferred import side_by_side
 from streammetrics.results.policy_value import PolicySums, PolicyValue
 
 
-class OffPolicy(Accumulator, schema="off-policy/1"):
+class OffPolicy(Accumulator, schema="off-policy/2"):
     """The mean reward that a target policy would have had, from the log of another policy.
 
     A row is weighted by w = target / logged: how much likelier its action is under the target.
@@ -39,7 +41,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         A row without one of both probabilities is refused, as no other number can replace it.
     State
         Numbers of rows of each kind; exact sums of w, w², r, r², wr, w²r and w²r², in the latter
-        two of the rounded wr; those of clipped rows, and of predictions; the largest weight.
+        two of the rounded wr; those of clipped rows; of predictions, and of t² and wt for the
+        rounded terms t of `dr`; the largest weight.
     Result
         PolicyValue: `snips`, `ips`, `clipped`, `dr`, `sndr`, and the diagnostics of the weights.
     Undefined
@@ -47,7 +50,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         below 100, fewer than 10 rewards other than 0, or a row with more than 10 % of the weight.
         `raw` has them nevertheless. `dr` and `sndr` are nan unless all rows have predictions. No
         value has an interval where the mean weight is certainly more than 1 % below 1; where it is
-        lower by chance, the ends are farther out by as many of its standard errors.
+        lower by chance, the ends are farther out by as many of its standard errors. That of `sndr`
+        is the widest for any Σ wt where a state of before this sum was kept lacks it.
     Exactness
         w is rounded once, and so is each value; their sums are exact. Intervals are from sums of
         rounded terms. Weights, rewards and predictions below 2**-200 in size count as 0.
@@ -69,6 +73,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
     (0.3333333333333333, 0.2, 900)
     """
 
+    _schemas: ClassVar[Schemas] = {"off-policy/1": {"products"}}
+
     clip: float = 10.0
     reward_limit: float | None = None
 
@@ -80,7 +86,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         predicted_target=Factor(optional=True, beside="predicted_logged"),
     )
     rows = Counts(2, 2, 2)  # [the reward is not 0, the weight is clipped, there are predictions]
-    sums = NamedSums(*PolicySums._fields)
+    sums = NamedSums(*PolicySums._fields[:-1])
+    products = ExactSum()  # Σ w t, the last of PolicySums
     largest = Extreme("max")  # weight, as an ordered integer
 
     if TYPE_CHECKING:
@@ -116,10 +123,13 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
             w, r, q = rows.weights, rows.rewards, rows.optional("predicted_logged")
             self.rows.add_flags(at, r != 0, w > self.clip, q is not None)
             self.largest.add(ordered_integers(w), at)
-            self.sums.add(at, w=w, ww=(w, w))
-            if q is not None:
-                p = rows.predicted_target
-                self.sums.add(at, p=p, wq=(w, q), terms=np.square(p + w * (r - q)))
+            if q is None:
+                self.sums.add(at, w=w, ww=(w, w))
+                continue
+            p = rows.predicted_target
+            t = p + w * (r - q)
+            self.sums.add(at, w=w, ww=(w, w), p=p, wq=(w, q), terms=np.square(t))
+            self.products.add(w * t, at)
         batch, slots = batch.where(batch.rewards != 0, slots)  # of clicks a few
         for rows, at in batch.pieces(slots):
             w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
@@ -131,6 +141,10 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
 
     def _require_possible(self) -> None:
         slots = np.arange(self._width)
+        lost = self.products.infinities[: self._width]
+        rows = self.rows.tables(slots).sum(axis=(1, 2, 3))
+        known = np.array_equal(*lost.T) and bool((lost[:, 0] <= rows).all())
+        require(known, "impossible sums of weights and rewards")
         both = self.rows.tables(slots)[:, 1, 1].sum(axis=1).tolist()
         for value, some in zip(self._compute_all(slots), both, strict=True):
             require(value._possible(some), "impossible sums of weights and rewards")
@@ -149,4 +163,5 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
             _clip=repeat(self.clip),
             _limit=repeat(self.reward_limit),
             _units=self.sums.pairs(slots),
+            _products=self.products.pairs(slots),
         )

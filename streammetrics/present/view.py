@@ -87,7 +87,8 @@ class View(Mapping[str, "View"]):
     the rows, and this other view does not: the effect of a treatment on the rows of another state,
     and a value at all looks, is that of the other one. of_points: coarse scores do not show its
     variance over users, which is that of `_without_group`. band: it has an interval by the method
-    "band". no_interval: why it has none, over users either. setting: it is no view, but a whole
+    "band". rate_beside: it is a mean, and this view is the rate of the values above 0, a guardrail
+    by default. no_interval: why it has none, over users either. setting: it is no view, but a whole
     number that is no count.
 
     name, definition and parameters follow from where it stands: the first paragraph of the
@@ -106,6 +107,7 @@ class View(Mapping[str, "View"]):
     grows_unlike: str = ""
     of_points: bool = False
     band: bool = False
+    rate_beside: str = ""
     no_interval: str = ""
     setting: bool = False
     name: str = ""

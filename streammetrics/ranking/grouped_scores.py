@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import nan
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,11 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.checks import MAX_GRADE, check_choice, check_max_rows
 from streammetrics.core.codec import damaged
 from streammetrics.core.inputs import IDS, Inputs, Unchecked
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
-from streammetrics.core.parts.part import Extreme, Slots
+from streammetrics.core.parts.part import SLOT_0, Extreme, Slots
 from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type, scores_of
 from streammetrics.core.rows import DictionaryColumn, Terms, offsets_of
 from streammetrics.core.totals import WithoutRows, unlimited
@@ -33,6 +34,8 @@ from streammetrics.ranking.graded_rows import (
     refuse_high_grades,
 )
 from streammetrics.ranking.list_values import (
+    Cubes,
+    CubesColumn,
     EmptySetting,
     Moments,
     MomentsColumn,
@@ -61,10 +64,11 @@ _CHOICES: Final = {
 
 
 class ListCounts(NamedTuple):
-    """Moments of the values of lists; the numbers of lists kept and empty, of all rows, and of
-    lists with an item twice."""
+    """Moments and cubes of the values of lists; the numbers of lists kept and empty, of all rows,
+    and of lists with an item twice."""
 
     moments: MomentsColumn
+    cubes: CubesColumn
     kept: int
     empty: int
     rows: int
@@ -296,10 +300,10 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
 
     def _result(self, counts: ListCounts) -> Averages:
         """The result of these counts, from the lists or from their totals alone."""
-        moments, kept, empty, rows, conflicting = counts
+        moments, cubes, kept, empty, rows, conflicting = counts
         rule = str(self.settings()["empty"])
         return replace(
-            averages(moments, measures_of(self.measures), [kept], [empty], rule)[0],
+            averages(moments, measures_of(self.measures), [kept], [empty], rule, cubes=cubes)[0],
             rows=rows,
             conflicting=conflicting,
             compared_as=result_type(self.score_type),
@@ -332,13 +336,16 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         """The counts of the lists at these indices."""
         measures = measures_of(self.measures)
         moments, kept, empty = MomentsColumn.of(measures), 0, 0
+        cubes = CubesColumn.of(moments)
         for lists in held.pieces(at):
             for _, is_empty, values in measured(lists, measures, self.ties):
                 n_empty = int(np.count_nonzero(is_empty))
                 kept, empty = kept + len(is_empty) - n_empty, empty + n_empty
                 for j, found in enumerate(values):
                     moments.add(j, found)
-        return ListCounts(moments, kept, empty, self.bag.total, len(held.groups) - len(held.at))
+                    cubes.add(j, found)
+        conflicting = len(held.groups) - len(held.at)
+        return ListCounts(moments, cubes, kept, empty, self.bag.total, conflicting)
 
     def _totals(self) -> Accumulator:
         if self.max_rows is not None:
@@ -399,22 +406,25 @@ class _HeldLists:
         return replace(lists, subtopics=found)
 
 
-class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
+class ListTotals(WithoutRows, schema="grouped-scores-totals/2"):
     """Moments over the complete lists of a GroupedScores; only a Sealed holds one.
 
     Settings
         metric: the GroupedScores.
     State
         Lists kept, empty and conflicting, and rows; the longest list, which is not ranked past
-        `LONGEST` rows; the moments of the measures.
+        `LONGEST` rows; the moments of the measures, and the cubes of their values.
     Result
         The result of the metric, to the last bit.
     """
+
+    _schemas: ClassVar[Schemas] = {"grouped-scores-totals/1": {"cubes"}}
 
     metric: Accumulator
     sums = ExactSums(4)
     longest = Extreme("max")
     moments = Moments()
+    cubes = Cubes()
 
     def arguments(self) -> Mapping[str, bool]:
         return self.metric.arguments()
@@ -424,11 +434,16 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
 
     def count(self, counts: ListCounts, longest: int) -> None:
         """Add the counts of complete lists."""
-        moments, *numbers = counts
+        moments, cubes, *numbers = counts
         add_whole(self.sums, numbers)
         if longest:
             self.longest.add(np.array([longest], np.int64))
-        self.moments.merge(moments, np.zeros(1, np.intp))
+        self.moments.merge(moments, SLOT_0)
+        self.cubes.merge(cubes, SLOT_0)
+
+    def _counted_rows(self) -> NDArray[np.int64]:
+        numbers = [self.sums.finite_fractions(slot) for slot in range(self._width)]
+        return np.array([int(kept + empty) for kept, empty, *_ in numbers], np.int64)
 
     def _require_possible(self) -> None:
         require_whole(self.sums)
@@ -436,6 +451,7 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
             kept, empty, *_ = map(int, self.sums.finite_fractions(slot))
             rule = self.metric.settings()["empty"]
             self.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
+            self.cubes.require_possible(self.moments, kept + empty, slot)
 
     def compute(self) -> Averages:
         """The result of the metric."""
@@ -443,4 +459,4 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
         kept, empty, rows, conflicting = map(int, self.sums.finite_fractions())
         if longest > LONGEST:
             return metric._undefined(rows, metric._too_long(longest))
-        return metric._result(ListCounts(self.moments, kept, empty, rows, conflicting))
+        return metric._result(ListCounts(self.moments, self.cubes, kept, empty, rows, conflicting))

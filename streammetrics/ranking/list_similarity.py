@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,9 +17,14 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import array_of
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.inputs import Inputs
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
+from streammetrics.core.parts.exact_sums import (
+    require_finite,
+    require_rounded_moments,
+    require_signed_cubes,
+)
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Ragged
 from streammetrics.core.settings import Content
@@ -303,7 +308,7 @@ MAX_ITEMS: Final = 2048  # of a list, which has two million pairs
 _FEW_ITEMS: Final = 128  # of a batch: their pairs cost less than the overhead of a call
 
 
-class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
+class IntraListSimilarity(Accumulator, schema="intra-list-similarity/2"):
     """The mean similarity of the items of a list, averaged over lists: low where lists are diverse.
 
     Settings
@@ -324,7 +329,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         [lists]. After the cut at k it has at most 2,048 items.
     State
         The number of lists with two items or more, and of shorter ones; the exact sums of the
-        lists' values and of their squares.
+        lists' values, of their squares and of their cubes.
     Result
         ListSimilarity: `ils`, `lists_kept`, `lists_short`, `rows`. The value of a list is the mean
         of S(i, j) over its ordered pairs i != j, so S need not be symmetric.
@@ -358,6 +363,8 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
     0.5
     """
 
+    _schemas: ClassVar[Schemas] = {"intra-list-similarity/1": {"cubes"}}
+
     vectors: Vectors
     k: int | None = None
     similarity: str = "cosine"
@@ -365,6 +372,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
     lists = Counts(2)  # kept, short
     sums = ExactSum()
     squares = ExactSum()
+    cubes = ExactSum()
 
     def check_settings(self) -> None:
         if self.k is not None:
@@ -427,14 +435,17 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         self.sums.add(high, slots)
         self.sums.add(low, slots)
         self.squares.add(high * high, slots)
+        self.cubes.add(high * high * high, slots)  # finite: see LARGEST
 
     def _require_possible(self) -> None:
         for column in (self.sums, self.squares):
             require_finite(column, "an infinite similarity")
         for slot in range(self._width):
             total, squares = self.sums.quanta(slot), self.squares.quanta(slot)
-            kept, what = int(self.lists.dense(slot)[0]), "impossible similarities"
+            kept, short = self.lists.dense(slot).tolist()
+            what = "impossible similarities"
             require_rounded_moments(kept, total, squares, what)
+            require_signed_cubes(kept + short, squares, self.cubes, slot, what)
 
     def compute(self) -> ListSimilarity:
         """The mean over lists, and the number of lists of each kind."""
@@ -445,5 +456,6 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
             self.sums.finite_fraction(),
             self.squares.finite_fraction(),
             limits=_LIMITS.get(self.similarity, (-math.inf, math.inf)),
+            cubes=(self.cubes.finite_fraction(),) if self.cubes.finite() else None,
         )
         return ListSimilarity(ratio(moments.sum_, kept), kept, short, moments)

@@ -17,7 +17,12 @@ from streammetrics.core.codec import Reader, Writer, require
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import InputError
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
+from streammetrics.core.parts.exact_sums import (
+    require_finite,
+    require_rounded_cubes,
+    require_rounded_moments,
+    require_third_moment,
+)
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
 from streammetrics.core.rows import Terms
@@ -161,14 +166,52 @@ def require_no_unseen(lists: Lists, measures: Sequence[Measure]) -> None:
 
 _PLAIN: Final = 2  # sums of values v, v²
 _POOLED: Final = 5  # and, with weights w, of w, w², v w
+_CUBES_POOLED: Final = 4  # v³, v² w, v w², w³
+_IMPOSSIBLE: Final = "impossible measures"
 
 
-class MomentsColumn(Column):
-    """For each measure the exact sums of its values and of their squares over all lists, for pooled
-    measures also of the weights, their squares and the products; `width` slots."""
+class ListSumsColumn(Column):
+    """For each measure several exact sums over all lists; `width` slots."""
 
     def __init__(self, sums: list[list[ExactSumColumn]], width: int) -> None:
         self.sums, self.width = sums, width
+
+    @property
+    def total_count(self) -> int:
+        return max((column.total_count for columns in self.sums for column in columns), default=0)
+
+    @property
+    def unknown(self) -> bool:
+        return any(column.unknown for columns in self.sums for column in columns)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for columns in self.sums for column in columns)
+
+    def widen(self, width: int) -> None:
+        self.width = width
+        for columns in self.sums:
+            for column in columns:
+                column.widen(width)
+
+    def merge(self, other: Self, to: Slots) -> None:
+        for mine, theirs in zip(self.sums, other.sums, strict=True):
+            for column, more in zip(mine, theirs, strict=True):
+                column.merge(more, to)
+
+    def take(self, slots: Slots) -> Self:
+        taken = [[column.take(slots) for column in columns] for columns in self.sums]
+        return type(self)(taken, len(slots))
+
+    def encode(self, out: Writer) -> None:
+        for columns in self.sums:
+            for column in columns:
+                column.encode(out)
+
+
+class MomentsColumn(ListSumsColumn):
+    """For each measure the exact sums of its values and of their squares, for pooled measures also
+    of the weights, their squares and the products."""
 
     @classmethod
     def of(
@@ -177,14 +220,6 @@ class MomentsColumn(Column):
         """Empty sums for these measures; weighted: lists have weights."""
         sizes = [_POOLED if weighted or measure.pooled else _PLAIN for measure in measures]
         return cls([[ExactSumColumn(width) for _ in range(size)] for size in sizes], width)
-
-    @property
-    def total_count(self) -> int:
-        return max((column.total_count for columns in self.sums for column in columns), default=0)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(column.nbytes for columns in self.sums for column in columns)
 
     def add(
         self,
@@ -208,36 +243,48 @@ class MomentsColumn(Column):
 
     def require_possible(self, lists: int, slot: int = 0) -> None:
         """StateError unless this number of lists can have these sums."""
-        what = "impossible measures"
         for columns in self.sums:
             for column in columns:
-                require_finite(column, what)
+                require_finite(column, _IMPOSSIBLE)
             found = [column.quanta(slot) for column in columns]
-            require(min(found) >= 0, what)
-            require_rounded_moments(lists, found[0], found[1], what)
+            require(min(found) >= 0, _IMPOSSIBLE)
+            require_rounded_moments(lists, found[0], found[1], _IMPOSSIBLE)
             if len(columns) == _POOLED:
                 _, _, w, ww, _ = found
-                require_rounded_moments(lists, w, ww, what)
+                require_rounded_moments(lists, w, ww, _IMPOSSIBLE)
 
-    def widen(self, width: int) -> None:
-        self.width = width
-        for columns in self.sums:
+
+class CubesColumn(ListSumsColumn):
+    """For each measure the exact sum of the rounded cubes of its values; for pooled measures those
+    of v³, v² w, v w² and w³."""
+
+    @classmethod
+    def of(cls, moments: MomentsColumn) -> CubesColumn:
+        """Empty sums beside these."""
+        width, pooled = moments.width, (len(columns) == _POOLED for columns in moments.sums)
+        sizes = [_CUBES_POOLED if weighted else 1 for weighted in pooled]
+        return cls([[ExactSumColumn(width) for _ in range(size)] for size in sizes], width)
+
+    def add(self, measure: int, found: Values, slots: Slots | None = None) -> None:
+        """Add one measure's values [n] to the states at `slots`, or all to state 0."""
+        sums, v, w = self.sums[measure], found.values, found.weights
+        with np.errstate(over="ignore"):
+            products = [v * v * v] if w is None else [v * v * v, v * v * w, v * w * w, w * w * w]
+        for column, cubes in zip(sums, products, strict=True):
+            column.add(cubes, slots)
+
+    def require_possible(self, moments: MomentsColumn, lists: int, slot: int = 0) -> None:
+        """StateError unless this number of lists can have these sums beside those."""
+        for columns, beside in zip(self.sums, moments.sums, strict=True):
             for column in columns:
-                column.widen(width)
-
-    def merge(self, other: Self, to: Slots) -> None:
-        for mine, theirs in zip(self.sums, other.sums, strict=True):
-            for column, more in zip(mine, theirs, strict=True):
-                column.merge(more, to)
-
-    def take(self, slots: Slots) -> Self:
-        taken = [[column.take(slots) for column in columns] for columns in self.sums]
-        return type(self)(taken, len(slots))
-
-    def encode(self, out: Writer) -> None:
-        for columns in self.sums:
-            for column in columns:
-                column.encode(out)
+                require_rounded_cubes(lists, column, slot, _IMPOSSIBLE)
+            powers = [(columns[0], beside[0], beside[1])]
+            powers += [(columns[3], beside[2], beside[3])] if len(columns) > 1 else []
+            for cubes, *others in powers:
+                if cubes.finite(slot):
+                    total, squares = (column.quanta(slot) for column in others)
+                    sums = total, squares, cubes.quanta(slot)
+                    require_third_moment(lists, sums, _IMPOSSIBLE)
 
 
 class Moments(Part[MomentsColumn]):
@@ -247,9 +294,30 @@ class Moments(Part[MomentsColumn]):
         return MomentsColumn.of(_measures(owner), width, weighted=_weighted(owner))
 
     def decode(self, owner: Declared, width: int, data: Reader) -> MomentsColumn:
+        return MomentsColumn(_decoded(owner, width, data, self.empty(owner, 1)), width)
+
+
+class Cubes(Part[CubesColumn]):
+    """The cubes beside the moments of the same measures."""
+
+    def empty(self, owner: Declared, width: int) -> CubesColumn:
+        moments = MomentsColumn.of(_measures(owner), width, weighted=_weighted(owner))
+        return CubesColumn.of(moments)
+
+    def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> CubesColumn:
         part, empty = ExactSum(), self.empty(owner, 1)
-        sums = [[part.decode(owner, width, data) for _ in columns] for columns in empty.sums]
-        return MomentsColumn(sums, width)
+        sums = [[part.unknown(owner, width, rows) for _ in columns] for columns in empty.sums]
+        return CubesColumn(sums, width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> CubesColumn:
+        return CubesColumn(_decoded(owner, width, data, self.empty(owner, 1)), width)
+
+
+def _decoded(
+    owner: Declared, width: int, data: Reader, empty: ListSumsColumn
+) -> list[list[ExactSumColumn]]:
+    part = ExactSum()
+    return [[part.decode(owner, width, data) for _ in columns] for columns in empty.sums]
 
 
 def _weighted(owner: Declared) -> bool:
@@ -268,9 +336,10 @@ def averages(
     empty: Sequence[int],
     rule: str,
     slots: Slots = SLOT_0,
+    cubes: CubesColumn | None = None,
 ) -> list[Averages]:
     """For each of these states the mean of each measure over the kept lists and, by the rule
-    "zero", the empty ones; with the moments for the interval of each mean."""
+    "zero", the empty ones; with the moments for the interval of each mean. cubes: None: unknown."""
     both = [*map(add, kept, empty)]
     lists = both if rule == "zero" else kept
     means, sums, shifts = [], [], []
@@ -285,6 +354,10 @@ def averages(
         sums.append(zip(*units, strict=True))
         shifts.append(some)
     names = [*map(str, measures)]
+    every: Iterable[object] = repeat(None)
+    if cubes is not None:
+        of_each = [zip(*[c.pairs(slots) for c in columns], strict=True) for columns in cubes.sums]
+        every = zip(*of_each, strict=True)
     return side_by_side(
         Averages,
         len(slots),
@@ -294,7 +367,7 @@ def averages(
         rows=both,
         _made=repeat(partial(_moments_of, tuple(measures), tuple(shifts))),
         # An empty list weighs nothing where a measure has weights.
-        _given=zip(kept, lists, zip(*sums, strict=True), strict=True),
+        _given=zip(kept, lists, zip(*sums, strict=True), every, strict=False),
     )
 
 
@@ -304,14 +377,26 @@ def _moments_of(
     kept: int,
     lists: int,
     sums: Sequence[Sequence[int]],
+    cubes: Sequence[Sequence[tuple[int, int] | None]] | None,
 ) -> dict[str, ListMoments]:
     """The moments of each measure from its sums, in units of 2 ** -shift each."""
     found = {}
-    for measure, units, some in zip(measures, sums, shifts, strict=True):
+    of_cubes = [None] * len(measures) if cubes is None else cubes
+    for measure, units, some, third in zip(measures, sums, shifts, of_cubes, strict=True):
         first, squares, *pooled = map(dyadic, units, some)
         # Hits are 0 or 1, unless tied items make them fractions, whose squares are less.
         shares = measure.name == "HR" and first == squares
         weights = (pooled[0], pooled[1], pooled[2]) if pooled else None
         n = kept if pooled else lists
-        found[str(measure)] = ListMoments(n, first, squares, weights, shares, measure.limits)
+        pairs = [pair for pair in third or () if pair is not None]
+        known = third is not None and len(pairs) == len(third)
+        found[str(measure)] = ListMoments(
+            n,
+            first,
+            squares,
+            weights,
+            shares,
+            measure.limits,
+            cubes=tuple(dyadic(*pair) for pair in pairs) if known else None,
+        )
     return found

@@ -21,9 +21,9 @@ from typing import Final, cast
 import numpy as np
 
 from streammetrics.core.checks import MAX_GRADE
+from streammetrics.core.entry_points import MEASURES as INSTALLED
+from streammetrics.core.entry_points import load_all
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.settings import MEASURES as INSTALLED
-from streammetrics.core.settings import load_all
 from streammetrics.kernels.ranking import gain as gains
 from streammetrics.kernels.ranking import hits
 from streammetrics.kernels.ranking.average_precision import average_precision, bpref

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.checks import check_choice
 from streammetrics.core.inputs import Inputs, Unchecked
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import Ragged, Terms
@@ -23,6 +24,7 @@ from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.kernels.ranking.subtopics import Subtopics
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
+    Cubes,
     EmptySetting,
     Moments,
     averages,
@@ -40,7 +42,7 @@ from streammetrics.ranking.measures import measures_of
 from streammetrics.results.list_results import Averages
 
 
-class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
+class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     """Means over ranked lists: all measures share one ranking, one tie rule, one denominator.
 
     Settings
@@ -65,8 +67,9 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         judged: bool like labels, False for an item that is not judged, which counts as not relevant
         and which Bpref skips; by default all are judged.
     State
-        The numbers of lists kept and empty; for each measure the exact sums of its values and of
-        their squares (for PooledHR also of the denominators, their squares, and the products).
+        The numbers of lists kept and empty; for each measure the exact sums of its values, of their
+        squares and of their rounded cubes (for PooledHR also of the denominators, their squares and
+        cubes, and the products).
     Result
         Averages: `result[NDCG @ 10]` or `result["NDCG@10"]`, `lists_kept`, `lists_empty`, `rows`.
         All measures are over the same lists; an item above the highest grade of ERR is refused.
@@ -125,8 +128,10 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         ),
     )
     _later = frozenset({"examination"})
+    _schemas: ClassVar[Schemas] = {"ranking-metrics/2": {"cubes"}}
     lists = Counts(2)  # kept, empty
     moments = Moments()
+    cubes = Cubes()
 
     def check_settings(self) -> None:
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
@@ -194,6 +199,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
             kept, empty = self.lists.dense(slot).tolist()
             rule = self.settings()["empty"]
             self.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
+            self.cubes.require_possible(self.moments, kept + empty, slot)
 
     @cached_property
     def _asked(self) -> tuple[Measure, ...]:
@@ -240,9 +246,11 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
             if weights is None:
                 for j, found in enumerate(values):
                     self.moments.add(j, found, here)
+                    self.cubes.add(j, found, here)
                 continue
             for j, (found, rest) in enumerate(weighed(values, weights.take(some))):
                 self.moments.add(j, found, here, rest)
+                self.cubes.add(j, found, here)
 
     def compute(self) -> Averages:
         """The means, and the numbers of lists."""
@@ -252,7 +260,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     def _compute_all(self, slots: Slots) -> list[Averages]:
         kept, empty = self.lists.columns(slots)
         rule = str(self.settings()["empty"])
-        return averages(self.moments, self._asked, kept, empty, rule, slots)
+        return averages(self.moments, self._asked, kept, empty, rule, slots, self.cubes)
 
 
 def _lists(batch: Batch) -> Lists:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import nan
 from operator import add
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
 from streammetrics.kernels.inference.variances import (
     mean_variance,
     ratio_variance,
@@ -26,6 +27,7 @@ from streammetrics.kernels.inference.variances import (
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.view import LOWER, NONE, POSITIVE, SHARE, Direction, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked
 from streammetrics.results.rounded_weights import OfWeightedRows
 
@@ -64,6 +66,9 @@ class CalibrationSums(NamedTuple):
     losses: int | None
     loss_squares: int
     brier_squares: int
+
+
+Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
 class _LateFigures:
@@ -127,6 +132,8 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     rows_rounded: int | None = None
     # Σ over rows of the square of the log loss, and of (p - y)⁴; None if not counted.
     _row_squares: tuple[Fraction, Fraction] | None = field(default_factory=lambda: None)
+    # The same of the cubes, as units and n, units / 2 ** n; None: unknown.
+    _row_cubes: tuple[Dyadic | None, Dyadic | None] = (None, None)
 
     @property
     @View(better=LOWER, range=POSITIVE, undefined="a score of 0 or 1 is wrong")
@@ -252,6 +259,18 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
             brier = self.squares - 2 * self.hits + y
             return rounded_ratio_variance(n, brier, n, (squares[1], brier, n))
         return None
+
+    def _skewness_number(self, view: ViewText) -> float:
+        names = "log_loss", "brier"
+        if self._surplus or self._row_squares is None or view.name not in names:
+            return nan
+        i = names.index(view.name)
+        total = (self.losses, self.squares - 2 * self.hits + self.positives)[i]
+        cubes = self._row_cubes[i]
+        if total is None or cubes is None:
+            return nan
+        squares = self._row_squares[i]
+        return skewness_number_of_rounded(self._units, total, squares, dyadic(*cubes))
 
     @cached_property
     def _units(self) -> int:

@@ -304,6 +304,10 @@ class HasIntervals(Shown):
         treatment's share if there is no effect; None for results without an effect."""
         return None
 
+    def _no_rate_beside(self) -> str:
+        """Why the view that is declared as `rate_beside` is no guardrail of these rows, or ""."""
+        return ""
+
     def _behind(self, view: ViewText) -> Behind | None:
         """The share from whose interval over users that of a view follows; None for most views."""
         return None

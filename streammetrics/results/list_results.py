@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import inf
+from math import inf, nan
 from typing import ClassVar
 
 from streammetrics.core.errors import UnknownKeyError, shown
 from streammetrics.core.interval import Interval
+from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
 from streammetrics.kernels.inference.variances import rounded_ratio_variance
 from streammetrics.present.measure_names import entry_text, similar_entry
 from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 
@@ -21,7 +23,7 @@ from streammetrics.results.has_intervals import Asked, HasIntervals
 class ListMoments:
     """Σ v and Σ v² over n lists. pooled: for a ratio Σ v / Σ w also Σ w, Σ w² and Σ v w.
     shares: each value is 0 or 1. limits: the least and the greatest value of a list. units: what
-    the n are called.
+    the n are called. cubes: Σ v³, of a ratio also Σ v² w, Σ v w² and Σ w³; None: unknown.
 
     >>> ListMoments(2, Fraction(1), Fraction(1)).variance
     0.25
@@ -34,6 +36,23 @@ class ListMoments:
     shares: bool = False
     limits: Range = (-inf, inf)
     units: str = "lists"
+    cubes: tuple[Fraction, ...] | None = None
+
+    @property
+    def skewness_number(self) -> float:
+        """That of the values minus their mean, or of v - (Σ v / Σ w) w; nan if unknown."""
+        if self.cubes is None:
+            return nan
+        if self.pooled is None:
+            [cubes] = self.cubes
+            return skewness_number_of_rounded(self.n, self.sum_, self.squares, cubes)
+        (w, ww, vw), (vvv, vvw, vww, www) = self.pooled, self.cubes
+        if not w:
+            return nan
+        ratio = self.sum_ / w
+        squares = self.squares - 2 * ratio * vw + ratio**2 * ww
+        cubes = vvv - 3 * ratio * vvw + 3 * ratio**2 * vww - ratio**3 * www
+        return skewness_number_of_rounded(self.n, Fraction(0), squares, cubes)
 
     @property
     def variance(self) -> float:
@@ -115,6 +134,10 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
         moments = self._moments.get(entry_text(asked.view.text, self.means))
         return None if moments is None else moments.interval(asked)
 
+    def _skewness_number(self, view: ViewText) -> float:
+        moments = self._moments.get(entry_text(view.text, self.means))
+        return nan if moments is None else moments.skewness_number
+
     def _range(self, view: str) -> Range | None:
         moments = self._moments.get(entry_text(view, self.means))
         return None if moments is None else moments.limits
@@ -148,6 +171,9 @@ class ListSimilarity(HasIntervals):
 
     def _interval(self, asked: Asked) -> Interval | None:
         return None if self._moments is None else self._moments.interval(asked)
+
+    def _skewness_number(self, view: ViewText) -> float:
+        return nan if self._moments is None else self._moments.skewness_number
 
     @property
     def rows(self) -> int:

@@ -15,12 +15,14 @@ from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.view import NONE, POSITIVE, View
+from streammetrics.present.view import NONE, POSITIVE, SHARE, View
 from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
+_LACKING: Final = "some rows were counted before values above 0 were"
+_NEGATIVE: Final = "some values are below 0"
 _EXTREMES: Final = "the least and the greatest value of more rows are not known"
 _UNKNOWN: Final = (
     "at most one row, rows that weigh at most 1 together, or a value past the largest float"
@@ -53,8 +55,8 @@ class MomentFigures(_PowerSums, OfWeightedRows):
     """Mean, variance, skewness and extremes of numbers x; n rows, or their total weight.
 
     total: Σ x. squares: Σ x². cubes: Σ x³. All are exact and in units of weight, `weight_unit`
-    each. minimum, maximum: exact; nan without rows. Every figure is rounded once, and infinite past
-    the largest float.
+    each. minimum, maximum: exact; nan without rows. _above: units of values above 0, as k and n, k
+    / 2 ** n; None if unknown. Every figure is rounded once, and infinite past the largest float.
 
     >>> sums = [Fraction(x) for x in (7, 21, 73)]
     >>> found = MomentFigures(3, *sums, 1.0, 4.0)  # 1, 2, 4
@@ -71,9 +73,10 @@ class MomentFigures(_PowerSums, OfWeightedRows):
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
+    _above: Dyadic | None = None
 
     @property
-    @View(better=NONE, undefined="no rows", headline=1)
+    @View(better=NONE, undefined="no rows", headline=1, rate_beside="above_zero")
     def mean(self) -> float:
         """Σ x / n."""
         return ratio(self.total, self._units)
@@ -108,6 +111,18 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         return over_root(a * d * d, d * b * b * c * c * c)  # a / b / (c / d) ** 1.5
 
     @property
+    @View(better=NONE, range=SHARE, undefined=_LACKING)
+    def above_zero(self) -> float:
+        """The share of values above 0; nan if some rows were counted before such values were."""
+        above = self._count_above
+        return math.nan if above is None else ratio(above, self._units)
+
+    @property
+    def _count_above(self) -> int | None:
+        """The units of values above 0; None if unknown."""
+        return None if self._above is None else self._above[0] >> self._above[1]
+
+    @property
     def _units(self) -> int:
         return self._n
 
@@ -122,11 +137,18 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         )
 
     def _interval(self, asked: Asked) -> Interval | None:
-        n = self._units
+        n, above = self._units, self._count_above
+        if asked.view.name == "above_zero" and above is not None:
+            return asked.share(above, n)
         if asked.view.name != "mean":
             return None
         variance = mean_variance(n, self.total, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+    def _no_rate_beside(self) -> str:
+        if self._count_above is None and self.rows:
+            return _LACKING
+        return _NEGATIVE if self.minimum < 0 else ""
 
     def _skewness_number(self, view: ViewText) -> float:
         if view.name != "mean":

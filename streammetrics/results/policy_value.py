@@ -36,12 +36,17 @@ _VALUES: Final = ("snips", "ips", "clipped", "dr", "sndr")
 _OF_TERMS: Final = ("ips", "clipped", "dr")  # means of terms that were rounded
 _OF_REWARDS: Final = ("snips", "ips")  # sums of weighted rewards, without predictions
 _NOT_PREDICTED: Final = "not all rows have predictions of their reward"
+_GREATEST: Final = (
+    "a former state lacks the products of weights and doubly robust terms, so its error is the "
+    "greatest for any correlation of these"
+)
 
 
 class PolicySums(NamedTuple):
     """Sums over rows of weight w and reward r. q: the predicted reward of the logged action; p:
-    that of the target policy; terms: (p + w (r - q))², rounded. c_: over clipped rows alone. In
-    wwr and wwrr each w r is rounded."""
+    that of the target policy; terms: t², and wt: w t, of the doubly robust term t = p + w (r - q),
+    each rounded; wt is None where a former state lacks it. c_: over clipped rows alone. In wwr and
+    wwrr each w r is rounded."""
 
     w: Fraction
     ww: Fraction
@@ -57,16 +62,19 @@ class PolicySums(NamedTuple):
     p: Fraction = Fraction(0)
     wq: Fraction = Fraction(0)
     terms: Fraction = Fraction(0)
+    wt: Fraction | None = None
 
 
 class _LateSums:
     """Sums that are fractions when they are first read."""
 
     _units: Sequence[Dyadic]
+    _products: Dyadic | None
 
     @cached_property
     def _sums(self) -> PolicySums:
-        return PolicySums(*(dyadic(*pair) for pair in self._units))
+        sums = PolicySums(*(dyadic(*pair) for pair in self._units))
+        return sums if self._products is None else sums._replace(wt=dyadic(*self._products))
 
 
 def _rewards(value: PolicyValue) -> Range | None:
@@ -239,7 +247,16 @@ class PolicyValue(_LateSums, HasIntervals):
             and (both > 0 or not found.c_wwrr)
             and (self.rows_predicted > 0 or not any((found.p, found.wq, found.terms)))
             and found.terms >= 0
+            and self._possible_products(rounded)
         )
+
+    def _possible_products(self, rounded: Fraction) -> bool:
+        """Whether Σ w t fits Σ w² and Σ t²; rounded: the most that rounding can add to a square."""
+        found = self._sums
+        if found.wt is None:
+            return True
+        few = self.rows_predicted > 0 or not found.wt
+        return few and found.wt**2 <= found.ww * found.terms * rounded
 
     def _moments_of(self, view: ViewText) -> Moments | None:
         """Those of r, which are in [0, reward_limit], and of min(w, clip) r; None without a
@@ -263,7 +280,10 @@ class PolicyValue(_LateSums, HasIntervals):
         rounding = _OF_SQUARES / max(n, 1) if asked.view.name in _OF_TERMS else _ROUNDING
         if variance <= asked.estimate**2 * rounding:  # such as that of rewards 0.3
             variance = 0.0
-        return self._extended(asked.view, asked.spread(variance, n, df=n - 1.0, methods=("t",)))
+        interval = asked.spread(variance, n, df=n - 1.0, methods=("t",))
+        if asked.view.name == "sndr" and self._sums.wt is None and interval.defined:
+            interval = replace(interval, reason=_GREATEST)
+        return self._extended(asked.view, interval)
 
     def _variance(self, name: str) -> float | None:
         """The variance of a value over independent rows; None if the state lacks it."""
@@ -281,19 +301,34 @@ class PolicyValue(_LateSums, HasIntervals):
         if name == "dr":
             return mean_variance(n, self._doubly_robust, found.terms)
         if name == "sndr" and self._predicted and found.w:
-            return self._most_of_sndr
+            return self._greatest_of_sndr if found.wt is None else self._of_sndr(found.wt)
         return None
 
+    def _of_sndr(self, products: Fraction) -> float:
+        """The variance of `sndr` by the delta method: of the mean of t - s w, where t are the terms
+        of `dr` and s = Σ w (r - q) / Σ w. Σ w is n on average, and is taken as n in the slope; its
+        own variation is that of the terms. products: Σ w t. 0 where rounding could make it."""
+        n, found, s = self.rows, self._sums, self._slope
+        scale = found.terms + s * s * found.ww
+        variance = mean_variance(n, found.p, scale - 2 * s * products)
+        least = _OF_SQUARES * ratio(scale, n * n)
+        return 0.0 if variance <= least else variance
+
     @property
-    def _most_of_sndr(self) -> float:
-        """The greatest variance of `sndr` by the delta method. Its terms are those of `dr` less s
-        w, where s = Σ w (r - q) / Σ w and a mean weight near 1 is taken as 1. Their correlation
-        with w is not kept: the error is at most that of `dr` and |s| times that of the weight."""
+    def _greatest_of_sndr(self) -> float:
+        """The same for the correlation of t and w with which it is the greatest: the standard error
+        is that of `dr`, and |s| times that of the mean weight."""
         n, found = self.rows, self._sums
         of_terms = mean_variance(n, self._doubly_robust, found.terms)
         of_weights = mean_variance(n, found.w, found.ww)
-        slope = abs(ratio(found.wr - found.wq, found.w))
+        slope = abs(float(self._slope))
         return (math.sqrt(of_terms) + slope * math.sqrt(of_weights)) ** 2
+
+    @property
+    def _slope(self) -> Fraction:
+        """Σ w (r - q) / Σ w, by which `sndr` corrects the mean prediction."""
+        found = self._sums
+        return (found.wr - found.wq) / found.w
 
     def _replicated(self, view: ViewText) -> str:
         """Without a group of users, a value is compared however thin its support is."""

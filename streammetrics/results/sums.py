@@ -13,8 +13,10 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic, nearest
 from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, Range, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import USERS, Asked, HasIntervals
 from streammetrics.results.rounded_weights import OfWeightedRows, units_counted
 
@@ -54,6 +56,7 @@ class MeanResult(_MeanSums, HasIntervals):
     squares: Fraction | None = field(repr=False)
     weight_unit: Fraction = Fraction(1)
     _surplus: int = field(default=0, repr=False)  # of units over rows
+    _cubes: Dyadic | None = field(default=None, repr=False)  # Σ v³ of rows; None: unknown
 
     @property
     @View(better=NONE)
@@ -77,6 +80,12 @@ class MeanResult(_MeanSums, HasIntervals):
             return None
         variance = mean_variance(n, self.total, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+    def _skewness_number(self, view: ViewText) -> float:
+        if view.name != "mean" or self._surplus or self.squares is None:
+            return math.nan
+        cubes = None if self._cubes is None else dyadic(*self._cubes)
+        return skewness_number_of_rounded(self._units, self.total, self.squares, cubes)
 
 
 class _QuotientSums:
@@ -191,6 +200,7 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
+    _cubes: Dyadic | None = field(default=None, repr=False)  # Σ |y - s|³ of rows; None: unknown
 
     @property
     @View(better=LOWER, range=POSITIVE)
@@ -236,3 +246,9 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
             return None
         variance = mean_variance(n, self.absolute, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+    def _skewness_number(self, view: ViewText) -> float:
+        if view.name != "mae" or self._surplus or self.absolute is None or self.squares is None:
+            return math.nan
+        cubes = None if self._cubes is None else dyadic(*self._cubes)
+        return skewness_number_of_rounded(self._units, self.absolute, self.squares, cubes)

@@ -105,7 +105,7 @@ class UnitMeanResult(_OfUnits):
     _sums: tuple[Sequence[int], int] = ((), 0)
 
     @property
-    @View(better=NONE, undefined=_NO_UNITS, headline=1)
+    @View(better=NONE, undefined=_NO_UNITS, headline=1, rate_beside="rate")
     def mean(self) -> float:
         """Σ values / units, exact and rounded once."""
         sums, shift = self._sums

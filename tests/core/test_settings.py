@@ -69,7 +69,7 @@ def head_of(value: Setting) -> bytes:
 @given(settings)
 def test_settings_lead_to_bytes_and_back(value: Any) -> None:
     head = head_of(value)
-    made = decode_head(head)
+    made = decode_head(head).empty
     assert made.settings()["value"] == value
     assert head.isascii()
     assert json.loads(head)[0] == "toy-settled/1"
@@ -190,7 +190,7 @@ def nested(deep: int) -> bytes:
 
 
 def test_metrics_nested_too_deep_are_refused() -> None:
-    assert decode_head(nested(MAX_NESTING))
+    assert decode_head(nested(MAX_NESTING)).empty
     for deep in (MAX_NESTING + 1, 100, 2_000, 15_000):
         with pytest.raises(StateError):
             decode_head(nested(deep))
@@ -310,12 +310,14 @@ def test_every_content_is_found_however_deep() -> None:
     assert list(contents(settings)) == [TABLE, TABLE]
 
 
-OF_SIMILARITY = '["intra-list-similarity/1",{"k":null,"similarity":"cosine","vectors":%s}]'
+OF_SIMILARITY = '["intra-list-similarity/2",{"k":null,"similarity":"cosine","vectors":%s}]'
 OF_TABLE = {"$content": [TABLE.digest, [3, 2]]}
 
 
 def test_the_head_has_hash_and_shape() -> None:
-    metric = decode_head((OF_SIMILARITY % json.dumps(OF_TABLE, separators=(",", ":"))).encode())
+    metric = decode_head(
+        (OF_SIMILARITY % json.dumps(OF_TABLE, separators=(",", ":"))).encode()
+    ).empty
     assert metric == counted().empty()
 
 
@@ -338,5 +340,5 @@ def test_a_head_with_another_content_is_refused() -> None:
 
 def test_a_state_with_a_similarity_that_is_not_registered_here_is_read() -> None:
     head = OF_SIMILARITY % json.dumps(OF_TABLE, separators=(",", ":"))
-    made = decode_head(head.replace("cosine", "unheard-of").encode())
+    made = decode_head(head.replace("cosine", "unheard-of").encode()).empty
     assert made.settings()["similarity"] == "unheard-of"

@@ -13,11 +13,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics import Moments, Paired, PerKey, StateError, UserGroups, compare
+from streammetrics import (
+    Accumulator,
+    Moments,
+    Paired,
+    PerKey,
+    Ratio,
+    StateError,
+    UserGroups,
+    compare,
+    load,
+)
+from streammetrics.combine.user_groups_result import UserGroupsResult
+from streammetrics.core.layouts import without_later_parts
 from streammetrics.core.parts.exact_sums import SCALES, of_scales
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
+from streammetrics.results import views_of
 from streammetrics.results.moment_figures import MomentFigures
+from tests.core.test_layouts import former_bytes
 from tests.expected import examples_of
+from tests.golden.former_states import FOLDER, ROWS, UNKNOWN_VIEWS
 
 
 def of(values: list[float], **columns: Any) -> MomentFigures:
@@ -105,7 +120,7 @@ def test_skewness_is_that_of_scipy() -> None:
 
 def test_a_weight_is_a_number_of_rows() -> None:
     weighted, repeated = of([1.0, 5.0, 2.0], weights=[3, 1, 0]), of([1.0, 1.0, 1.0, 5.0])
-    for view in ("mean", "variance", "std", "skewness", "minimum", "maximum"):
+    for view in ("mean", "variance", "std", "skewness", "minimum", "maximum", "above_zero"):
         assert getattr(weighted, view) == getattr(repeated, view)
     tenths = Moments(weight_unit="1/10")
     tenths.update([1.0, 2.0, 4.0], weights=[0.5, 0.5, 0.5])
@@ -185,3 +200,84 @@ def altered(values: list[float], part: str, change: float) -> bytes:
 def test_sums_that_no_rows_have_are_refused(values: list[float], part: str, change: float) -> None:
     with pytest.raises(StateError, match="impossible moments"):
         Moments.from_bytes(altered(values, part, change))
+
+
+# -- values above 0 --------------------------------------------------------------------------------
+def test_the_share_of_values_above_0_is_a_rate_of_rows() -> None:
+    values = np.array([0.0, -0.0, -2.0, 5e-324, 1.0, 0.0, 3.0, 1e308] * 40)
+    found, rate = Moments(), Ratio()
+    found.update(values)
+    rate.update(values > 0)
+    assert found.compute().above_zero == 0.5
+    one, other = found.confidence_interval(view="above_zero"), rate.confidence_interval()
+    assert (one.lower, one.upper, one.method, one.n) == (other.lower, other.upper, "wilson", 320)
+    fewer = Moments()
+    fewer.update(np.where(np.arange(320) % 8, 0.0, values[4]))
+    both = compare(found, fewer, view="above_zero")
+    assert (both.kind, both.method) == ("rate", "newcombe")
+    assert both.treatment == 1 / 8 and both.pvalue < 1e-6
+
+
+def test_the_share_of_values_above_0_of_weighted_rows_counts_weights_of_any_size() -> None:
+    weights = [2**62 + 1, 3, 2**61]
+    found = of([1.0, 0.0, -1.0], weights=weights)
+    assert found.above_zero == float(Fraction(weights[0], sum(weights)))
+    assert "rows are weighted" in found.interval("above_zero").reason
+    assert math.isnan(of([]).above_zero)
+    assert of([]).interval("above_zero").reason == "no rows"
+
+
+@pytest.mark.parametrize("name", ["moments-alone", "moments-weighted", "moments-of-users"])
+def test_of_former_states_only_the_share_of_values_above_0_is_unknown(name: str) -> None:
+    state, today = load((FOLDER / f"{name}.state").read_bytes()), UNKNOWN_VIEWS[name](ROWS)
+    assert state._head() == today._head()
+    assert without_later_parts(state) == (without_later_parts(today)[0], True)
+    assert load(state.to_bytes()) == state
+    for former, now in zip(figures(state), figures(today), strict=True):
+        assert now.above_zero > 0 and math.isnan(former.above_zero)
+        why = former.interval("above_zero").reason
+        assert why == "some rows were counted before values above 0 were" or former.weight_units
+        known = set(views_of(now)) - {"above_zero"}
+        assert {view: former.interval(view) for view in known} == {
+            view: now.interval(view) for view in known
+        }
+    for former in figures(state + today):
+        assert math.isnan(former.above_zero)
+
+
+def test_a_former_state_without_rows_knows_all() -> None:
+    """So that a store may go on from a state that is still empty."""
+    empty = load(former_bytes(Moments()))
+    assert empty == Moments()
+
+
+def figures(state: Accumulator) -> list[MomentFigures]:
+    """The figures in a state, of each key."""
+    found = state.compute()
+    each = list(found.values()) if isinstance(state, PerKey) else [found]
+    return [one.value if isinstance(one, UserGroupsResult) else one for one in each]
+
+
+def test_impossible_numbers_of_values_above_0_are_refused() -> None:
+    for values, more in (
+        ([0.0, 1.0], 1.0),  # as many as rows, though one is not above 0
+        ([0.0, 1.0], -1.0),
+        ([0.0, 0.0], 1.0),
+        ([2.0, 1.0], -1.0),
+        ([2.0, 1.0], 1.0),
+        ([0.0, 1.0, 1.0], -0.5),
+        ([0.0, 1.0], math.inf),
+        ([], 1.0),
+    ):
+        metric = Moments()
+        metric.update(values)
+        metric.compute()  # no row is pending, so that a test may alter the state
+        metric.above.add(np.array([more]))
+        with pytest.raises(StateError, match="impossible moments"):
+            load(metric.to_bytes())
+    many = Moments()
+    many.update([0.0, 1.0])
+    many.compute()
+    many.above.infinities[:] = 3  # of more rows than there are
+    with pytest.raises(StateError, match="impossible moments"):
+        load(many.to_bytes())

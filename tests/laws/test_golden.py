@@ -14,6 +14,7 @@ import pytest
 
 from streammetrics import Moments, Panel, Ratio, StateError, load
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.layouts import without_later_parts
 from tests.golden import write
 
 KNOWN: dict[str, Any] = json.loads(write.RESULTS.read_text())
@@ -56,7 +57,25 @@ def test_golden_states_go_on_counting() -> None:
         assert state == fresh, name
 
 
-@pytest.mark.parametrize("name", ["user-groups", "user-groups-exact", "paired-users"])
+REFUSED = ["user-groups", "user-groups-exact", "paired-users"]
+READ = sorted(
+    path.stem
+    for path in (write.FOLDER / "former").glob("*.state")
+    if path.stem in write.GOLDEN and path.stem not in REFUSED
+)
+
+
+def test_golden_states_of_a_former_layout_give_the_same_results() -> None:
+    assert len(READ) == 10
+    for name in READ:
+        state, today = load(write.FOLDER / "former" / f"{name}.state"), read(name)
+        assert state.schema == today.schema, name
+        assert without_later_parts(state) == (without_later_parts(today)[0], True), name
+        assert json.loads(json.dumps(write.readable(state.compute()))) == KNOWN[name]["result"]
+        assert type(state).from_file_bytes(state.to_file_bytes()) == state, name
+
+
+@pytest.mark.parametrize("name", REFUSED)
 def test_a_state_of_a_former_form_is_refused_and_says_what_to_do(name: str) -> None:
     """Groups of users held scores on a fixed grid, from which their keys cannot be made."""
     with pytest.raises(StateError) as found:

@@ -110,15 +110,30 @@ def test_altered_bytes_are_refused_or_give_a_result_that_can_be_shown(case: Case
             show(state.compute())
 
 
-def _more(state: Any, part: str, value: float) -> Any:
-    """The state with one value more in one of its sums, and in nothing else."""
-    vars(state)[part].add(np.array([value]))
+def _more(state: Any, part: str, *values: float) -> Any:
+    """The state with some values more in one of its sums, and in nothing else."""
+    vars(state)[part].add(np.array(values))
     return state
 
 
 def _regression() -> Regression:
     state = Regression()
     state.update([3, -0.5, 2], [2.5, 0, 1e200])
+    return state
+
+
+def _plain() -> Regression:
+    state = Regression()
+    state.update([3, 1, 2], [2.5, 3, 2])
+    state.compute()
+    return state
+
+
+def _cubes_of_hits(value: float) -> RankingMetrics:
+    state = RankingMetrics(("HR@1", "PooledHR@1"))
+    state.update([[1, 0]], [[0.5, 0.25]])
+    state.compute()
+    state.cubes.sums[1 if value < 0 else 0][-1].add(np.array([value]))
     return state
 
 
@@ -150,10 +165,10 @@ def _ranks() -> MulticlassConfusion:
     return state
 
 
-def _similarity() -> IntraListSimilarity:
+def _similarity(more: float = 2.0) -> IntraListSimilarity:
     state = IntraListSimilarity([[1, 0], [3, 4]])
     state.update([[0, 1]])
-    return _more(state, "sums", 2.0)
+    return _more(state, "sums", more)
 
 
 def _hits() -> RankingMetrics:
@@ -199,6 +214,21 @@ IMPOSSIBLE: dict[str, Callable[[], Accumulator]] = {
     "Regression, products above the squares": lambda: _more(_regression(), "products", 1e208),
     "Regression, an infinite label": lambda: _more(_regression(), "labels", np.inf),
     "Regression, errors without rows": lambda: _more(Regression(), "score_squares", 1.0),
+    "Regression, cubes below 0": lambda: _more(_regression(), "cubes", -1e300),
+    "Regression, cubes above their squares": lambda: _more(_plain(), "cubes", 1.0),
+    "Regression, squares above their cubes": lambda: _more(_plain(), "cubes", -3.0),
+    "Regression, an unknown cube that is none": lambda: _more(_plain(), "cubes", -np.inf),
+    "Regression, infinite cubes of more rows": lambda: _more(
+        _right(), "cubes", np.inf, np.inf, np.inf
+    ),
+    "Calibration, cubes above their squares": lambda: _more(_calibration(), "brier_cubes", 1.0),
+    "Calibration, cubes below 0": lambda: _more(_calibration(), "loss_cubes", -9.0),
+    "IntraListSimilarity, cubes above their squares": lambda: _more(_similarity(0.0), "cubes", 1.0),
+    "IntraListSimilarity, infinite cubes of more lists": lambda: _more(
+        _similarity(0.0), "cubes", np.inf, np.inf
+    ),
+    "RankingMetrics, cubes above their squares": lambda: _cubes_of_hits(1.0),
+    "RankingMetrics, cubes of weights below 0": lambda: _cubes_of_hits(-2.0),
     "Ratio, more clicks than rows": lambda: _more(_ratio(), "numerator", 2.0),
     "Ratio, half a click": lambda: _more(_ratio(), "numerator", 0.5),
     "Ratio, a row that is over nothing": lambda: _more(_ratio(), "denominator", -1.0),

@@ -311,9 +311,8 @@ def test_intervals_of_independent_rows_are_those_of_their_definitions() -> None:
     se = math.sqrt(n / (n - 1) * (residuals @ residuals)) / w.sum()
     assert found.interval("snips").se == pytest.approx(se, rel=1e-12)
     rest = w * (rewards - q)
-    slope = rest.sum() / w.sum()
-    most = terms["dr"].std(ddof=1) + abs(slope) * w.std(ddof=1)
-    assert found.interval("sndr").se == pytest.approx(most / math.sqrt(n), rel=1e-12)
+    of_sndr = (terms["dr"] - rest.sum() / w.sum() * w).std(ddof=1) / math.sqrt(n)
+    assert found.interval("sndr").se == pytest.approx(of_sndr, rel=1e-12)
     assert "the largest weight of more rows" in found.interval("largest_weight").reason
 
 
@@ -472,7 +471,8 @@ def test_a_state_whose_sums_contradict_each_other_is_refused(part: str) -> None:
     metric = OffPolicy()
     metric.update([0.5, 0.25], [0.5, 0.5], [0, 0] if part == "r" else [1, 0])
     metric.compute()  # no row is pending, so that a test may alter the state
-    metric.sums[part].add(np.array([-1.0 if part in ("rr", "wwrr") else 100.0]))
+    column = metric.products if part == "wt" else metric.sums[part]
+    column.add(np.array([-1.0 if part in ("rr", "wwrr") else 100.0]))
     with pytest.raises(StateError, match="impossible sums of weights and rewards"):
         load(metric.to_bytes())
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
 
-from streammetrics import ConfidenceSequence, OffPolicy, UserGroups, compare
+from streammetrics import (
+    ConfidenceSequence,
+    OffPolicy,
+    PerKey,
+    StateError,
+    UserGroups,
+    compare,
+    load,
+)
+from streammetrics.core.layouts import without_later_parts
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.results import doubts_of
 from streammetrics.results.policy_value import PolicyValue
+from tests.core.test_layouts import former_bytes
+from tests.golden.former_states import FOLDER, ROWS, UNKNOWN_VIEWS
 
 VALUES = ("snips", "ips", "clipped", "dr", "sndr")
 LOGGED = np.array([0.6, 0.3, 0.1])
@@ -167,29 +180,108 @@ def test_an_interval_of_rewards_of_one_sign_needs_as_many_as_ten_equal_ones() ->
     assert skewed.compute().interval("snips").reason.startswith("weighted rewards are as few as")
 
 
-def test_the_error_of_sndr_is_the_greatest_for_any_correlation_with_the_weights() -> None:
-    """Beside the delta method by its definition, in fractions, which needs the rows."""
+def useless(n: int, seed: int) -> dict[str, np.ndarray]:
+    """Rows with predictions that have nothing to do with the rewards."""
+    rng = np.random.default_rng(seed)
+    names = "predicted_logged", "predicted_target"
+    return log_without(0.0, n, seed) | {name: rng.integers(-4, 5, n) / 8 for name in names}
+
+
+def error_by_the_delta_method(rows: dict[str, np.ndarray]) -> tuple[float, float]:
+    """The value of `sndr` and its standard error by their definitions, in fractions: of the mean of
+    p + w (r - q - s), s = Σ w (r - q) / Σ w, of a log whose weights are 1 on average."""
+    n = len(rows["rewards"])
+    w = [*map(Fraction, (rows["target"] / rows["logged"]).tolist())]
+    p, q = ([*map(Fraction, rows[f"predicted_{of}"].tolist())] for of in ("target", "logged"))
+    rest = [int(r) - one for r, one in zip(rows["rewards"], q, strict=True)]
+    s = sum((x * y for x, y in zip(w, rest, strict=True)), Fraction(0)) / sum(w)
+    terms = [a + x * (y - s) for a, x, y in zip(p, w, rest, strict=True)]
+    mean = sum(terms, Fraction(0)) / n
+    error = math.sqrt(sum((t - mean) ** 2 for t in terms) / (n - 1) / n)
+    return float(sum(p) / n + s), error
+
+
+def test_the_error_of_sndr_is_that_of_the_delta_method() -> None:
+    """Beside its definition in fractions, which needs the rows."""
     for seed in range(5):
-        rng = np.random.default_rng(seed)
-        n = 400
-        rows = log_without(0.0, n, seed)
-        rows["predicted_logged"] = rng.integers(-4, 5, n) / 8  # a useless model
-        rows["predicted_target"] = rng.integers(-4, 5, n) / 8
-        found = state_of(rows).compute()
-        w = [Fraction(x) for x in (rows["target"] / rows["logged"]).tolist()]
-        p, q = ([*map(Fraction, rows[f"predicted_{of}"].tolist())] for of in ("target", "logged"))
-        e = [int(r) - one for r, one in zip(rows["rewards"], q, strict=True)]
-        rest = sum((x * y for x, y in zip(w, e, strict=True)), Fraction(0)) / sum(w)
-        assert found.sndr == pytest.approx(float(sum(p) / n + rest), rel=1e-13)
-        terms = [a + x * (y - rest) for a, x, y in zip(p, w, e, strict=True)]
-        mean = sum(terms, Fraction(0)) / n
-        delta = math.sqrt(sum((t - mean) ** 2 for t in terms) / (n - 1) / n)
-        assert delta <= found.interval("sndr").se <= 3 * delta
-    # With residuals of mean 0 nothing is left of the correlation, and the error is that of dr.
-    rows = log_without(0.0, n, 1)
-    rows["predicted_logged"] = rows["rewards"].astype(float)
-    found = state_of(rows | {"predicted_target": rng.integers(0, 9, n) / 8}).compute()
-    assert found.interval("sndr").se == found.interval("dr").se > 0
+        for rows in (useless(400, seed), log_without(0.0, 400, seed)):
+            found = state_of(rows).compute()
+            value, error = error_by_the_delta_method(rows)
+            assert found.sndr == pytest.approx(value, rel=1e-13)
+            assert found.interval("sndr").se == pytest.approx(error, rel=1e-12)
+
+
+def test_the_error_of_sndr_of_merged_keyed_and_small_batches_is_that_of_all_rows() -> None:
+    rows, n = useless(3000, 3), 3000
+    whole = state_of(rows)
+    parts = [state_of({name: column[i::7] for name, column in rows.items()}) for i in range(7)]
+    keyed = PerKey(OffPolicy())
+    keyed.update(keys=np.arange(n) % 2, **rows)
+    assert whole == reduce(add, parts) == keyed.state(0) + keyed.state(1)
+    error = whole.compute().interval("sndr").se
+    both = compare(whole, state_of(useless(3000, 4)), view="sndr")
+    assert both.std_error == pytest.approx(
+        math.hypot(error, state_of(useless(3000, 4)).compute().interval("sndr").se)
+    )
+
+
+@pytest.mark.parametrize("name", ["off-policy-alone", "off-policy-per-key"])
+def test_former_states_are_those_of_today_without_one_sum(name: str) -> None:
+    state, today = load((FOLDER / f"{name}.state").read_bytes()), UNKNOWN_VIEWS[name](ROWS)
+    assert state._head() == today._head()
+    assert without_later_parts(state) == (without_later_parts(today)[0], True)
+    assert load(state.to_bytes()) == state
+
+
+def test_a_former_state_has_the_greatest_error_of_sndr_for_any_correlation() -> None:
+    today, more = state_of(useless(400, 14)), state_of(useless(400, 16))
+    former = load(former_bytes(today))
+    found = former.compute()
+    for view in ("snips", "ips", "clipped", "dr", "mean_reward", "mean_weight", "share_clipped"):
+        assert found.interval(view) == today.compute().interval(view)
+    interval, known = found.interval("sndr"), today.compute().interval("sndr")
+    rest, w = found._sums.wr - found._sums.wq, found._sums.w
+    greatest = found.interval("dr").se + float(abs(rest / w)) * found.interval("mean_weight").se
+    assert interval.estimate == known.estimate
+    assert known.se < interval.se == pytest.approx(greatest, rel=1e-12)
+    assert interval.reason.startswith("a former state lacks the products of weights and")
+    assert not known.reason.startswith("a former state")
+    both = (former + more).compute().interval("sndr")  # what some rows lack is unknown of all
+    assert both.reason.startswith("a former state lacks")
+    assert both.se > (today + more).compute().interval("sndr").se
+    assert ConfidenceSequence(v_opt=1000.0).of(former, "sndr").upper > (
+        ConfidenceSequence(v_opt=1000.0).of(today, "sndr").upper
+    )
+
+
+def test_a_former_state_whose_unknown_sum_is_of_more_rows_than_it_has_is_refused() -> None:
+    for minus, plus in ((401, 401), (1, 0), (0, 1)):
+        state = state_of(useless(400, 14))
+        state.compute()
+        state.products.infinities[:] = minus, plus
+        with pytest.raises(StateError, match="impossible sums of weights and rewards"):
+            load(state.to_bytes())
+
+
+def test_predictions_of_0_leave_the_error_of_snips_of_weights_of_mean_1() -> None:
+    """Then `sndr` is SNIPS: no other error is as near to it."""
+    n = 1000
+    weights = np.resize([0.5, 1.5, 0.25, 1.75], n)
+    rows = {"logged": np.full(n, 0.5), "target": weights / 2, "rewards": np.arange(n) % 3 == 0}
+    nothing = {name: np.zeros(n) for name in ("predicted_logged", "predicted_target")}
+    found = state_of(rows | nothing).compute()
+    assert found.sndr == found.snips and found.mean_weight == 1
+    assert found.interval("sndr").se == pytest.approx(found.interval("snips").se, rel=1e-12)
+
+
+def test_rows_that_all_have_one_corrected_term_have_no_error_of_sndr() -> None:
+    """Rewards that the model misses by the same, whatever the weight."""
+    rows = log_without(0.0, 1000, 6)
+    rows["predicted_logged"] = rows["rewards"] - 0.3
+    found = state_of(rows | {"predicted_target": np.full(1000, 0.1)}).compute()
+    assert found.sndr == pytest.approx(0.4)
+    assert found.interval("sndr").reason.startswith("the variance is 0")
+    assert found.interval("dr").se > 0
 
 
 def test_rewards_that_are_all_equal_have_no_spread_however_they_are_rounded() -> None:

@@ -115,7 +115,7 @@ _OFFERS: Final = (
         "dr sndr raw.dr raw.sndr",
         also=("predicted_logged", "predicted_target"),
     ),
-    Offer(lambda _: Moments(), "mean variance std skewness minimum maximum"),
+    Offer(lambda _: Moments(), "mean variance std skewness minimum maximum above_zero"),
     Offer(lambda _: ExactQuantiles(), "median p90 p95 p99 iqr"),
     Offer(lambda _: Ratio(), "ctr"),
     Offer(

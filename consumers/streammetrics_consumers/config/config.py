@@ -39,7 +39,6 @@ from streammetrics_consumers.config.states import (
     MetricSet,
     describe_join,
     fields_of,
-    fingerprint,
     slice_column,
 )
 from streammetrics_consumers.config.tables import (
@@ -58,7 +57,7 @@ from streammetrics_consumers.config.tables import (
     read_store,
     read_windows,
 )
-from streammetrics_consumers.model.generation import DeclaredDrift
+from streammetrics_consumers.model.generation import DeclaredDrift, fingerprint
 
 MAX_FILE_BYTES = 1 << 20
 

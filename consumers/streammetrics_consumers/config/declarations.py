@@ -286,9 +286,9 @@ EXPERIMENT: Final = {
     "guardrails": _state(Other("list of tables", "`[]`"), "metrics that must not get worse"),
     "watch_rates": _state(
         Switch(True),
-        "beside each `UnitMean` of `decision` or `guardrails` with a better direction the rate of "
-        "units with a value above 0 is a guardrail, which stops what is shown to be worse and "
-        "counts in `level`; without harm nothing waits for it",
+        "beside each mean of a `UnitMean` or `Moments` of `decision` or `guardrails` with a better "
+        "direction the rate of values above 0, of units or of rows, is a guardrail, which stops "
+        "what is shown to be worse and counts in `level`; without harm nothing waits for it",
     ),
     "lower_is_better": Key(
         Other("list of metrics", "`[]`"),

@@ -20,7 +20,7 @@ from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
 from streammetrics_consumers.config.users import in_groups, is_of_units, without_groups
-from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH
+from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH, WATCH_RATES
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
@@ -216,6 +216,7 @@ def experiment_metric_set(
         "sample_ratio_acknowledged": experiment.sample_ratio_acknowledged,
     }
     shown = {key: value for key, value in said.items() if value}
+    shown |= {} if experiment.watch_rates else {WATCH_RATES: False}
     return MetricSet(slices, metrics, event, windows, paths, columns, declared, shown)
 
 

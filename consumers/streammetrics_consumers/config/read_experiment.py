@@ -145,7 +145,7 @@ def _require_comparable_over_epochs(
         return
     for where, names in (
         ("decision", found.decision),
-        ("guardrails", [one.metric for one in found.guardrails]),
+        ("guardrails", [one.metric for one in found.guardrails if one.required]),
     ):
         for name in names:
             metric, view = watched[name]

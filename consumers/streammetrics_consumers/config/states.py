@@ -8,8 +8,6 @@ outcomes of open windows, and the delays of outcomes after their impressions.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -176,13 +174,6 @@ def where_of(event: EventConfig) -> dict[str, object]:
     """The conditions of [event] where, in plain values; empty without conditions, as before the
     setting existed."""
     return {"where": [one.plain for one in event.where]} if event.where else {}
-
-
-def fingerprint(description: Mapping[str, object]) -> str:
-    """sha256 (hex) of a description's canonical JSON, without the values for display."""
-    meant = {name: value for name, value in description.items() if name != SHOWN}
-    text = json.dumps(meant, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def columns_to_keep(fields: Iterable[Field]) -> list[Field]:

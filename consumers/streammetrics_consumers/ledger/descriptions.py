@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, cast
 
-from streammetrics_consumers.model.generation import EXPERIMENT, SHOWN
+from streammetrics_consumers.model.generation import EXPERIMENT, SHOWN, WATCH_RATES
 
 _FOLLOW: Final = ("epochs", "shares")  # keys of a plan whose lists may be appended to
 
@@ -62,6 +62,30 @@ def _weights(plan: Description) -> list[dict[str, float]]:
     each = given or [dict.fromkeys(cast("list[str]", plan["variants"]), 1.0)]
     found = [{name: w / sum(one.values()) for name, w in one.items()} for one in each]
     return found if len(found) > 1 else found * epochs
+
+
+def as_started(was: Description, now: Description) -> Description:
+    """A description with the plan as it was when the experiment began: without the guardrails that
+    a later version declares by default, whose rows of before are not counted. Where the earlier
+    config switched them off, the description as it is.
+    """
+    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    shown = was.get(SHOWN, {})
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
+        return now
+    known = {rail[0] for rail in _rails(before)}
+    later = [rail[0] for rail in _rails(after) if rail[3:] == [False] and rail[0] not in known]
+    if not later or (isinstance(shown, Mapping) and WATCH_RATES in shown):
+        return now
+    mdes = {n: mde for n, mde in cast("Weights", after.get("mdes", {})).items() if n not in later}
+    plan = {name: value for name, value in after.items() if name != "mdes"}
+    plan["guardrails"] = [one for one in _rails(after) if one[0] not in later]
+    return {**now, EXPERIMENT: {**plan, **({"mdes": mdes} if mdes else {})}}
+
+
+def _rails(plan: Description) -> list[list[object]]:
+    """The guardrails: name, margin, whether higher is better, and False if it is only watched."""
+    return cast("list[list[object]]", plan["guardrails"])
 
 
 KEPT_NO_LATE: Final = (

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select
 
 import streammetrics as sm
 from streammetrics_consumers.ledger.delta_metadata import read_rows, read_states, state_bytes
-from streammetrics_consumers.ledger.descriptions import Description, differences
+from streammetrics_consumers.ledger.descriptions import Description, as_started, differences
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Generation, Metric, settings_of, type_of
 
@@ -54,10 +54,12 @@ def _as_read(
     connection: Connection, number: int, metric: Metric, fingerprint: str, now: Description
 ) -> Metric:
     was = metric.description
+    started = as_started(was, now)
     settings = now.get("settings")
     unchanged = was.get("type") == now.get("type") and was.get("settings") == settings
     if unchanged or not isinstance(settings, Mapping):
-        return metric
+        continued = started is not now and not any(differences(was, _plain(started)))
+        return replace(metric, fingerprint=fingerprint) if continued else metric
     counted: Description | None = None
     for data in _samples(connection, number, metric.name):
         try:
@@ -69,13 +71,27 @@ def _as_read(
     if counted is None:
         former = was.get("settings")
         if isinstance(former, Mapping) and former.keys() == settings.keys():
-            return metric
+            # Nothing was counted, so that only its layout may differ where its name is the same.
+            if _name(was) != _name(now):
+                return metric
+            settings = former
         # Nothing was counted, and no config can undo what another version called its settings.
         counted = {"type": now["type"], "settings": dict(settings)}
     read = replace(metric, description={**was, **counted})
-    if any(differences(read.description, json.loads(json.dumps(now)))):
+    if any(differences(read.description, _plain(started))):
         return read
     return replace(read, fingerprint=fingerprint)
+
+
+def _plain(description: Description) -> Description:
+    """A description as it is stored, so that a tuple and a list are the same."""
+    plain: Description = json.loads(json.dumps(description))
+    return plain
+
+
+def _name(description: Description) -> str:
+    """The name of a metric, without the version of its schema."""
+    return str(description.get("type")).partition("/")[0]
 
 
 def _samples(connection: Connection, number: int, metric: str) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from streammetrics_consumers.ledger.descriptions import (
     Description,
     arms_refused,
     as_before,
+    as_started,
     differences,
     kept_no_late,
     more_arms,
@@ -50,6 +51,7 @@ from streammetrics_consumers.model.generation import (
     Generation,
     Metric,
     Requested,
+    fingerprint,
 )
 
 
@@ -278,7 +280,9 @@ def _update_descriptions(
         now = descriptions.get(one.name)
         if one.name not in fingerprints or now is None or one.ended:
             continue
-        print_ = fingerprints[one.name]
+        print_, started = fingerprints[one.name], as_started(one.description, now)
+        if started is not now:
+            print_, now = fingerprint(started), started
         if one.fingerprint != print_ or one.description.get(SHOWN) != now.get(SHOWN):
             stored = _stored(now, one.holes)
             _update_metric(connection, current, one.name, fingerprint=print_, description=stored)
@@ -325,12 +329,12 @@ def _insert_metrics(
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
 ) -> None:
-    for name, fingerprint in fingerprints.items():
+    for name, print_ in fingerprints.items():
         connection.execute(
             insert(metric).values(
                 generation=number,
                 name=name,
-                fingerprint=fingerprint,
+                fingerprint=print_,
                 description=_stored(descriptions[name], {}),
                 ended=False,
             )
@@ -370,7 +374,7 @@ def _refuse_changes(
             )
         elif one.fingerprint != fingerprints[one.name]:
             # Compared as they are stored, so that a tuple and a list are the same.
-            now = json.loads(json.dumps(descriptions[one.name]))
+            now = json.loads(json.dumps(as_started(one.description, descriptions[one.name])))
             if UNREADABLE in one.description:
                 found.append(_unreadable(one, now))
                 continue

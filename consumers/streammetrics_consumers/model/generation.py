@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,11 +16,19 @@ ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open l
 DELAYS: Final = JOIN_PREFIX + "delays"
 DRIFT: Final = "drift"  # under SHOWN: the comparisons of a metric's windows
 EXPERIMENT: Final = "experiment"  # a key of a description: the plan; and its metric set
+WATCH_RATES: Final = "watch_rates"  # under SHOWN: False where a config switched them off
 SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
 BETTER: Final = "better"  # the key of the directions among these values
 VIEWS: Final = "views"  # the key of the views to show beside the headline views
 USERS: Final = "users"  # the key of the users that [event] names and the metric does not use
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
+
+
+def fingerprint(description: Mapping[str, object]) -> str:
+    """sha256 (hex) of a description's canonical JSON, without the values for display."""
+    meant = {name: value for name, value in description.items() if name != SHOWN}
+    text = json.dumps(meant, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def type_of(empty: Accumulator) -> str:

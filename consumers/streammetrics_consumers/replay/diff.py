@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from streammetrics import Accumulator
+from streammetrics.engines import agree
 from streammetrics_consumers.counting.label_windows import Closer
 from streammetrics_consumers.ledger.audit import Unreadable, merged, overlapping, pane_rows, panes
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, few, pane_order
@@ -201,7 +202,7 @@ def _difference(
         return [f"nothing in the ledger, {expected.digest()} from the log"]
     if expected is None:
         return [f"{state.digest()} in the ledger, nothing from the log"]
-    if state.to_bytes() != expected.to_bytes():
+    if not agree(state, expected):
         return [f"{state.digest()} in the ledger, {expected.digest()} from the log"]
     return []
 

@@ -88,6 +88,10 @@ class ExactSumColumn(Column):
         return True
 
     @property
+    def unknown(self) -> bool:
+        return bool(self.infinities[: self.width].all(axis=1).any())
+
+    @property
     def nbytes(self) -> int:
         return self.limbs.nbytes + self.infinities.nbytes
 
@@ -426,6 +430,11 @@ class ExactSum(Part[ExactSumColumn]):
 
     def empty(self, owner: Declared, width: int) -> ExactSumColumn:
         return ExactSumColumn(width)
+
+    def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> ExactSumColumn:
+        column = self.empty(owner, width)
+        column.infinities += rows[:, None]  # one of each sign for a row: nan
+        return column
 
     def decode_stack(self, owner: Declared, stack: Stack) -> ExactSumColumn:
         length, low, negative = stack.int_(), stack.int_(), stack.int_()

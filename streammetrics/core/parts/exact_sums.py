@@ -68,6 +68,11 @@ class ExactSums(Part[ExactSumsColumn]):
         cells = prod(self.table.shape(owner))
         return ExactSumsColumn(_SUM.empty(owner, width * cells), cells, width)
 
+    def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> ExactSumsColumn:
+        cells = prod(self.table.shape(owner))
+        inner = _SUM.unknown(owner, width * cells, np.repeat(rows, cells))
+        return ExactSumsColumn(inner, cells, width)
+
     def decode(self, owner: Declared, width: int, data: Reader) -> ExactSumsColumn:
         cells = prod(self.table.shape(owner))
         return ExactSumsColumn(_SUM.decode(owner, width * cells, data), cells, width)
@@ -305,6 +310,32 @@ def require_rounded_moments(n: int, total: int, squares: int, what: str) -> None
     require(squares >= 0 and total * total <= most, what)
     # For values of 0 and 1 both sums are the number of ones.
     require(total != squares or total <= n * QUANTA, what)
+
+
+def require_rounded_cubes(n: int, cubes: ExactSumColumn, slot: int, what: str) -> None:
+    """StateError unless this may be the sum of the rounded cubes of n numbers of at least 0: those
+    past the floats are infinite, and an unknown one is an infinity of each sign."""
+    unknown, infinite = cubes.infinities[slot].tolist()
+    require(unknown <= infinite <= n and cubes.quanta(slot) >= 0, what)
+
+
+def require_third_moment(n: int, sums: tuple[int, int, int], what: str) -> None:
+    """StateError unless n numbers of at least 0 may have these sums of x, x² and of x³, each
+    rounded: (Σ x²)² ≤ Σ x Σ x³, and (Σ x³)² ≤ (Σ x²)³."""
+    total, squares, cubes = sums
+    tiny = n << UNIT - _TINY
+    most, largest = total * (cubes + tiny), (squares + tiny) ** 3
+    require(squares * squares <= most + (most >> _SLACK) + 1, what)
+    require(cubes * cubes * QUANTA <= largest + (largest >> _SLACK) + 1, what)
+
+
+def require_signed_cubes(n: int, squares: int, cubes: ExactSumColumn, slot: int, what: str) -> None:
+    """StateError unless this may be the sum of the rounded cubes of n numbers with this sum of
+    rounded squares: |Σ x³| ≤ (Σ x²)^(3/2). Those past the floats are infinite."""
+    require(max(cubes.infinities[slot].tolist()) <= n, what)
+    if cubes.finite(slot):
+        largest, found = (squares + (n << UNIT - _TINY)) ** 3, cubes.quanta(slot)
+        require(found * found * QUANTA <= largest + (largest >> _SLACK) + 1, what)
 
 
 def require_three_moments(

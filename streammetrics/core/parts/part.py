@@ -46,6 +46,11 @@ class Column(ABC):
         return False
 
     @property
+    def unknown(self) -> bool:
+        """Whether the value of a state is unknown, as `Part.unknown` makes it, for some rows."""
+        return False
+
+    @property
     @abstractmethod
     def nbytes(self) -> int:
         """Bytes of memory that the states hold."""
@@ -84,6 +89,10 @@ class SeveralColumn(Column, Generic[C]):
     @property
     def total_count(self) -> int:
         return self.inner.total_count
+
+    @property
+    def unknown(self) -> bool:
+        return self.inner.unknown
 
     @property
     def nbytes(self) -> int:
@@ -138,6 +147,11 @@ class Part(ABC, Generic[C_co]):
     def idempotent(self, owner: Declared) -> bool:
         """Whether merging a state twice is the same as merging it once."""
         return False
+
+    def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> C_co:
+        """The states that so many rows [width] have, if what they added is unknown: empty without
+        rows. Those of some rows and of others merge into those of all."""
+        raise NotImplementedError
 
     @abstractmethod
     def decode(self, owner: Declared, width: int, data: Reader) -> C_co:

@@ -35,6 +35,7 @@ SKEWNESS: Final = 10.0  # the skewness number of an arm
 # That of an arm which is compared with no other one, of groups of users and of rows.
 ALONE: Final = 40.0
 ALONE_ROWS: Final = 20.0
+_LEAST_SQUARES: Final = Fraction(1, 2**560)  # the rounded cubes of smaller values have few digits
 
 
 def pooled_parts(control: Number, treatment: Number, masses: Parts[Number]) -> Parts[Number]:
@@ -116,12 +117,26 @@ def skewness_number_of_sums(
     return ratio(n * second * second * second, third * third) if third else math.inf
 
 
+def skewness_number_of_rounded(
+    n: int, sum_: Fraction, squares: Fraction, cubes: Fraction | None
+) -> float:
+    """As `skewness_number_of_sums`, of values whose cubes were rounded; nan where these are not
+    known: None, or so small that their digits are lost.
+
+    >>> skewness_number_of_rounded(4, Fraction(4), Fraction(16), Fraction(64))
+    3.0
+    """
+    if cubes is None or (sum_ and squares < _LEAST_SQUARES):
+        return math.nan
+    return skewness_number_of_sums(n, sum_, squares, cubes)
+
+
 def most_skewness_number(n: int, mean: float, variance: float) -> float:
     """(Σx)² / Σx² of n values, from their mean and its variance; 0 if unknown.
 
     The number of equal values with the same weight (Kish), which bounds the skewness number of
-    values of at least 0 about 0 from above, by the Cauchy-Schwarz inequality; for states that keep
-    no cubes.
+    values of at least 0 about 0 from above, by the Cauchy-Schwarz inequality; for states whose
+    cubes are unknown, as of rows that a former version counted, and views of which none are kept.
 
     >>> round(most_skewness_number(100, 0.1, 0.1 * 0.9 / 99), 9)  # ten ones among a hundred
     10.0

@@ -175,7 +175,7 @@ def test_the_rate_beside_a_mean_over_units_is_a_guardrail_by_default(
          "revenue = " + REVENUE % "higher"),
         ('guardrails = [{ metric = "buyers", margin = 0.1 }]', "revenue = " + REVENUE % "higher"
          + '\nbuyers = { type = "UnitRate", inputs = { values = "amount" } }'),
-        ("", 'revenue = { type = "Moments", inputs = { values = "amount" }, better = "higher" }'),
+        ("", 'revenue = { type = "Ratio", inputs = { numerators = "amount" }, better = "higher" }'),
     ],
 )  # fmt: skip
 def test_a_rate_is_not_watched_twice_nor_without_a_direction(more: str, metrics: str) -> None:
@@ -205,7 +205,7 @@ def test_epochs_beside_a_mean_over_units_are_refused_in_words(key: str) -> None:
         "[experiment] epochs" if epochs else key,
         "no epochs, since revenue is a UnitMean: all rows of a unit belong to the epoch of its "
         "first one, which events do not say",
-        metrics='revenue = { type = "UnitMean", inputs = { values = "amount" } }',
+        metrics="revenue = " + REVENUE % "higher",
         event=EVENT if epochs else EVENT + 'epoch = "epoch"\n',
         rest=f'[experiment]\ncontrol = "a"\ndecision = ["revenue"]\n{epochs}',
     )

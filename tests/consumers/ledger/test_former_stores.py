@@ -21,7 +21,8 @@ from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.store import open_store
 from streammetrics_consumers.model.generation import Pane
 
-from streammetrics import load
+from streammetrics import Accumulator, load
+from streammetrics.engines import agree
 from tests.consumers.ledger.former.write import FIRST, HERE, KINDS, config, lines
 from tests.consumers.stores import stored
 
@@ -80,9 +81,13 @@ def run(path: Path, *flags: str) -> int:
 
 def digests(store: Path) -> Mapping[Pane, str]:
     """The digest of each pane."""
+    return {pane: state.digest() for pane, state in states(store).items()}
+
+
+def states(store: Path) -> Mapping[Pane, Accumulator]:
+    """The state of each pane."""
     with closing(Ledger.open(str(store))) as ledger:
-        sums = stored(ledger).sums(lambda row: row.pane)
-    return {pane: state.digest() for pane, state in sums.items()}
+        return stored(ledger).sums(lambda row: row.pane)
 
 
 def file_hash(path: Path) -> str:
@@ -99,7 +104,14 @@ def test_a_former_store_goes_on_as_if_this_version_had_counted_all_of_it(
     assert run(path) == 0
     whole = fresh(tmp_path / "whole", kind)
     assert run(whole) == 0
-    assert digests(tmp_path / "store.db") == digests(tmp_path / "whole" / "store.db")
+    if kind == "means":
+        continued, counted = states(tmp_path / "store.db"), states(tmp_path / "whole" / "store.db")
+        assert continued.keys() == counted.keys()
+        assert all(agree(state, counted[pane]) for pane, state in continued.items())
+        unknown = {pane.metric for pane, state in continued.items() if state != counted[pane]}
+        assert unknown == {"error", "fit", "experiment/error"}, "only their cubes are unknown"
+    else:
+        assert digests(tmp_path / "store.db") == digests(tmp_path / "whole" / "store.db")
     assert main(["verify", str(path)]) == 0
     assert run(path) == 0  # a second start finds nothing to change
 
@@ -220,6 +232,26 @@ def test_states_that_no_one_reads_any_more_stay_as_they_are(tmp_path: Path) -> N
     assert main(["verify", str(path)]) == 0
     with closing(sqlite3.connect(store)) as database:
         assert database.execute(count).fetchone() == before
+
+
+def test_a_metric_of_a_former_layout_that_counted_nothing_goes_on(tmp_path: Path) -> None:
+    path = former(tmp_path, 7, "means")
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
+        database.execute("DELETE FROM delta")
+    assert run(path, "--check") == 0
+    path.write_text(
+        config("means").replace('"Calibration"', '"Calibration", bins = 3'), encoding="utf-8"
+    )
+    assert run(path, "--check") == 3
+
+
+def test_verify_finds_a_changed_state_beside_what_is_unknown(tmp_path: Path) -> None:
+    path = former(tmp_path, 7, "means")
+    assert run(path) == 0
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
+        rows = "SELECT max(id) FROM delta WHERE metric = 'error' AND window_start_ms IS NULL"
+        assert database.execute(f"DELETE FROM delta WHERE id = ({rows})").rowcount == 1
+    assert main(["verify", str(path)]) == 6
 
 
 def test_a_check_says_that_a_run_migrates(

@@ -36,6 +36,9 @@ REVENUE: Final = 'revenue = { type = "Ratio", better = "higher", inputs = { nume
 UNIT_REVENUE: Final = (
     'revenue = { type = "UnitMean", better = "higher", inputs = { values = "paid" } }'
 )
+ROW_REVENUE: Final = (
+    'revenue = { type = "Moments", better = "higher", inputs = { values = "paid" } }'
+)
 CONVERSION: Final = (
     'conversion = { type = "UnitRate", better = "higher", inputs = { values = "buy" } }'
 )
@@ -355,6 +358,13 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         experiment='decision = ["revenue"]\nmde = 0.5\nshares = { old = 95, new = 5 }\n',
         days=3,
         day=both(shopping("old", 9_500, 1, 0.05, 2.0, 1.0), shopping("new", 500, 1, 0.0, 2.0, 1.0)),
+    ),
+    "revenue per row that stops": Scenario(
+        story="Nobody can pay in the new version, which 5 % of the users have; each looks twice.",
+        metrics=ROW_REVENUE,
+        experiment='decision = ["revenue"]\nmde = 0.5\nshares = { old = 95, new = 5 }\n',
+        days=3,
+        day=both(shopping("old", 9_500, 2, 0.05, 2.0, 1.0), shopping("new", 500, 2, 0.0, 2.0, 1.0)),
     ),
     "fewer buyers who spend more": Scenario(
         story="3 % of the users buy in place of 6 %, and each of them spends twice as much.",

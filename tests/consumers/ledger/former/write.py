@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 FIRST = 40  # lines that the former version counts
-KINDS = {"plain": 1, "experiment": 4, "rates": 4, "join": 5}  # since which version
+KINDS = {"plain": 1, "experiment": 4, "rates": 4, "join": 5, "means": 7}  # since which version
 CONFIG = """\
 [source]
 kind = "file"
@@ -62,6 +62,17 @@ control = "old"
 decision = ["ctr"]
 mdes = { ctr = 0.05 }
 """
+MEANS = """\
+error = { type = "Regression" }
+fit = { type = "Calibration" }
+[store]
+"""
+OF_MEANS = """\
+[experiment]
+control = "old"
+decision = ["error"]
+mdes = { error = 0.05 }
+"""
 JOIN = """\
 [join]
 id = "request"
@@ -81,6 +92,8 @@ def config(kind: str) -> str:
         )
         return plain + EXPERIMENT + JOIN
     plain = CONFIG.format(label='label = "label"\n', labels="", numerators="")
+    if kind == "means":
+        return plain.replace("[store]\n", MEANS) + OF_MEANS
     return plain + {"plain": "", "experiment": EXPERIMENT, "rates": RATES}[kind]
 
 

@@ -1,0 +1,128 @@
+"""Layouts: the parts of a state that bytes of a former schema lack, and what stands for them.
+
+A metric that has gained a part has a new schema, and names the former ones with the parts that
+their bytes lack. In bytes of a former schema each such part is *unknown* for the rows that are
+counted there: it is made by `Part.unknown`, is added up as any other, and the state that results
+is one of the current schema. A reader carries what its bytes lack, because metrics lie within
+metrics; so a specification of settings never depends on the layout of some bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.codec import STATE_MAGIC, Reader, Stack, Writer, frame
+from streammetrics.core.parts.counts import CountsColumn
+from streammetrics.core.parts.part import Column, Part
+from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
+
+if TYPE_CHECKING:
+    from streammetrics.core.accumulator import Accumulator
+    from streammetrics.core.declared import Declared
+
+Schemas = Mapping[str, "str | Collection[str]"]
+
+
+class Layout(NamedTuple):
+    """What the class body of a metric says of its bytes: its schema, its other schemas, and its
+    parts by name, in the order of the bytes."""
+
+    schema: str
+    schemas: Schemas
+    parts: dict[str, Part[Column]]
+
+
+def layout_of(metric: type[Declared], schema: str) -> Layout:
+    """The layout of a class with this schema, whose abstract bases may have parts too; TypeError
+    unless each part that a former layout lacks is one of its parts, and may be unknown."""
+    whole, schemas = of_base(schema, metric._schemas, metric._lacked)
+    bases = reversed(metric.__mro__)
+    parts = {k: v for b in bases for k, v in vars(b).items() if isinstance(v, Part)}
+    for former, lacks in schemas.items():
+        for part in () if isinstance(lacks, str) else lacks:
+            within = "/" in part  # the former schema of a metric that the head does not name
+            if not within and (part not in parts or type(parts[part]).unknown is Part.unknown):
+                raise TypeError(
+                    f"{metric.__name__}: {former} lacks {part}, which is no part that may be "
+                    "unknown: exact sums may be"
+                )
+    return Layout(whole, schemas, parts)
+
+
+def of_base(schema: str, own: Schemas, lacked: tuple[frozenset[str], ...]) -> tuple[str, Schemas]:
+    """The schema and the former ones of a metric whose abstract base has gained parts.
+
+    lacked: for each former layout of the base, the oldest first, the parts that it lacks.
+
+    >>> of_base("my/2", {"my/1": {"more"}}, (frozenset({"cubes"}),))[0]
+    'my/2+2'
+    >>> of_base("my/1", {}, (frozenset({"cubes"}),))
+    ('my/1+2', {'my/1': frozenset({'cubes'})})
+    """
+    if not lacked:
+        return schema, own
+    layouts = [("" if i == 1 else f"+{i}", parts) for i, parts in enumerate(lacked, 1)]
+    every: dict[str, str | Collection[str]] = {schema + end: parts for end, parts in layouts}
+    for former, lacks in own.items():
+        for end, parts in [*layouts, (f"+{len(lacked) + 1}", frozenset())]:
+            every[former + end] = lacks if isinstance(lacks, str) else parts.union(lacks)
+    return f"{schema}+{len(lacked) + 1}", every
+
+
+@runtime_checkable
+class CountsRows(Protocol):
+    """A metric that counts its rows in no table of counts."""
+
+    def _counted_rows(self) -> NDArray[np.int64]:
+        """The rows of each slot."""
+
+
+def columns(
+    metric: Accumulator, data: Reader | Stack, width: int, read: Callable[[Part[Column]], Column]
+) -> dict[str, Column]:
+    """The column of each part: as `read` reads it, or unknown if the bytes lack it."""
+    lacks = data.lacking.get(type(metric), ())
+    found = {name: read(part) for name, part in metric._parts.items() if name not in lacks}
+    if lacks:
+        some = metric._holding(found, width, 0)
+        own = isinstance(some, CountsRows)
+        rows = some._counted_rows() if own else _counted_rows(found.values(), width)
+        for name in lacks:
+            found[name] = metric._parts[name].unknown(metric, width, rows)
+    return found
+
+
+def _counted_rows(found: Iterable[Column], width: int) -> NDArray[np.int64]:
+    """The rows of each slot, weights aside, by the first table of counts of a metric."""
+    column = next(one for one in found if isinstance(one, CountsColumn) and one.cells)
+    totals = np.array(column.totals(np.arange(width)), np.int64)
+    return totals - column.surplus if isinstance(column, WeightedCountsColumn) else totals
+
+
+def written(metric: Accumulator, out: Writer) -> list[Column]:
+    """The columns to write, in order; `without_later_parts` leaves some out."""
+    state = metric.__dict__
+    later = _later_parts(metric) if out.left_out is not None else frozenset()
+    if later and out.left_out is not None:
+        out.left_out += [state[name].unknown for name in sorted(later)]
+    return [state[name] for name in metric._parts if name not in later]
+
+
+def without_later_parts(state: Accumulator) -> tuple[bytes, bool]:
+    """The bytes of a state without the parts that some former layout lacks, and whether these are
+    unknown for some of its rows: so are all that were read from bytes of a former schema.
+
+    Two states of the same rows, of which one was read from such bytes, are equal in these alone.
+    """
+    out = Writer(left_out=[])
+    state._encode(out)
+    return frame(STATE_MAGIC, state._head(), *out.chunks), any(out.left_out or ())
+
+
+def _later_parts(metric: Accumulator) -> Collection[str]:
+    former = [lacks for lacks in metric._schemas.values() if not isinstance(lacks, str)]
+    return {part for lacks in former for part in lacks if part in metric._parts}

@@ -1,0 +1,168 @@
+"""The skewness number of the values of a mean is that of its rows, by brute force in fractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    MRR,
+    NDCG,
+    Accumulator,
+    Calibration,
+    GroupedScores,
+    IntraListSimilarity,
+    PerKey,
+    PooledHR,
+    RankingMetrics,
+    Regression,
+)
+from streammetrics.classification.mean import Mean
+from streammetrics.combine.sealed import Sealing, seal
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Inputs, Real, Weights
+from streammetrics.results import views_of
+from streammetrics.results.has_intervals import skewness_of
+
+RNG = np.random.default_rng(7)
+LABELS = RNG.integers(0, 2, 40)
+SCORES = np.round(RNG.beta(0.4, 2.0, 40), 3) / 2 + 0.1
+ERRORS = np.round(RNG.lognormal(0.0, 1.5, 40), 3)
+GRADES = (RNG.random((40, 6)) < 0.2).astype(int)
+RANKED = np.tile(np.arange(6.0, 0.0, -1.0), (40, 1))
+SHOWN = RNG.integers(0, 9, (40, 4)) + np.arange(4) * 9
+
+
+class Signed(Mean, schema="test-signed/1"):
+    """The error with its sign."""
+
+    inputs = Inputs(labels=Real(), scores=Real(), weights=Weights())
+
+    def value(self, batch: Batch) -> Any:
+        return batch.labels - batch.scores
+
+
+def brute(values: Sequence[Fraction], weights: Sequence[Fraction] | None = None) -> float:
+    """(Σ d²)³ / (Σ d³)², d = v - (Σ v / Σ w) w."""
+    of = weights or [Fraction(1)] * len(values)
+    mean = sum(values) / sum(of)
+    apart = [v - mean * w for v, w in zip(values, of, strict=True)]
+    third = sum(d**3 for d in apart)
+    return float(sum(d * d for d in apart) ** 3 / third**2) if third else math.inf
+
+
+def fractions(values: Any) -> list[Fraction]:
+    return [Fraction(one) for one in np.asarray(values).tolist()]
+
+
+def counted(empty: Accumulator, *columns: Any, **named: Any) -> Accumulator:
+    """The rows in three pieces, of which one is read from bytes, merged out of order."""
+    pieces = []
+    for some in (slice(20, 40), slice(0, 5), slice(5, 20)):
+        state = empty.empty()
+        state.update(*(one[some] for one in columns), **{k: v[some] for k, v in named.items()})
+        pieces.append(type(empty).from_bytes(state.to_bytes()))
+    total = empty.empty()
+    total.merge(pieces)
+    return total
+
+
+def one_by_one(empty: Accumulator, view: str, *columns: Any) -> list[Fraction]:
+    """The values of rows that are counted alone."""
+    found = []
+    for i in range(40):
+        state = empty.empty()
+        state.update(*(one[i : i + 1] for one in columns))
+        value = float(views_of(state.compute())[view])  # type: ignore[arg-type]
+        if not math.isnan(value):
+            found.append(Fraction(value))
+    return found
+
+
+LOSSES = [Fraction(-math.log(p if y else 1 - p)) for y, p in zip(LABELS, SCORES, strict=True)]
+BRIERS = [(Fraction(p) - int(y)) ** 2 for y, p in zip(LABELS, SCORES, strict=True)]
+SIMILAR = IntraListSimilarity(RNG.normal(size=(36, 3)))
+RANKING = RankingMetrics([MRR, NDCG @ 3, PooledHR @ 2])
+
+
+@pytest.mark.parametrize(
+    ("state", "view", "values"),
+    [
+        (counted(Regression(), LABELS, LABELS + ERRORS), "mae", fractions(ERRORS)),
+        (counted(Signed(), LABELS, LABELS + ERRORS), "mean", [-x for x in fractions(ERRORS)]),
+        (counted(Calibration(), LABELS, SCORES), "log_loss", LOSSES),
+        (counted(Calibration(), LABELS, SCORES), "brier", BRIERS),
+        (counted(RANKING, GRADES, RANKED), "MRR", one_by_one(RANKING, "MRR", GRADES, RANKED)),
+        (counted(RANKING, GRADES, RANKED), "NDCG@3", one_by_one(RANKING, "NDCG@3", GRADES, RANKED)),
+        (counted(SIMILAR, SHOWN), "ils", one_by_one(SIMILAR, "ils", SHOWN)),
+    ],
+    ids=["mae", "mean", "log_loss", "brier", "MRR", "NDCG@3", "ils"],
+)
+def test_it_is_that_of_the_rows(state: Accumulator, view: str, values: list[Fraction]) -> None:
+    assert skewness_of(state.compute(), view) == pytest.approx(brute(values), rel=1e-9)
+
+
+def test_that_of_a_ratio_over_all_lists_is_of_what_each_adds_to_it() -> None:
+    state = counted(RANKING, GRADES, RANKED)
+    hits, known = GRADES[:, :2].sum(axis=1), GRADES.sum(axis=1)
+    expected = brute(fractions(hits[known > 0]), fractions(known[known > 0]))
+    assert skewness_of(state.compute(), "PooledHR@2") == pytest.approx(expected, rel=1e-9)
+
+
+def test_lists_by_rows_and_sealed_ones_have_that_of_lists() -> None:
+    users = GroupedScores([MRR, NDCG @ 3])
+    users.update(GRADES.ravel(), RANKED.ravel(), groups=np.repeat(np.arange(40), 6))
+    sealed = seal(users, Sealing("user", 1, "hash", "today"))
+    again = type(sealed).from_file_bytes(sealed.to_file_bytes())
+    for view in ("MRR", "NDCG@3"):
+        expected = skewness_of(counted(RANKING, GRADES, RANKED).compute(), view)
+        for state in (users, sealed, again):
+            assert skewness_of(state.compute(), view) == expected
+
+
+def test_each_key_has_its_own() -> None:
+    keyed = PerKey(Regression())
+    keyed.update(labels=LABELS, scores=LABELS + ERRORS, keys=np.arange(40) % 2)
+    for key in (0, 1):
+        expected = brute(fractions(ERRORS[key::2]))
+        assert skewness_of(keyed.compute()[key], "mae") == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "view"),
+    [(Regression, "mae"), (Signed, "mean"), (Calibration, "brier"), (Calibration, "log_loss")],
+)
+def test_rows_of_weight_1_have_one_and_others_have_none(
+    make: Callable[[], Accumulator], view: str
+) -> None:
+    plain, same, other = make(), make(), make()
+    plain.update(LABELS, SCORES)
+    same.update(LABELS, SCORES, weights=np.ones(40))
+    other.update(LABELS, SCORES, weights=np.arange(40) % 2 + 1)
+    assert skewness_of(same.compute(), view) == skewness_of(plain.compute(), view)
+    assert math.isnan(skewness_of(other.compute(), view))
+
+
+def test_it_is_unknown_where_cubes_are_beyond_the_floats() -> None:
+    for size in (1e-200, 1e200, math.inf):
+        state = Regression()
+        state.update(np.zeros(30), np.arange(30) * size if size < math.inf else np.full(30, size))
+        assert math.isnan(skewness_of(state.compute(), "mae"))
+        assert Regression.from_bytes(state.to_bytes()) == state
+        signed = Signed()
+        if size < math.inf:
+            signed.update(np.zeros(30), (np.arange(30) - 9) * size)
+            assert math.isnan(skewness_of(signed.compute(), "mean"))
+            assert Signed.from_bytes(signed.to_bytes()) == signed
+    wrong = Calibration()
+    wrong.update([1, 0, 0], [0.0, 0.5, 0.25])
+    assert math.isnan(skewness_of(wrong.compute(), "log_loss"))
+    assert skewness_of(wrong.compute(), "brier") == pytest.approx(
+        brute([Fraction(1), Fraction(1, 4), Fraction(1, 16)])
+    )
+    assert Calibration.from_bytes(wrong.to_bytes()) == wrong
