@@ -30,6 +30,7 @@ from streammetrics.core.parts.exact_sums import (
     require_rounded_cubes,
     require_signed_cubes,
     roughly,
+    surely_cubes,
 )
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -243,7 +244,7 @@ class Calibration(Accumulator, schema="calibration/4"):
             sure &= roughly(column) >= 0
         for of_squares, cubes in self._cubes:
             third = roughly(cubes)
-            sure &= (third >= 0) & (third**2 <= SURELY * roughly(of_squares) ** 3)
+            sure &= (third >= 0) & surely_cubes(roughly(of_squares), third)
             sure &= ~cubes.infinities[slots].any(axis=1)
         return sure
 

@@ -30,6 +30,7 @@ from streammetrics.core.parts.exact_sums import (
     require_rounded_cubes,
     require_third_moment,
     roughly,
+    surely_cubes,
 )
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -188,7 +189,7 @@ class Regression(Accumulator, schema="regression/3"):
         sure &= (labels**2 <= SURELY * n * of_labels) & (absolute**2 <= SURELY * n * squares)
         sure &= of_both**2 <= SURELY * of_labels * of_scores
         cubes = roughly(self.cubes)
-        sure &= (squares**2 <= SURELY * absolute * cubes) & (cubes**2 <= SURELY * squares**3)
+        sure &= (squares**2 <= SURELY * absolute * cubes) & surely_cubes(squares, cubes)
         infinite = self.absolute.infinities[slots] | self.cubes.infinities[slots]
         return sure & ~infinite.any(axis=1)
 

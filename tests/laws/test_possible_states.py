@@ -279,6 +279,7 @@ _MANY_READ = {
     "Calibration, tiny scores": (Calibration(bins=3), (*_PROBABLE, 1e-100, 1e-200)),
     "Regression": (Regression(), (0.0, 1.0, -2.5, 1e9, 0.1)),
     "Regression, of any size": (Regression(), (0.0, 1.0, 1e100, -1e140, 1e-130)),
+    "Regression, large": (Regression(), (0.0, 1e50, -1e55, 1e58)),
 }
 
 

@@ -378,6 +378,13 @@ def roughly(column: ExactSumColumn) -> NDArray[np.float64]:
     return sums
 
 
+def surely_cubes(squares: Floats, cubes: Floats) -> NDArray[np.bool_]:
+    """Whether |Σ x³| ≤ (Σ x²)^(3/2) follows from these sums, as `roughly` gives them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = cubes / squares  # of one x
+    return (cubes == 0) | (most * most <= SURELY * squares)
+
+
 def small_integers(column: ExactSumColumn) -> NDArray[np.int64] | None:
     """All finite sums at once, if each is an integer below 2 ** 32 in size; else None."""
     known = column.first == UNIT // BITS and not column.limbs[:, 1:].any()

@@ -149,8 +149,8 @@ class Part(ABC, Generic[C_co]):
         return False
 
     def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> C_co:
-        """The states that so many rows [width] have, if what they added is unknown: empty without
-        rows. Those of some rows and of others merge into those of all."""
+        """The states of slots with these numbers of rows [width], if what they added is unknown:
+        empty without rows. Those of some rows and of others merge into those of all."""
         raise NotImplementedError
 
     @abstractmethod

@@ -136,7 +136,7 @@ def most_skewness_number(n: int, mean: float, variance: float) -> float:
 
     The number of equal values with the same weight (Kish), which bounds the skewness number of
     values of at least 0 about 0 from above, by the Cauchy-Schwarz inequality; for states whose
-    cubes are unknown, as of rows that a former version counted, and views of which none are kept.
+    cubes are unknown, because a former version counted rows, and views of which none are kept.
 
     >>> round(most_skewness_number(100, 0.1, 0.1 * 0.9 / 99), 9)  # ten ones among a hundred
     10.0
