@@ -14,6 +14,8 @@ from streammetrics.experiments.covariate import UserTotals as UserTotals
 from streammetrics.experiments.covariate import user_slope as user_slope
 from streammetrics.experiments.experiment import Experiment as Experiment
 from streammetrics.experiments.experiment import needs_one_epoch as needs_one_epoch
+from streammetrics.experiments.gate import Gate as Gate
+from streammetrics.experiments.gate import gates as gates
 from streammetrics.experiments.monitor import Look as Look
 from streammetrics.experiments.monitor import Monitor as Monitor
 from streammetrics.experiments.monitor import Watched as Watched

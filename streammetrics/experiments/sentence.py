@@ -262,7 +262,8 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     best = reading.upper if rail.higher_is_better else -reading.lower
     who, what, margin = contrast.treatment_variant, _compared(contrast), declared(rail.margin)
     if verdict == "kept":
-        left = f"all looks together exclude harm above {most(max(0.0, -bound))}"
+        harm = f"harm above {most(-bound)}" if bound < 0 else "any harm"
+        left = f"all looks together exclude {harm}"
         return f"{who} keeps the guardrail {what}: {left}; margin: {margin}."
     if verdict == "broken":
         shown = f"harm of at least {least(-best)} is shown"

@@ -99,7 +99,7 @@ def _df(parts: list[Fraction], found: list[Part]) -> float:
     return ratio(whole * whole, below) if below else math.inf
 
 
-_ONE_EPOCH: Final = "the always-valid interval of a quantile is of one epoch, and there are several"
+ONE_EPOCH: Final = "the always-valid interval of a quantile is of one epoch, and there are several"
 IN_EPOCH: Final = 10  # rows of a mean, rows of each class of an area, in each arm of an epoch
 
 
@@ -231,7 +231,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
 def _never(arms: Sequence[Arm]) -> str:
     """Why no interval over several epochs holds at all looks, or ""."""
     if any(arm.quantile is not None for arm in arms):
-        return _ONE_EPOCH
+        return ONE_EPOCH
     return next((arm.never for arm in arms if arm.never), "")
 
 

@@ -118,16 +118,16 @@ class PolicyValue(_LateSums, HasIntervals):
     _abstains: bool = field(default=True, repr=False)
 
     @property
-    @View(better=HIGHER, range=_rewards, undefined="all weights are 0", headline=1)
-    def snips(self) -> float:
-        """Σ w r / Σ w, self-normalised: adding 1 to each reward adds 1 to it."""
-        return self._or_nan(self._sums.wr, self._sums.w)
-
-    @property
-    @View(better=HIGHER, range=_weighted_rewards)
+    @View(better=HIGHER, range=_weighted_rewards, headline=1)
     def ips(self) -> float:
         """Σ w r / n, inverse propensity scores: without bias, with more variance."""
         return self._or_nan(self._sums.wr, self.rows)
+
+    @property
+    @View(better=HIGHER, range=_rewards, undefined="all weights are 0")
+    def snips(self) -> float:
+        """Σ w r / Σ w, self-normalised: adding 1 to each reward adds 1 to it."""
+        return self._or_nan(self._sums.wr, self._sums.w)
 
     @property
     @View(better=HIGHER, range=_weighted_rewards)

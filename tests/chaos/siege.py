@@ -138,7 +138,8 @@ class Siege:
                     one.kill()
                     one.wait()
         taken, again, commits, fenced = self.fleet.tallies()
-        self.seen.update({"read again": taken - plan.events, "commits": commits, "fenced": fenced})
+        counted = sum(self.heads.values())  # fewer than all events, if it ended early
+        self.seen.update({"read again": taken - counted, "commits": commits, "fenced": fenced})
         self.seen.update({"duplicates": again, "zombies refused": self.fleet.refused()})
         if not problems and not self.fleet.refused():
             problems.append("no worker that was stopped past its session had a commit refused")

@@ -111,8 +111,9 @@ def install(fuse: Fuse, tally: Tally) -> None:
             self.source.acknowledge = fused_acknowledge  # type: ignore[method-assign]
 
         def take(self, chunk: Chunk) -> None:
-            super().take(chunk)
             tally.taken += len(chunk)
+            tally.write()  # it may die in there
+            super().take(chunk)
             tally.duplicates = self.duplicates
             tally.write()
 

@@ -165,7 +165,7 @@ def test_the_jackknife_by_user_segment_is_the_known_one(data: Path) -> None:
     users = ids[[segments[user] for user in rows["users"]]]
     fed(grouped, rows, groups=users, target=np.full(10_000, UNIFORM))
     known = examples(data)["4/obd_random_from_bts/snips_se_jackknife_users"]["value"]
-    found = grouped.confidence_interval()
+    found = grouped.confidence_interval(view="snips")
     assert found.se == pytest.approx(known, rel=1e-12)
     sizes = np.bincount([segments[user] for user in rows["users"]])
     assert len(sizes) == 238
@@ -364,7 +364,7 @@ def test_two_targets_of_one_log_are_compared_as_a_pair(data: Path) -> None:
     targets = {"target_a": rows["logged"], "target_b": np.full(10_000, UNIFORM)}
     fed(pair, rows, groups=rows["users"], **targets)
     found = pair.compute()
-    uniform = random_from_bts(data).compute().snips
+    uniform = random_from_bts(data).compute().ips
     assert (found.a, found.b) == (0.0069, uniform)
     assert found.difference == 0.0069 - uniform
     interval = found.interval()

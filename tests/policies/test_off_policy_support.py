@@ -290,4 +290,4 @@ def test_rewards_that_are_all_equal_have_no_spread_however_they_are_rounded() ->
     metric.update(rng.uniform(0.1, 1, 500), rng.uniform(0.1, 1, 500), np.full(500, 0.3))
     found = metric.compute()
     assert found.snips == 0.3
-    assert found.interval().reason.startswith("the variance is 0")
+    assert found.interval("snips").reason.startswith("the variance is 0")

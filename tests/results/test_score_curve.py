@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from streammetrics import Bounded, ExactAUC, HistogramAUC, InputError
+from streammetrics.classification.exact_auc import ExactCurve
 from streammetrics.kernels.curves.area import Pairs
 from streammetrics.results import counts_of, views_of
-from streammetrics.results.exact_curve import ExactCurve
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.score_curve import Points, ScoreCurve
 from tests.oracles import binary

@@ -102,8 +102,8 @@ _OFFERS: Final = (
           "gain_relative treated_share"),
     Offer(
         lambda _: OffPolicy(),
-        "snips ips mean_reward effective_sample_size mean_weight largest_weight largest_share "
-        "raw.snips raw.ips",
+        "ips snips mean_reward effective_sample_size mean_weight largest_weight largest_share "
+        "raw.ips raw.snips",
     ),
     Offer(
         lambda _: OffPolicy(),

@@ -22,6 +22,21 @@ from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Generation, Metric, settings_of, type_of
 
 UNREADABLE: Final = "unreadable"  # a key of a description: why its stored states cannot be read
+_OTHER_SCHEMA: Final = ("a known schema", "the schema ")  # what such an error expected
+
+
+def is_of_another_version(error: sm.StateError) -> bool:
+    """Whether a state is whole, but of a schema that this version does not read; else it is
+    damaged."""
+    return error.expected.startswith(_OTHER_SCHEMA)
+
+
+def unless_damaged(error: sm.StateError) -> sm.StateError:
+    """The error of a state that another version of the library must read. Raises that of a damaged
+    one."""
+    if is_of_another_version(error):
+        return error
+    raise error
 
 
 def as_read_now(

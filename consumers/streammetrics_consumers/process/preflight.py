@@ -21,6 +21,7 @@ from streammetrics_consumers.ledger.store import shown
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Changes
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process.experiment_gates import gate_lines
 from streammetrics_consumers.sources import (
     Disconnected,
     GapError,
@@ -114,7 +115,8 @@ def check(
     try:
         ledger = Ledger.open(config.store.url)
     except NoStoreYet:
-        return [*found, f"{store}: it does not exist yet; a run creates it"]
+        found.append(f"{store}: it does not exist yet; a run creates it")
+        return [*found, *gate_lines(config, None)]
     with closing(ledger):
         if ledger.store.version < VERSION:
             found.append(
@@ -123,15 +125,17 @@ def check(
             )
         if new_generation:
             number = max((one.id for one in ledger.generations()), default=0)
-            return [*found, f"{store}: a run starts generation {number + 1}"]
+            found.append(f"{store}: a run starts generation {number + 1}")
+            return [*found, *gate_lines(config, ledger if number else None)]
         begun = ledger.compare(config.fingerprints(), config.descriptions, options.requested)
         if begun is None:
-            return [*found, f"{store}: nothing is counted yet"]
+            return [*found, f"{store}: nothing is counted yet", *gate_lines(config, None)]
         heads = ledger.heads(begun.generation)
         added = unknown_topics(ledger.store, begun.generation, logs, new=options.new_source)
         dropped = windows_dropped(ledger, config)
         if dropped and not options.requested.drop_windows:
             raise SettingsChanged([dropped], KEEP_WINDOWS)
+        judged = gate_lines(config, ledger)
     found.append(f"{store}: generation {begun.generation.id}")
     found += [dropped] if dropped else []
     found += _said(begun.changes)
@@ -145,7 +149,7 @@ def check(
     for head in heads:
         found.append(f"{head.partition}: counted up to offset {head.next_offset}")
         _require_same(head, logs, options)
-    return found
+    return [*found, *judged]
 
 
 def _said(changes: Changes) -> list[str]:

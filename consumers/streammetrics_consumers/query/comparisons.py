@@ -21,6 +21,7 @@ from msgspec.structs import replace
 import streammetrics as sm
 from streammetrics.results import counts_of, direction_of, range_of
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
+from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
 from streammetrics_consumers.ledger.looks import heads_of
 from streammetrics_consumers.model.commit import Counters, Snapshot
@@ -126,15 +127,15 @@ class ComparisonReader:
         )
 
     def with_experiment(self, read: Callable[[], Results]) -> Results:
-        """The results of `read`, with the experiment of the same moment. (If others commit faster
-        than we read, it may be of another one.) If its states cannot be read, a note says so."""
+        """The results of `read`, with the experiment of the same moment (of another one if others
+        commit faster than we read). A note if its states are another version's; else StateError."""
         unread: list[str] = []
 
         def of() -> tuple[_Found | None, Mapping[str, int] | None]:
             try:
                 found = view(self._ledger, self._at, generation=self._query.generation)
             except sm.StateError as error:
-                unread[:] = [f"The experiment is not shown: {error}."]
+                unread[:] = [f"The experiment is not shown: {unless_damaged(error)}."]
                 return None, None
             return found, found.offsets if found is not None and found.rows else None
 
@@ -345,7 +346,6 @@ def of_users(row: Result, users: Users) -> Result:
 
 
 State: TypeAlias = answers.ExperimentState
-
 _SHOWN: Final = ("better", "worse", "higher", "lower")
 _NOTHING: Final = "Too early to judge: no variant can be compared with the control yet."
 

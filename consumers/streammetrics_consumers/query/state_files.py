@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
 from streammetrics.results import counts_of, views_of
+from streammetrics_consumers.ledger.former_states import is_of_another_version
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head, Snapshot
 from streammetrics_consumers.query.answers import Json, Window, finite
@@ -33,7 +34,7 @@ from streammetrics_consumers.query.results import bounds
 from streammetrics_consumers.query.slices import KeyedState
 
 # The start of `expected` in an error of the library about a sound state of another version.
-_OTHER_VERSION: Final = ("format version", "a known schema")
+_OTHER_FORMAT: Final = "format version"  # what the error of a state file of another format expected
 
 MAX_RESULTS: Final = 20_000  # of one file, in JSON
 _MAX_KNOWN: Final = 1_000  # states whose results are remembered
@@ -152,7 +153,7 @@ def read_state(path: Path) -> Accumulator:
             raise OSError(0, "Is a device")
         return load(path)
     except StateError as error:
-        if not error.expected.startswith(_OTHER_VERSION):
+        if not (is_of_another_version(error) or error.expected.startswith(_OTHER_FORMAT)):
             raise
         raise UnknownState(
             expected=error.expected, got=error.got, where=error.where, hint=error.hint

@@ -38,13 +38,11 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
     parts.extend(join_table(JoinReader(ledger).found(wanted)[0]))
     entries = count_entries(ledger.store, seen.generation.id)
     if entries.open or entries.done:
-        counted = f", {formatting.count(entries.done)} were counted by a retry"
-        parts.append(
-            Text(
-                f"{formatting.count(entries.open)} refused events are open"
-                + (counted if entries.done else "")
-            )
-        )
+        still = "refused event is open" if entries.open == 1 else "refused events are open"
+        was = "was" if entries.done == 1 else "were"
+        counted = f", {formatting.count(entries.done)} {was} counted by a retry"
+        counted = counted if entries.done else ""
+        parts.append(Text(f"{formatting.count(entries.open)} {still}{counted}"))
     for warning in stream_warnings(ledger.store, seen):
         parts.append(Text(f"warning: {warning}", "bold yellow"))
     if others:
@@ -53,12 +51,12 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
 
 
 def history_text(history: CountingHistory, style: Style, *, title: str) -> str:
-    """The text of `status --history`."""
+    """The text of `status --history`, with the settings of each config below the table."""
     table = columns("log", numbers=("from", "to"))
-    for name in ("streammetrics", "schema", "config", "settings"):
-        table.add_column(name, no_wrap=name != "settings")
+    for name in ("streammetrics", "schema", "config"):
+        table.add_column(name, no_wrap=True)
+    settings: dict[str, None] = {}
     for one in history.counted:
-        settings = one.settings or {}
         table.add_row(
             Text(formatting.name(one.log, 80)),
             Text(formatting.count(one.start_offset)),
@@ -66,10 +64,12 @@ def history_text(history: CountingHistory, style: Style, *, title: str) -> str:
             Text("not recorded" if one.version is None else formatting.name(one.version, 40)),
             Text("" if one.schema is None else str(one.schema)),
             Text((one.config or "")[:12]),
-            Text(", ".join(f"{name} = {value}" for name, value in sorted(settings.items()))),
         )
+        if one.config is not None and one.settings:
+            each = ", ".join(f"{name} = {value}" for name, value in sorted(one.settings.items()))
+            settings[f"{one.config[:12]}: {each}"] = None
     heading = Text(f"{formatting.name(title, 60)}, generation {history.generation}", "bold")
-    return rendered([heading, Text(""), table], style)
+    return rendered([heading, Text(""), table, Text(""), *map(Text, settings)], style)
 
 
 def _logs(seen: Snapshot) -> Table:

@@ -8,12 +8,15 @@ from the stream. The client library escapes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import platform
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -22,6 +25,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from streammetrics import __version__
 from streammetrics_consumers.counting.worker_status import COMMIT_BOUNDS_S, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -31,7 +35,6 @@ from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
 from streammetrics_consumers.server.health import Watched, messages_behind
 from streammetrics_consumers.server.memory import resident_bytes
-from streammetrics_consumers.server.process_metrics import process_metrics
 
 __all__ = ["CONTENT_TYPE_LATEST", "ServerNumbers", "exposition"]
 
@@ -93,7 +96,7 @@ class _Scrape:
     def collect(self) -> Iterator[Metric]:
         """All metric families, once."""
         workers = {n: v for n, v in self._watched.workers().items() if v is not None}
-        yield from process_metrics(workers)
+        yield from _of_processes(workers)
         if self._numbers is not None:
             yield from _of_server(self._numbers)
         yield from _counted(workers)
@@ -102,6 +105,35 @@ class _Scrape:
         yield from _lags(workers, self._watched.clock())
         yield from _stored(self._ledger)
         yield from result_gauges(self._latest.by_window())
+
+
+def _of_processes(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
+    """What each process uses, under the names that Prometheus has for it, and what it runs.
+
+    The series of this process have no label, as those of any program; those of a worker that is
+    another process have the label `worker`.
+    """
+    others = {name: one.pid for name, one in workers.items() if one.pid != os.getpid()}
+    processes = {"": os.getpid(), **others}
+    families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+    alive = {""}
+    for worker, pid in processes.items():
+        for found in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+            kind = CounterMetricFamily if found.type == "counter" else GaugeMetricFamily
+            family = families.setdefault(
+                found.name, kind(found.name, found.documentation, labels=["worker"])
+            )
+            for sample in found.samples:
+                alive.add(worker)
+                family.add_metric([worker], sample.value)
+    yield from families.values()
+    build = GaugeMetricFamily(
+        "streammetrics_build_info", "The program that runs; its value is 1",
+        labels=["version", "python", "worker"],
+    )  # fmt: skip
+    for worker in sorted(alive):
+        build.add_metric([__version__, platform.python_version(), worker], 1)
+    yield build
 
 
 def _of_server(numbers: ServerNumbers) -> Iterator[Metric]:

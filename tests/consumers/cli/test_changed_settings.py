@@ -107,6 +107,8 @@ def test_the_history_names_version_schema_and_config_of_each_offset(
     assert main(["status", store, "--history"]) == 0
     said = capsys.readouterr().out
     assert "0.1.0+gaaaaaaaa" in said and first[:12] in said and third[:12] in said
+    settings = [line for line in said.splitlines() if line.startswith(f"{third[:12]}: ")]
+    assert len(settings) == 1 and "lateness_s = 900, max_event_bytes = 262144, " in settings[0]
 
 
 def test_what_was_counted_before_version_8_is_said_to_be_unknown(

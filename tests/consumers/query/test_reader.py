@@ -86,7 +86,7 @@ def test_doubts_about_a_headline_are_notes_of_each_slice_after_the_alarms(
     more = f'\n[metrics.policy]\ntype = "OffPolicy"\ninputs = {inputs}\n'
     store = make_store(tmp_path, events, more=more)
     far = "over 3 standard errors of independent rows from 1"
-    doubt = f"doubts about snips: the mean weight is {{}}, {far}"
+    doubt = f"doubts about ips: the mean weight is {{}}, {far}"
     notes = read(store, parse_query("total", "variant", metric="policy")).notes
     assert notes == (f"policy, variant b: {doubt.format(0.5)}",)  # the weights of a are 1
     start = "from 1970-01-01T00:00:00Z"

@@ -1,0 +1,110 @@
+"""When an experiment can be judged, for `run --check`: from its plan, and from what the store has
+of its metrics, counted for it so far or before it. It reads, and changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from streammetrics import Accumulator, PerKey, StateError
+from streammetrics.experiments import Plan, gates
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.experiment import PREFIX, UNITS, ExperimentConfig
+from streammetrics_consumers.config.users import without_groups
+from streammetrics_consumers.ledger.delta_metadata import groupings_of, state_of
+from streammetrics_consumers.ledger.former_states import unless_damaged
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.times import DAY_MS
+from streammetrics_consumers.query.experiment_plan import plan_of
+
+MAX_STATE_BYTES: Final = 64 << 20  # of the stored states of one metric
+
+
+def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
+    """A sentence for each decision metric and guardrail; none without [experiment].
+
+    ledger: the store, if something is counted there. A metric of which it says nothing, because it
+    is new, or its settings are others, or its states are very large or another version's, has its
+    gate in words. StateError for damaged states.
+    """
+    experiment = config.experiment
+    if experiment is None:
+        return []
+    earlier: dict[str, Accumulator] = {
+        metric.name.removeprefix(PREFIX): metric.empty
+        for metric in config.experiment_metrics
+        if metric.name != PREFIX + UNITS
+    }
+    days: dict[str, float] = {}
+    lines: list[str] = []
+    for name, empty in earlier.items():
+        try:
+            read = partial(_counted, name=name, empty=empty)
+            counted = None if ledger is None else view(ledger, read)
+        except StateError as error:
+            lines.append(f"experiment: nothing is known of {name} so far: {unless_damaged(error)}")
+            continue
+        if counted is not None:
+            earlier[name], days[name] = counted
+    plan = _plan(experiment, config.event.variants or ())
+    each = gates(plan, earlier, days=days)
+    lines += [f"experiment: {gate.sentence(experiment.days)}" for gate in each]
+    if plan.min_days is not None:
+        lines.append(f"experiment: nothing is shipped before it has run for {plan.min_days} days")
+    return list(dict.fromkeys(lines))
+
+
+def _plan(experiment: ExperimentConfig, variants: tuple[str, ...]) -> Plan:
+    least = experiment.days if experiment.min_days is None else experiment.min_days
+    return replace(plan_of(experiment.plan, variants, experiment.better), min_days=least)
+
+
+def _counted(now: View, name: str, empty: Accumulator) -> tuple[Accumulator, float] | None:
+    """The state of a metric over all events, and the days that these span; None without any."""
+    for metric in (PREFIX + name, name):
+        panes = [size.pane for size in now.snapshot.panes if size.pane.metric == metric]
+        state = _sum(now, panes, (empty, without_groups(empty)))
+        if state is not None:
+            return state, _days(now, panes)
+    return None
+
+
+def _sum(now: View, panes: Collection[Pane], alike: Collection[Accumulator]) -> Accumulator | None:
+    """The sum of the totals over all keys of one grouping; None if there are none, if they are too
+    large, or of a metric that is not `alike`."""
+    totals = [pane for pane in panes if pane.is_total]
+    if not totals:
+        return None
+    groupings = groupings_of(now.version.generation)
+    coarsest = min(totals, key=lambda pane: len(groupings[pane.metric][pane.grouping]))
+    rows = now.delta_metadata([coarsest])
+    if sum(row.nbytes for row in rows) > MAX_STATE_BYTES:
+        return None
+    total: Accumulator | None = None
+    for row, stored in now.states(rows):
+        for state in _each(state_of(row, stored)):
+            if state.empty() not in alike:
+                return None
+            total = state if total is None else total + state
+    return total
+
+
+def _each(states: PerKey) -> Iterator[Accumulator]:
+    yield from map(states.state, states.keys())
+    other = states.overflow_state()
+    if other is not None:
+        yield other
+
+
+def _days(now: View, panes: Iterable[Pane]) -> float:
+    """The days from the first event to the newest one; nan if the first is not known, because its
+    window is no longer kept."""
+    starts = [pane.start_ms for pane in panes if pane.start_ms is not None]
+    newest_ms, floor_ms = now.snapshot.greatest_event_ms, now.version.generation.floor_ms
+    if not starts or newest_ms is None or (floor_ms is not None and min(starts) <= floor_ms):
+        return math.nan
+    return (newest_ms - min(starts)) / DAY_MS
