@@ -195,6 +195,7 @@ def test_consumers_use_public_names_of_the_library_only() -> None:
     formulas = {
         "streammetrics.kernels.inference.pooled_variance": {
             *("EXPECTED", "SKEWNESS", "difference_variance", "expected_counts"),
+            *("CLASS_ROWS", "RowsAndUsers", "effective_number", "harmonic_number"),
             "skewness_number_of_sums",
         },
         "streammetrics.kernels.inference.dirichlet_multinomial": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.coverage.areas import AREAS
 from benchmarks.coverage.chosen import CHOSEN
 from benchmarks.coverage.daily_units import DAILY_UNITS
 from benchmarks.coverage.doubly_robust import DOUBLY_ROBUST
@@ -36,6 +37,7 @@ TABLES = (
     POWER,
     BURN_IN,
     VERDICTS,
+    AREAS,
     ZEROS,
     SPARSE,
     USERS_PEEKED,

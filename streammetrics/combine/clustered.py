@@ -145,7 +145,7 @@ def clustered(
         return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
     said = [agree] if not variance.variance else []
     said += [_ANEW] if is_chosen(result, view) else []
-    lower, upper = found.bounds(level, _classes(result))
+    lower, upper = found.bounds(level, class_counts(result))
     made = Interval(
         float(value),
         lower,
@@ -346,7 +346,8 @@ def _why_undefined(found: Clustered, reason: str) -> str:
     return ""
 
 
-def _classes(result: object) -> tuple[int, int]:
+def class_counts(result: object) -> tuple[int, int]:
+    """Positives and negatives of a result, in units of weight; 0 and 0 if it has no classes."""
     positives, rows = getattr(result, "positives", None), getattr(result, "weight_units", None)
     rows = getattr(result, "rows", None) if rows is None else rows
     if not isinstance(positives, int) or not isinstance(rows, int):

@@ -38,9 +38,6 @@ from streammetrics.policies.uplift import Uplift, kinds
 Path: TypeAlias = tuple[str, ...]  # the names of a metric in a Panel, in a Panel in it, and so on
 Scored: TypeAlias = HistogramAUC | ExactAUC | MulticlassAUC | Uplift | ExactUplift
 _OF_QUANTILES: Final = {"relative": 4, "equal": 8}  # the resolution, by the kind of grid
-_RANKS: Final = tuple(
-    float(rank) for rank in range(1, MOST)
-)  # the edges between the keys of a state
 
 
 class _Piece(NamedTuple):
@@ -55,9 +52,10 @@ class _Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupScores:
-    """How groups count the scores of a metric by collapsed keys."""
+    """How groups count the scores of a metric by collapsed keys. most: different ones, together."""
 
     metric: Scored
+    most: int = MOST
 
     @property
     def kinds(self) -> int:
@@ -80,7 +78,7 @@ class GroupScores:
     def column(self, groups: int, width: int) -> SeveralColumn[CollapsedColumn]:
         """Empty states of `width` slots, each of this number of groups."""
         possible = None if self.grid is None else self.grid.n_buckets
-        inner = CollapsedColumn(groups * self.kinds, possible, width * self.curves)
+        inner = CollapsedColumn(groups * self.kinds, possible, width * self.curves, self.most)
         return SeveralColumn(inner, self.curves, width)
 
     def add(
@@ -140,7 +138,8 @@ class GroupScores:
             kind = MulticlassAUC
         elif isinstance(metric, Uplift | ExactUplift):
             kind = Uplift
-        return kind(**own, grid="edges", range="real", edges=_RANKS)
+        ranks = tuple(float(rank) for rank in range(1, self.most))  # the edges between keys
+        return kind(**own, grid="edges", range="real", edges=ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +159,9 @@ class CollapsedGroups(ByValue):
             _, keys, (codes, amounts) = self.column.inner.state(curve)
             number, cell = np.divmod(codes, self.column.inner.cells)
             group, kind = np.divmod(cell, self.form.kinds)
-            places = (curve * self.form.kinds + kind) * MOST + self._ranks(curve, keys)[number]
+            places = (curve * self.form.kinds + kind) * self.form.most + self._ranks(curve, keys)[
+                number
+            ]
             counts.add(places, group, amounts)
         return states
 
@@ -202,9 +203,9 @@ class _Beside(CollapsedGroups):
         return self.total
 
 
-def group_scores(metric: Accumulator) -> Mapping[Path, GroupScores]:
+def group_scores(metric: Accumulator, most: int = MOST) -> Mapping[Path, GroupScores]:
     """The metrics whose groups count scores by collapsed keys, by their names in the Panel; of a
-    metric alone, its path is ().
+    metric alone, its path is (). most: different scores of a state.
 
     >>> from streammetrics import ExactAUC, Panel, Ratio
     >>> list(group_scores(Panel({"auc": ExactAUC(), "ctr": Ratio()})))
@@ -215,14 +216,14 @@ def group_scores(metric: Accumulator) -> Mapping[Path, GroupScores]:
             return {
                 (name, *path): form
                 for name, one in metric.metrics.items()
-                for path, form in group_scores(one).items()
+                for path, form in group_scores(one, most).items()
             }
         case ExactAUC() | ExactUplift():
-            return {(): GroupScores(metric)}
+            return {(): GroupScores(metric, most)}
         case MulticlassAUC() if metric.exact or metric.buckets > MOST:
-            return {(): GroupScores(metric)}
+            return {(): GroupScores(metric, most)}
         case HistogramAUC() | Uplift() if metric.buckets > MOST:
-            return {(): GroupScores(metric)}
+            return {(): GroupScores(metric, most)}
     return {}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -16,6 +16,7 @@ from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.present.views import headline_of, value_of
 from streammetrics.results.has_intervals import HasIntervals
 
+Counts: TypeAlias = Callable[[object], Sequence[int]]  # of a result, sums over its rows
 Step: TypeAlias = Callable[[object], object]  # from a result to a part of it
 _TOO_COARSE: Final = (
     "the variance is not that of these scores: groups know too few of them apart, so that their {} "
@@ -56,6 +57,14 @@ class GroupsLeftOut(ByValue):
     def points_without_each(self) -> tuple[object | None, ...]:
         """As `without_each`, of the scores of all rows."""
         return tuple(None if one is None else self._with_scores(one) for one in self.without_each)
+
+    def added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
+        """What each group adds to the counts of a result: for each count [k]; () if unknown."""
+        whole = counts(self.together)
+        without = [whole if one is None else counts(one) for one in self.without_each]
+        if any(len(one) != len(whole) for one in without):
+            return ()
+        return tuple(tuple(n - one[i] for one in without) for i, n in enumerate(whole))
 
     def part(self, part: object, step: Step) -> GroupsLeftOut:
         """The same of a part of the result."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, Generic, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.layouts import Schemas
 from streammetrics.core.multiset.bag import BagColumn, Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sums import ExactSums, require_finite
@@ -54,7 +55,18 @@ _REAL: Final = HistogramAUC(resolution=3, range="real", floor=2.0**-6, ceiling=2
 _USED, _UNLIKE, _UNBOUNDED = range(3)  # counts of rows: used, of unequal weights, infinite
 
 
-class Paired(Accumulator, Generic[R], schema="paired/1"):
+@runtime_checkable
+class _FinerInPairs(Protocol):
+    """A metric that tells more scores apart where two models are compared."""
+
+    def _finer(self) -> Accumulator:
+        """The metric of one of the models, empty."""
+
+    def _coarser(self, metric: Accumulator) -> Accumulator:
+        """Its state as one of the given metric, whose `_finer` it is."""
+
+
+class Paired(Accumulator, Generic[R], schema="paired/2"):
     """One metric of two models on the same rows, and the interval of their difference.
 
     Both models score the same rows, so their errors are correlated. An interval that takes the
@@ -100,6 +112,9 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
     (0.8333, 0.6667, 0.1667)
     """
 
+    # Formerly the groups of both models told fewer scores apart.
+    _schemas: ClassVar[Schemas] = {"paired/1": frozenset()}
+
     metric: Accumulator
     columns: tuple[str, ...] | None = None
     models = Product("_models")
@@ -138,7 +153,9 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
     # -- the sizes of the parts -----------------------------------------------------------
     @cached_property
     def _models(self) -> Mapping[str, Accumulator]:
-        return dict.fromkeys(_MODELS, self.metric)
+        metric = self.metric
+        finer = metric._finer() if isinstance(metric, _FinerInPairs) else metric
+        return dict.fromkeys(_MODELS, finer)
 
     @cached_property
     def _means(self) -> tuple[str, ...]:
@@ -328,7 +345,7 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
     def compute(self) -> PairedResult[R]:
         """The metric of both models, and the interval of their difference."""
         self._flush()
-        a, b = (self.model(name) for name in _MODELS)
+        a, b = (part_of(self, self.models.by_name[name].copy()) for name in _MODELS)
         value_a, value_b = a.compute(), b.compute()
         units = getattr(value_a, "independent", "rows") or "groups"
         rows = int(getattr(value_a, "rows", 0) or 0)
@@ -342,7 +359,9 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
                 expected='"a" or "b"', got=shown(name), where="Paired.model", hint="name a model"
             )
         self._flush()
-        return part_of(self, self.models.by_name[name].copy())
+        held = self.models.by_name[name]
+        as_given = held._coarser(self.metric) if isinstance(held, _FinerInPairs) else held.copy()
+        return part_of(self, as_given)
 
     def _errors(self, a: Accumulator, b: Accumulator, units: str) -> Errors:
         """A function that returns the variance of the difference in a view, or None without a

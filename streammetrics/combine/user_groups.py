@@ -40,6 +40,7 @@ from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
 from streammetrics.core.layouts import Schemas
+from streammetrics.core.parts.collapsed_keys import IN_PAIRS, MOST
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -61,7 +62,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         metric: an empty metric, or a Panel of several. buckets: their number, a power of two
         from 2 to 4096. salt: selects the hash of users. assignment_salt: the salt that assigns
         users to variants, if any. It is refused if it equals `salt`, since a variant would fill
-        only some of the buckets; it is not stored.
+        only some of the buckets; it is not stored. distinct_scores: how many different scores the
+        buckets tell apart together, a power of two from 256 to 4096, if the metric keeps scores;
+        None: 256, and 1024 in a Paired, since the difference of two models varies less than either.
     Rows
         groups: [n] ids of users (the units that are assigned to variants), integers, strings or
         their hashes by `hash_ids`; `users=` if the metric has groups of its own. Then the metric's
@@ -69,9 +72,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     State
         For each bucket its number of rows and a state of the metric. A metric that keeps scores
         (HistogramAUC, ExactAUC, MulticlassAUC; Uplift, ExactUplift) is kept once, and its buckets
-        count at most 256 different scores, for the variance alone: where there are more, those that
-        are neighbours share a cell, on any scale of the scores. Quantiles is kept once too, and in
-        each bucket with a resolution of 4. Any other is the sum of its buckets.
+        count at most `distinct_scores` of them, for the variance alone: where there are more, those
+        that are neighbours share a cell, on any scale of the scores. Quantiles is kept once too,
+        and in each bucket with a resolution of 4. Any other is the sum of its buckets.
     Result
         UserGroupsResult: `value`, the metric's own result; of its headline `estimate`, `variance`,
         `deff`, `n_eff`; `interval(view)` and `replicates(view)` of any view of the metric, and the
@@ -85,7 +88,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         totals, so that the order of rows changes no bit.
     Cost
         5 to 20 ns a row above the metric's own, by its number of sums; a state of the metric, or of
-        its 256 scores, in each bucket. A result reads them when it is asked for a variance.
+        its `distinct_scores`, in each bucket. A result reads them when it is asked for a variance.
     Source
         Wolter 2007, "Introduction to Variance Estimation", chapters 2 and 4 (random groups, and
         the jackknife that leaves out one of them).
@@ -106,12 +109,14 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         "version that wrote it",
     }
 
+    _later = frozenset({"distinct_scores"})
     _many_slots: ClassVar[bool] = True
 
     metric: Accumulator
     buckets: int = 64
     salt: str = "streammetrics"
     assignment_salt: str | None = None
+    distinct_scores: int | None = None
     whole = Product("_kept_whole")
     states = GroupStates()
     group_rows = Counts("buckets")  # rows of each bucket
@@ -125,6 +130,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             buckets: int = 64,
             salt: str = "streammetrics",
             assignment_salt: str | None = None,
+            distinct_scores: int | None = None,
         ) -> None: ...
 
     def check_settings(self) -> None:
@@ -158,8 +164,35 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             hint = "choose another: with the same hash, a variant has users in only some buckets"
             raise _bad("salt", "a salt other than that of the assignment", self.salt, hint)
         self._set("assignment_salt", None)
+        self._check_distinct_scores()
         if self._forms:
             self._set("schema", _COLLAPSED)
+
+    def _check_distinct_scores(self) -> None:
+        most, where = self.distinct_scores, "distinct_scores"
+        if most is None:
+            return
+        if type(most) is not int or not MOST <= most <= 4096 or most & (most - 1):
+            hint = "pass 1024, or leave it out"
+            raise _bad(where, f"a power of two from {MOST} to 4096", most, hint)
+        if not group_scores(self.metric):
+            hint = f"leave it out: {type(self.metric).__name__} keeps no scores"
+            raise _bad(where, "None", most, hint)
+
+    def _finer(self) -> UserGroups[R]:
+        """The groups of one of two models, empty."""
+        if not self._forms or self.distinct_scores is not None:
+            return self
+        finer = {**self.settings(), "distinct_scores": IN_PAIRS}
+        return UserGroups(**finer)  # type: ignore[arg-type]
+
+    def _coarser(self, metric: Accumulator) -> Accumulator:
+        """The same rows, counted by a metric whose groups tell fewer scores apart."""
+        made = metric.empty()
+        columns = self.whole, self.states, self.group_rows, self.scores
+        for name, column in zip(("whole", "states", "group_rows", "scores"), columns, strict=True):
+            made.__dict__[name].merge(column, np.zeros(1, np.intp))
+        return made
 
     @property
     def k(self) -> int:
@@ -175,7 +208,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     @cached_property
     def _forms(self) -> Mapping[Path, GroupScores]:
         """How scores are counted, of each metric that keeps them."""
-        return group_scores(self.metric)
+        return group_scores(self.metric, self.distinct_scores or MOST)
 
     @cached_property
     def _kept_whole(self) -> Mapping[str, Accumulator]:
@@ -360,7 +393,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     def _projected(self, name: str, slots: Slots) -> UserGroups:
         """The states of one metric of the Panel in these slots."""
         panel = cast("Panel", self.metric)
-        made: UserGroups = UserGroups(panel.metrics[name], self.buckets, self.salt)
+        metric = panel.metrics[name]
+        most = self.distinct_scores if group_scores(metric) else None
+        made: UserGroups = UserGroups(metric, self.buckets, self.salt, distinct_scores=most)
         child = self.states.child
         if isinstance(child, Panel) and name in child.metrics:
             child = child.states.by_name[name]._take(self.states._positions(slots))

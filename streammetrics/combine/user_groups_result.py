@@ -23,7 +23,7 @@ from streammetrics.combine.clustered import (
     replicated,
     variance_of_share,
 )
-from streammetrics.combine.groups_left_out import GroupsLeftOut, Step
+from streammetrics.combine.groups_left_out import Counts, GroupsLeftOut, Step
 from streammetrics.combine.panel import R
 from streammetrics.core.conversion import among
 from streammetrics.core.interval import Interval
@@ -156,6 +156,10 @@ class UserGroupsResult(Generic[R], Shown):
             return float(value_of(self.value, asked))
         groups = self._groups
         return float(value_of(groups.points if self._of_points(asked) else groups.together, asked))
+
+    def _added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
+        """What each group adds to the counts of a result: for each count [k]; () if unknown."""
+        return self._groups.added(counts)
 
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""

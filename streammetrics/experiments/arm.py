@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, Literal, Protocol, cast
+from typing import Final, Protocol, cast
 
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
 from streammetrics.combine.clustered import grows, is_chosen, no_jackknife, scarce
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
+from streammetrics.experiments.masses import Basis, Kind, class_rows, masses_of
 from streammetrics.experiments.quantile_arms import QuantileArm, quantile_arm
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
@@ -36,8 +37,6 @@ from streammetrics.results.sums import Quotient
 
 GROUPS: Final = 16  # with rows, before an interval that holds at all looks
 
-
-Kind = Literal["rate", "cells", "area", "mean", "quantile"]
 # The least counts of each arm of a comparison, and of a state that is compared with no other one.
 BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 10, "mean": 100, "quantile": 10}
 ALONE_BURN_IN: Final[dict[Kind, int]] = {**BURN_IN, "area": 30}
@@ -95,7 +94,7 @@ class Arm:
     share: tuple[int, int] | None = None
     counted_of: int = 0
     unit: str = "rows"
-    masses: Mapping[str, float] = field(default_factory=dict)
+    masses: Mapping[str, Basis] = field(default_factory=dict)
     skewness: float = math.inf
     replicates: Replicates | None = None
     together: float = math.nan
@@ -188,7 +187,8 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
     counts, share = counts_of(figures), _share(plain, figures, chosen)
     cell = figures.least_cell(chosen) if isinstance(figures, HasIntervals) else None
     quantile = quantile_arm(figures, chosen, grouped)
-    kind, counted = _counted(share, cell, counts, plain.n, quantile)
+    classes = class_rows(figures, counts.get("rows", 0), grouped)
+    kind, counted = _counted(share, cell, counts, plain.n, quantile, classes)
     independent = share if share and not grouped and plain.method == "wilson" else None
     replicates = None
     growing = "" if same_rows else grows(figures, chosen)
@@ -226,7 +226,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         share=independent,
         counted_of=sum(counted) if kind == "rate" else rows,
         unit=unit,
-        masses=_masses(kind, counted, plain.n, rows),
+        masses=masses_of(kind, figures, plain.n, rows, grouped, found.deff),
         skewness=_skewness(figures, chosen, plain, replicates),
         replicates=replicates,
         together=grouped.group_estimate(chosen) if grouped else found.estimate,
@@ -351,17 +351,6 @@ def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | Non
     return None
 
 
-def _masses(kind: Kind, counted: tuple[int, ...], n: int, rows: int) -> Mapping[str, float]:
-    """Of what an estimate is one: of an area of pairs, the harmonic number of both classes; else of
-    the rows that it is a mean or a function of."""
-    if kind == "area":
-        positives, negatives = counted
-        return {"classes": positives * negatives / (positives + negatives or 1)}
-    if kind == "cells":
-        return {"decided": float(n), "rows": float(rows)}
-    return {} if kind == "quantile" else {"rows": float(n or rows)}
-
-
 def _skewness(
     figures: object, view: str, plain: Interval, replicates: tuple[float | None, ...] | None
 ) -> float:
@@ -383,6 +372,7 @@ def _counted(
     counts: dict[str, int],
     n: int,
     quantile: QuantileArm | None,
+    classes: tuple[int, int],
 ) -> tuple[Kind, tuple[int, ...]]:
     if quantile is not None:
         return "quantile", quantile.beyond
@@ -391,5 +381,5 @@ def _counted(
     if cell is not None:
         return "cells", (cell,)
     if "positives" in counts and "rows" in counts:
-        return "area", (counts["positives"], counts["rows"] - counts["positives"])
+        return "area", classes
     return "mean", (n,)

@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from streammetrics.experiments.arm import Arm
+from streammetrics.experiments.masses import Basis
 from streammetrics.experiments.numerals import about
 from streammetrics.experiments.strata import Pair, Stratum, scaled_variance, stratum_variance
 from streammetrics.kernels.inference.pooled_variance import (
     SKEWNESS,
     Parts,
+    RowsAndUsers,
     expected_counts,
-    pooled_parts,
+    pooling_factors,
 )
 from streammetrics.kernels.inference.t_interval import welch_df
 
@@ -61,8 +63,8 @@ def spread_of(pair: Pair) -> Spread:
     if not math.isfinite(sum(own)):
         return Spread((own,), dfs)
     if len(pair.strata) < 2:
-        return Spread((own, *(pooled_parts(*own, both) for both in masses(a, b).values())), dfs)
-    forms = [{_OWN: (1.0, 1.0), **masses(s.control, s.treatment)} for s in pair.strata]
+        return Spread((own, *(_times(own, one) for one in factors(a, b).values())), dfs)
+    forms = [{_OWN: (1.0, 1.0), **factors(s.control, s.treatment)} for s in pair.strata]
     chosen = [[name] * len(forms) for name in dict.fromkeys(n for form in forms for n in form)]
     chosen.append([_widest(s, form) for s, form in zip(pair.strata, forms, strict=True)])
     parts = []
@@ -77,17 +79,26 @@ def not_surer(pair: Pair) -> tuple[Arm, Arm]:
     a, b = pair.control, pair.treatment
     if a.known:
         return a, b
-    pooled = [pooled_parts(a.variance, b.variance, both) for both in masses(a, b).values()]
+    pooled = [_times((a.variance, b.variance), one) for one in factors(a, b).values()]
     return (
         replace(a, variance=max([a.variance, *(t for _, t in pooled)])),
         replace(b, variance=max([b.variance, *(c for c, _ in pooled)])),
     )
 
 
-def masses(a: Arm, b: Arm) -> dict[str, Parts[float]]:
-    """The masses that both arms have, by name."""
+def factors(a: Arm, b: Arm) -> dict[str, Parts[float]]:
+    """For each mass that both arms have, what their variances are multiplied by."""
     both = {name: (own, b.masses[name]) for name, own in a.masses.items() if name in b.masses}
-    return {name: pair for name, pair in both.items() if all(0 < one < math.inf for one in pair)}
+    return {name: pooling_factors(*pair) for name, pair in both.items() if all(map(_known, pair))}
+
+
+def _known(basis: Basis) -> bool:
+    each = (basis.rows, basis.users) if isinstance(basis, RowsAndUsers) else (basis,)
+    return all(0 < one < math.inf for one in each)
+
+
+def _times(variances: Parts[float], factor: Parts[float]) -> Parts[float]:
+    return variances[0] * factor[0], variances[1] * factor[1]
 
 
 def _df(arm: Arm) -> float:
@@ -97,15 +108,14 @@ def _df(arm: Arm) -> float:
 
 def _widest(stratum: Stratum, form: dict[str, Parts[float]]) -> str:
     own = float(stratum_variance(stratum.control)), float(stratum_variance(stratum.treatment))
-    return max(form, key=lambda name: sum(pooled_parts(*own, form[name])) if name else sum(own))
+    return max(form, key=lambda name: sum(_times(own, form[name])))
 
 
 def _together(pair: Pair, each: Sequence[Parts[float]]) -> Parts[float]:
     """What both arms add over all epochs, if those of each epoch are pooled over this mass."""
-    ratios = [c / t for c, t in each]
-    control = scaled_variance([s.control for s in pair.strata], pair.weights, ratios)
-    inverse = [1.0 / ratio for ratio in ratios]
-    treatment = scaled_variance([s.treatment for s in pair.strata], pair.weights, inverse)
+    of_control, of_treatment = zip(*each, strict=True)
+    control = scaled_variance([s.control for s in pair.strata], pair.weights, of_control)
+    treatment = scaled_variance([s.treatment for s in pair.strata], pair.weights, of_treatment)
     return control, treatment
 
 

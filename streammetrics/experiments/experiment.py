@@ -21,6 +21,7 @@ from streammetrics.experiments.assignment import (
 )
 from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.covariate import adjusted_arms
+from streammetrics.experiments.masses import USERS
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan, Safeguard, known
@@ -334,13 +335,14 @@ class Experiment:
     def _of_units(
         self, pair: tuple[Arm, Arm], epoch: str, treatment: str, counted: Found
     ) -> tuple[Arm, Arm]:
-        """Both arms, with their users as a mass where rows are of users that are counted."""
+        """Both arms, with their users as a mass where rows are of users that are counted, and the
+        view does not know of how many it is."""
         found = counted.get(epoch, {})
         named = zip((self.plan.control, treatment), pair, strict=True)
         each = [(arm, found[name].sampled if name in found else None) for name, arm in named]
         if any(arm.replicates is None or not units for arm, units in each):
             return pair
-        a, b = (replace(arm, masses={**arm.masses, "users": float(n or 0)}) for arm, n in each)
+        a, b = (replace(arm, masses={USERS: float(n or 0), **arm.masses}) for arm, n in each)
         return a, b
 
     def _sizes(

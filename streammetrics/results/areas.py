@@ -128,11 +128,16 @@ class GroupedArea(RoundedWeights):
     def _no_interval(self, view: str = "") -> str:
         return self.reason  # groups are independent, whatever their rows weigh
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        if self._groups is None:
-            return None
+    @property
+    def _spread(self) -> AreaSpread | None:
+        """The sums over the groups for the variance of the mean, or None."""
         known = self._groups
-        spread = known if isinstance(known, AreaSpread) else area_spread(*known)
+        return known if known is None or isinstance(known, AreaSpread) else area_spread(*known)
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        spread = self._spread
+        if spread is None:
+            return None
         n = spread.units  # independent groups with both labels; GAUC is a ratio of sums over them
         df = float(n - 1) if n > 1 else math.nan
         found = asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")

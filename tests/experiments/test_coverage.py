@@ -12,8 +12,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmarks.coverage import (
+    areas,
     daily_units,
     fading,
     looks,
@@ -34,6 +36,7 @@ from streammetrics.combine.units import UnitsResult
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.experiments import Experiment, Horizon, Plan, SampleRatio
 from streammetrics.experiments.assignment import log_e_by_day
+from streammetrics.kernels.inference.variances import jackknife_variance
 
 REPLICATES = 160
 pytestmark = pytest.mark.slow
@@ -292,3 +295,34 @@ def test_a_treatment_that_ends_all_events_is_found_in_every_simulation(share: st
     for values in ("rows, a rate of 5 %", "users with 30 rows, rates Beta(0.1, 1.9)"):
         *_, found, judged = SETTINGS[f"{values}, all events end; {share}"].run(40)
         assert found == judged == 1, values
+
+
+OF_AREAS = {row.name: row for row in areas.AREAS.rows}
+
+
+def test_areas_over_users_are_seldom_wrong_where_by_rows_or_all_users_they_often_are() -> None:
+    name = "30 % and 3 % positives, 4 and 60 rows, far apart; 5 %"
+    by_itself, by_rows, _, used, *_ = OF_AREAS[name].run(150)
+    assert by_itself > 0.08 and by_rows > 0.06 and used <= 0.05
+    *_, by_users, found = OF_AREAS["1 % and 10 % positives, 10 rows; 5 %"].run(40)
+    assert by_users < 0.1 and found > 0.6
+
+
+def test_looks_at_areas_are_those_of_their_groups() -> None:
+    crowd, users = areas.Crowd(0.2), 300
+    found = areas.area_of(crowd, np.random.default_rng(2), np.array([users]))
+    rng = np.random.default_rng(2)
+    who, positive, levels = crowd.draw(rng, users)
+    groups = rng.integers(0, sparse.K, users)[who]
+
+    def area(rows: NDArray[np.bool_]) -> ExactAUC:
+        state = ExactAUC()
+        state.update(positive[rows].astype(int), levels[rows].astype(float))
+        return state
+
+    whole = area(groups >= 0).compute()
+    left = [float(area(groups != g).compute().auc) for g in np.unique(groups).tolist()]
+    assert found.value[0] == pytest.approx(whole.auc, rel=1e-12)
+    assert found.alone[0] == pytest.approx(whole.interval().se ** 2, rel=1e-9)
+    assert found.variance[0] == pytest.approx(jackknife_variance(left).variance, rel=1e-9)
+    assert found.positive[0].sum() == positive.sum()

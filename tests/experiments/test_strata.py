@@ -191,8 +191,8 @@ def test_users_are_a_mass_beside_rows_and_whichever_gives_more_counts() -> None:
 def test_an_area_has_pairs_as_its_mass_and_not_rows() -> None:
     few, many = read(area(1, 4_000, 1.0), area(2, 400, 1.0))
     positives, negatives = few.counted
-    assert few.masses == {"classes": positives * negatives / 4_000}
-    pooled = few.variance * few.masses["classes"] / many.masses["classes"]
-    pooled += many.variance * many.masses["classes"] / few.masses["classes"]
+    mass, other = few.masses["classes"], many.masses["classes"]
+    assert mass == positives * negatives / 4_000 and isinstance(other, float)
+    pooled = few.variance * mass / other + many.variance * other / mass
     expected = max(few.variance + many.variance, pooled)
     assert spread_of(pair_of(few, many)).variance() == approx(expected, rel=1e-12)

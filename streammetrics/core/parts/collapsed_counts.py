@@ -1,5 +1,5 @@
 """Collapsed counts: counts by key and cell, of which neighbouring keys share one as soon as a state
-has more than `MOST` different keys.
+has more different keys than it may have.
 
 `collapsed_keys` says how keys collapse: a state is a function of its rows, however they were split
 and merged.
@@ -79,12 +79,13 @@ class _Rows(NamedTuple):
 class CollapsedColumn(Column):
     """`width` states of counts by key and cell, of `cells` cells.
 
-    possible: keys are from 0 to below it; None: they are those of scores. Rows and other states
-    are pending until there are as many as counts, so each is placed about once.
+    possible: keys are from 0 to below it; None: they are those of scores. most: different keys of a
+    state, at least MOST. Rows and other states are pending until there are as many as counts, so
+    each is placed about once.
     """
 
-    def __init__(self, cells: int, possible: int | None, width: int) -> None:
-        self.cells, self.possible, self.width = cells, possible, width
+    def __init__(self, cells: int, possible: int | None, width: int, most: int = MOST) -> None:
+        self.cells, self.possible, self.width, self.most = cells, possible, width, most
         self.shifts = np.zeros(width, np.int64)  # while anything is pending, at most the final ones
         self.counted = _Counted(NO_KEYS)
         self.rows: list[_Rows] = []
@@ -149,7 +150,7 @@ class CollapsedColumn(Column):
 
     def take(self, slots: Slots) -> Self:
         self.settle()
-        new = type(self)(self.cells, self.possible, len(slots))
+        new = type(self)(self.cells, self.possible, len(slots), self.most)
         new.shifts, held = self.shifts[slots], self.counted
         first = np.searchsorted(held.keys.slots, slots)
         some, sizes = ranges(first, np.searchsorted(held.keys.slots, slots, "right"))
@@ -192,7 +193,8 @@ class CollapsedColumn(Column):
         self.shifts = np.frombuffer(data.raw(width), np.uint8).astype(np.int64)
         require(not width or int(self.shifts.max()) <= _MOST_SHIFT, "keys shifted by too many bits")
         sizes = data.ints(width)
-        require(not width or int(sizes.max()) <= MOST, "more different keys than a state can have")
+        fit = not width or int(sizes.max()) <= self.most
+        require(fit, "more different keys than a state can have")
         n = int(sizes.sum())
         require(n <= data.left, f"{n} keys in {data.left} bytes")
         keys = Keys(np.repeat(np.arange(width), sizes), self._read_keys(n, data))
@@ -234,7 +236,8 @@ class CollapsedColumn(Column):
 
     def _require_least_shifts(self) -> None:
         """StateError unless rows can have needed these shifts: with one bit more, each key that has
-        several units of weight can have been two, and there must have been more than MOST."""
+        several units of weight can have been two, and there must have been more than MOST: those of
+        pairs of models had no more than that formerly."""
         held = self.counted
         codes, counts = held.sparse()
         first = np.searchsorted(codes, np.arange(len(held.keys.keys)) * self.cells)
@@ -291,7 +294,7 @@ class CollapsedColumn(Column):
             else:
                 placed = found
         sets = [one.keys for one in others] + ([] if placed is None else [placed.keys])
-        keys, to = united(sets, self.shifts)
+        keys, to = united(sets, self.shifts, self.most)
         ends = np.cumsum([0, *[len(one.keys) for one in sets]])
         each = [to[a:b] for a, b in pairwise(ends.tolist())]
         self.rows, self.others, self.n_pending = [], [], 0
@@ -307,7 +310,9 @@ class CollapsedColumn(Column):
     def _foresee(self, keys: Ints) -> None:
         """Raise the shift of slot 0 to the least of these rows, so that others are few at once."""
         some = np.unique(keys & (-1 << int(self.shifts[0])))
-        self.shifts[:1] = least_shifts(Keys(np.zeros(len(some), np.intp), some), self.shifts)[:1]
+        self.shifts[:1] = least_shifts(
+            Keys(np.zeros(len(some), np.intp), some), self.shifts, self.most
+        )[:1]
 
     def _placed(
         self,

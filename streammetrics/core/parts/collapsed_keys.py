@@ -1,10 +1,10 @@
-"""Keys that collapse: at most `MOST` different ones in a state.
+"""Keys that collapse: a state has a bounded number of different ones, by default `MOST`.
 
 Keys are integers in the order of what they stand for, such as scores. A state keeps all of its keys
-shifted right by the least number of bits that leaves at most MOST different ones. This shift is a
-function of the set of keys: more rows can only raise it, and a sum starts with the greater one of
-its operands. So equal rows have equal states, however they were split and merged. Up to MOST
-different keys are kept as they are.
+shifted right by the least number of bits that leaves at most that many different ones. This shift
+is a function of the set of keys: more rows can only raise it, and a sum starts with the greater one
+of its operands. So equal rows have equal states, however they were split and merged. Keys that are
+no more than that are kept as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from streammetrics.core.parts.part import Slots
 
 Ints = NDArray[np.int64]
-MOST: Final = 256  # different keys of a state
+MOST: Final = 256  # different keys of a state, unless more are asked for
+IN_PAIRS: Final = 1024  # of one of two models, whose difference varies less than either
 
 
 class Keys(NamedTuple):
@@ -59,13 +60,13 @@ def in_order(slots: Slots, keys: Ints, shifts: Ints) -> tuple[Keys, NDArray[np.i
     return Keys(slots[new], keys[new]), number
 
 
-def united(sets: Sequence[Keys], shifts: Ints) -> tuple[Keys, NDArray[np.intp]]:
-    """The different keys of all sets, collapsed where a slot has too many of them, whose shift is
+def united(sets: Sequence[Keys], shifts: Ints, most: int = MOST) -> tuple[Keys, NDArray[np.intp]]:
+    """The different keys of all sets, collapsed where a slot has more than `most`, whose shift is
     raised in place; and the number of each given key among them."""
     slots, keys = (np.concatenate([one[i] for one in sets]) for i in (0, 1))
     keys &= masks(shifts)[slots]
     found, number = in_order(slots, keys, shifts)
-    least = least_shifts(found, shifts)
+    least = least_shifts(found, shifts, most)
     if (least == shifts).all():
         return found, number
     shifts[:] = least
@@ -73,20 +74,20 @@ def united(sets: Sequence[Keys], shifts: Ints) -> tuple[Keys, NDArray[np.intp]]:
     return fewer, at[number]
 
 
-def least_shifts(keys: Keys, shifts: Ints) -> Ints:
-    """The least shift of each slot, at least the given ones, that leaves at most MOST keys. Two
+def least_shifts(keys: Keys, shifts: Ints, most: int = MOST) -> Ints:
+    """The least shift of each slot, at least the given ones, that leaves at most `most` keys. Two
     neighbours stay apart while their highest different bit is not shifted out."""
     sizes = np.bincount(keys.slots, minlength=len(shifts))
-    if not len(sizes) or sizes.max() <= MOST:
+    if not len(sizes) or sizes.max() <= most:
         return shifts
-    crowded = sizes > MOST
+    crowded = sizes > most
     here = np.flatnonzero((keys.slots[1:] == keys.slots[:-1]) & crowded[keys.slots[1:]])
     bits = _bit_lengths(keys.keys[here] ^ keys.keys[here + 1])
     ordered = np.sort(keys.slots[here] * 128 - bits)  # of each slot the highest first
     slots = np.flatnonzero(crowded)
     first = np.searchsorted(ordered, slots * 128 - 64)
     found = shifts.copy()
-    found[slots] = slots * 128 - ordered[first + MOST - 1]
+    found[slots] = slots * 128 - ordered[first + most - 1]
     return found
 
 

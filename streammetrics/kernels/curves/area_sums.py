@@ -224,6 +224,11 @@ class AreaSpread(NamedTuple):
     nn: int
 
     @property
+    def effective(self) -> float:
+        """(Σ w)² / Σ w²: how many groups of equal weight show as much; nan without any."""
+        return ratio(self.n * self.n, self.nn)
+
+    @property
     def variance(self) -> float:
         """Of Σ w A / Σ w, with `units` - 1 degrees of freedom; nan for fewer than two groups."""
         one = 1 << SPREAD_BITS

@@ -9,6 +9,9 @@ V_i the variance of the estimate of arm i, m_i a mass of which it is an estimate
 or its users. The second term is what V would be if a unit of that mass had the pooled variance in
 both arms: n_i V_i = σ_i² gives Σ n_i σ_i² / Σ n_i · (1/n_c + 1/n_t). For rates it is the score
 test's, to first order. Equal masses change nothing, and an arm whose variance is 0 has the other's.
+An area rests on its two classes: of n_p and n_n units its mass is n_p n_n / (n_p + n_n). Over users
+it has two masses, for the two parts of its variance: what independent rows would have is that of
+its rows, the rest that of users.
 
 The functions take floats, or arrays of one shape: a simulation asks for all looks at once.
 """
@@ -17,8 +20,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias, TypeVar, cast
+from statistics import harmonic_mean
+from typing import Final, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,20 +43,40 @@ ALONE_ROWS: Final = 20.0
 _LEAST_SQUARES: Final = Fraction(1, 2**560)  # the rounded cubes of smaller values have few digits
 
 
-def pooled_parts(control: Number, treatment: Number, masses: Parts[Number]) -> Parts[Number]:
-    """What each arm adds to the variance if a unit of this mass has the pooled one in both.
+@dataclass(frozen=True, slots=True)
+class RowsAndUsers(Generic[Number]):
+    """A mass of two kinds. part: of the variance of the estimate, what is that of rows."""
 
-    masses: above 0.
+    rows: Number
+    users: Number
+    part: Number
 
-    >>> pooled_parts(0.5, 0.25, (10.0, 20.0))
-    (0.25, 0.5)
+
+def pooling_factors(
+    control: Number | RowsAndUsers[Number], treatment: Number | RowsAndUsers[Number]
+) -> Parts[Number]:
+    """What the variances of both arms are multiplied by if a unit of this mass, or of each kind of
+    it, has the pooled variance in both; masses above 0.
+
+    >>> pooling_factors(10.0, 20.0)
+    (0.5, 2.0)
+    >>> pooling_factors(RowsAndUsers(10.0, 3.0, 0.25), RowsAndUsers(20.0, 3.0, 1.0))
+    (0.875, 2.0)
     """
-    c, t = masses
-    return control * (c / t), treatment * (t / c)
+    if not isinstance(control, RowsAndUsers) or not isinstance(treatment, RowsAndUsers):
+        c, t = cast("Parts[Number]", (control, treatment))
+        return c / t, t / c
+    rows, users = control.rows / treatment.rows, control.users / treatment.users
+    return (
+        control.part * rows + (1.0 - control.part) * users,
+        treatment.part / rows + (1.0 - treatment.part) / users,
+    )
 
 
 def difference_variance(
-    control: Number, treatment: Number, masses: Sequence[Parts[Number]]
+    control: Number,
+    treatment: Number,
+    masses: Sequence[tuple[Number | RowsAndUsers[Number], Number | RowsAndUsers[Number]]],
 ) -> Number:
     """V of two arms, from the variances of their estimates and the masses of both; nan if one is.
 
@@ -62,9 +87,41 @@ def difference_variance(
     """
     found = control + treatment
     for both in masses:
-        parts = pooled_parts(control, treatment, both)
-        found = cast("Number", np.maximum(found, parts[0] + parts[1]))
+        c, t = pooling_factors(*both)
+        found = cast("Number", np.maximum(found, control * c + treatment * t))
     return found
+
+
+def effective_number(parts: Sequence[int]) -> float:
+    """(Σ p)² / Σ p_u², the number of users with equally many rows each that show as much, from the
+    rows of groups into which users u were hashed; at most the rows, and 0 without any. (Kish 1965)
+
+    parts: rows of each group, also of those without any, [K]. The spread of groups estimates
+    Σ p_u² = (K Σ p_g² - (Σ p_g)²) / (K - 1).
+
+    >>> effective_number([16, 4, 10, 10])
+    16.666666666666668
+    >>> effective_number([3, 3]), effective_number([0, 0])
+    (6.0, 0.0)
+    """
+    rows, k = sum(parts), len(parts)
+    apart = k * sum(part * part for part in parts) - rows * rows
+    return min(float(rows), ratio(rows * rows * (k - 1), apart)) if apart > 0 else float(rows)
+
+
+def harmonic_number(areas: Sequence[Sequence[float]]) -> float:
+    """The mass of the mean of some areas: the harmonic mean of those of each.
+
+    areas: of each area the number of its positives and of its negatives, P and N, whose mass is
+    PN / (P + N); or one number. An area without a side is left out; 0 without any area.
+
+    >>> harmonic_number([(20, 20)]), harmonic_number([(20, 20), (0, 40)]), harmonic_number([(5,)])
+    (10.0, 10.0, 5.0)
+    """
+    each = [
+        math.prod(sides) / (sum(sides) if len(sides) > 1 else 1) for sides in areas if all(sides)
+    ]
+    return harmonic_mean(each) if each else 0.0
 
 
 def expected_counts(counts: Parts[Number], rows: Parts[Number]) -> Parts[Number]:

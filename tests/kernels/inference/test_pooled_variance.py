@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pytest import approx
 
 from streammetrics.kernels.inference.normal_mixture import log_e, multiplier, tuned
 from streammetrics.kernels.inference.pooled_variance import (
+    RowsAndUsers,
     difference_variance,
+    effective_number,
     expected_counts,
+    harmonic_number,
     most_skewness_number,
-    pooled_parts,
+    pooling_factors,
     skewness_number,
     skewness_number_of_sums,
 )
@@ -69,7 +73,14 @@ def test_the_arms_are_interchangeable_and_equal_ones_change_nothing() -> None:
     for a, b, m, n in rng.uniform(0, 9, (200, 4)).tolist():
         assert difference_variance(a, b, [(m, n)]) == difference_variance(b, a, [(n, m)])
         assert difference_variance(a, b, [(m, m)]) == a + b
-        assert pooled_parts(a, b, (m, n)) == pooled_parts(b, a, (n, m))[::-1]
+        assert pooling_factors(m, n) == pooling_factors(n, m)[::-1]
+        one, other = RowsAndUsers(m, n, a / 9), RowsAndUsers(n, m, b / 9)
+        assert pooling_factors(one, other) == approx(pooling_factors(other, one)[::-1], rel=1e-14)
+        assert pooling_factors(one, one) == approx((1.0, 1.0), rel=1e-15)
+        for mass in (one, RowsAndUsers(m, m, a / 9)):  # all of rows, and both kinds alike
+            whole = RowsAndUsers(mass.rows, 1.0, 1.0) if mass is one else mass
+            factors = pooling_factors(whole, RowsAndUsers(n, 1.0 if mass is one else n, 1.0))
+            assert factors == approx(pooling_factors(m, n), rel=1e-14)
         # A unit of the value: a power of two is exact.
         assert difference_variance(16 * a, 16 * b, [(m, n)]) == 16 * difference_variance(
             a, b, [(m, n)]
@@ -109,3 +120,21 @@ def test_the_bound_from_squares_alone_is_above_the_number() -> None:
         assert bound >= about_zero
     assert most_skewness_number(100, 0.0, 0.0) == 0.0
     assert most_skewness_number(9, 2.0, 0.0) == 9.0
+
+
+def test_groups_show_the_effective_number_of_users() -> None:
+    rng, found = np.random.default_rng(4), []
+    rows = np.concatenate([np.full(300, 10), np.full(20, 200)])
+    for _ in range(300):
+        groups = np.bincount(rng.integers(0, 64, len(rows)), rows, 64).astype(int).tolist()
+        found.append(1.0 / effective_number(groups))
+        assert effective_number(sorted(groups)) == effective_number(groups)
+    truth = float(rows.sum()) ** 2 / float((rows * rows).sum())
+    assert 1.0 / np.mean(found) == approx(truth, rel=0.05)
+    assert np.std(found) * truth < 0.4
+    assert effective_number([5] * 64) == 320.0 and effective_number([10**30, 0]) == 1.0
+
+
+def test_an_area_without_a_class_has_no_mass() -> None:
+    assert harmonic_number([(0, 5)]) == harmonic_number([]) == 0.0
+    assert harmonic_number([(3, 6), (2, 2)]) == approx(2 / (1 / 2 + 1 / 1), rel=1e-15)

@@ -1,0 +1,209 @@
+"""How much an estimate rests on: of an area over users, its rows and the users who have them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from pytest import approx
+
+from streammetrics import (
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    MulticlassAUC,
+    Panel,
+    Uplift,
+    UserGroups,
+)
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.experiments import ConfidenceSequence, compare
+from streammetrics.experiments.arm import Arm, arm_of
+from streammetrics.experiments.evidence import spread_of
+from streammetrics.experiments.masses import RowsAndUsers
+from streammetrics.experiments.strata import pair_of
+from streammetrics.kernels.inference.pooled_variance import effective_number
+from tests.experiments.arms import of_states, only
+
+Columns = dict[str, NDArray[Any]]
+
+
+def crowd(rng: np.random.Generator, users: int, rows: int, rate: float, first: int = 0) -> Columns:
+    """Rows of users who each have a rate of positives and a level of scores of their own."""
+    who = np.repeat(np.arange(users), rows)
+    level = 1.5 * rng.standard_normal(users)
+    labels = rng.random(len(who)) < rng.beta(2 * rate, 2 * (1 - rate), users)[who]
+    scores = rng.standard_normal(len(who)) + level[who] + labels
+    return {"groups": who + first, "labels": labels.astype(np.int64), "scores": scores.round(3)}
+
+
+def counted(columns: Columns, metric: Accumulator | None = None) -> UserGroups[Any]:
+    state: UserGroups[Any] = UserGroups(ExactAUC() if metric is None else metric)
+    state.update(**columns)
+    return state
+
+
+def read(state: Accumulator, view: str | None = None) -> Arm:
+    return arm_of(state, view, 0.95)
+
+
+def mass(state: Accumulator, view: str | None = None) -> RowsAndUsers[float]:
+    found = read(state, view).masses["users"]
+    assert isinstance(found, RowsAndUsers)
+    return found
+
+
+def parts(columns: Columns, label: int) -> list[int]:
+    """The rows of a class in each group of users."""
+    state: UserGroups[Any] = UserGroups(Calibration())
+    of_class = columns["labels"] == label
+    state.update(columns["groups"][of_class], labels=columns["labels"][of_class],
+                 scores=np.full(int(of_class.sum()), 0.5))  # fmt: skip
+    return list(state.rows_of_groups())
+
+
+def test_few_users_with_many_rows_are_not_as_sure_as_their_rows() -> None:
+    """An A/A test, one of the 13 % that a mass of rows rejects: 50 users with 60 rows each."""
+    rng = np.random.default_rng(51)
+    control, treatment = crowd(rng, 950, 4, 0.3), crowd(rng, 50, 60, 0.03, 10**6)
+    found = compare(counted(control), counted(treatment))
+    assert found.anytime_error > 1.5 * found.std_error
+    sequence = ConfidenceSequence(v_opt=1 / found.std_error**2)
+    assert sequence.at(found).p_value > 0.05
+    alone = replace(found, anytime_error=found.std_error)
+    assert sequence.at(alone).p_value < 0.01
+
+
+def test_what_rows_explain_is_pooled_by_rows_and_the_rest_by_users() -> None:
+    rng = np.random.default_rng(3)
+    arms = [crowd(rng, 900, 4, 0.2), crowd(rng, 100, 20, 0.2, 10**6)]
+    first, second = (read(counted(one)) for one in arms)
+    (a, b), sizes = (mass(counted(one)) for one in arms), []
+    for one, found in zip(arms, (a, b), strict=True):
+        p = int(one["labels"].sum())
+        n = len(one["labels"]) - p
+        each = [effective_number(parts(one, label)) for label in (0, 1)]
+        assert found.rows == p * n / (p + n)
+        assert found.users == approx(each[0] * each[1] / sum(each), rel=1e-12)
+        assert found.users < found.rows / 2
+        assert found.part == approx(1 / counted(one).compute().deff, rel=1e-12)
+        sizes.append((found.rows, found.users))
+    (rows_a, users_a), (rows_b, users_b) = sizes
+    pooled = first.variance * (a.part * rows_a / rows_b + (1 - a.part) * users_a / users_b)
+    pooled += second.variance * (b.part * rows_b / rows_a + (1 - b.part) * users_b / users_a)
+    expected = max(first.variance + second.variance, pooled)
+    assert spread_of(pair_of(first, second)).variance() == approx(expected, rel=1e-12)
+
+
+def test_the_order_of_arms_and_rows_and_the_size_of_batches_change_nothing() -> None:
+    rng = np.random.default_rng(4)
+    arms = crowd(rng, 300, 4, 0.2), crowd(rng, 40, 30, 0.1, 10**6)
+    found = compare(*map(counted, arms))
+    back = compare(*map(counted, arms[::-1]))
+    assert back.anytime_error == found.anytime_error and back.effect_size == -found.effect_size
+    shuffled = []
+    for one in arms:
+        state = UserGroups(ExactAUC())
+        for some in np.array_split(rng.permutation(len(one["labels"])), 5):
+            state.update(**{name: column[some] for name, column in one.items()})
+        shuffled.append(state)
+    assert compare(*shuffled).anytime_error == found.anytime_error
+
+
+def test_an_area_does_not_rest_on_users_without_a_positive_row() -> None:
+    """A 5 % arm with ten times the positives: by all users its effect is never found."""
+    rng = np.random.default_rng(5)
+    control, treatment = crowd(rng, 3800, 10, 0.01), crowd(rng, 200, 10, 0.1, 10**6)
+    states = counted(control), counted(treatment)
+    alone = only(of_states(*states))
+    seen = only(of_states(*states, seen=(range(3800), range(10**6, 10**6 + 200))))
+    assert seen.comparison.anytime_error == alone.comparison.anytime_error
+    assert seen.comparison.anytime_error < 1.5 * seen.comparison.std_error
+
+
+@pytest.mark.parametrize("view", ["gini", "ap", "ks"])
+def test_all_rank_views_have_the_mass_of_the_area(view: str) -> None:
+    state = counted(crowd(np.random.default_rng(6), 400, 10, 0.2))
+    assert mass(state, view).users == mass(state).users
+    assert mass(state, view).part == approx(mass(state).part, rel=1e-9)
+
+
+def test_groups_that_hold_all_scores_have_the_same_mass_as_coarse_ones() -> None:
+    columns = crowd(np.random.default_rng(7), 400, 10, 0.2)
+    columns["scores"] = 1 / (1 + np.exp(-columns["scores"]))
+    few, many = HistogramAUC(resolution=1, floor=2.0**-4), HistogramAUC()
+    assert mass(counted(columns, few)).users == mass(counted(columns, many)).users
+    panel = counted(columns, Panel({"auc": HistogramAUC()}))
+    assert mass(panel.project("auc")) == mass(counted(columns, many))
+
+
+def test_an_area_of_several_classes_rests_on_each_of_them() -> None:
+    rng = np.random.default_rng(8)
+    labels, who = rng.choice(3, 3000, p=[0.7, 0.25, 0.05]), np.arange(3000) // 10
+    scores = rng.random((3000, 3))
+    state = counted({"groups": who, "labels": labels, "scores": scores}, MulticlassAUC(3))
+    counts = [Fraction(int((labels == one).sum())) for one in range(3)]
+    each = [n * (3000 - n) / 3000 for n in counts]
+    found = mass(state)
+    assert found.rows == approx(float(3 / sum(1 / one for one in each)), rel=1e-12)
+    assert found.users < found.rows and found.part == 0
+
+
+def test_an_uplift_rests_on_both_of_its_arms() -> None:
+    rng = np.random.default_rng(9)
+    columns = crowd(rng, 300, 10, 0.2)
+    columns["scores"] = 1 / (1 + np.exp(-columns["scores"]))
+    treated = rng.random(3000) < 0.1
+    state = counted({**columns, "treated": treated}, Uplift())
+    t = int(treated.sum())
+    assert mass(state, "qini").rows == approx(t * (3000 - t) / 3000, rel=1e-12)
+    assert mass(state, "qini").users < t
+    assert read(state, "treated_share").masses == {"rows": 3000.0}
+
+
+def test_a_mean_area_rests_on_its_groups_by_their_weights() -> None:
+    rng = np.random.default_rng(10)
+    rows = np.arange(1, 81)
+    who = np.repeat(rows, rows)
+    labels, scores = np.zeros(len(who), np.int64), rng.random(len(who))
+    labels[np.cumsum(rows)[1:] - 1] = 1  # both classes in each group but the one of a single row
+    state = GroupedAUC()
+    state.update(labels, scores, groups=who)
+    kept = rows[1:].astype(float)
+    assert read(state).masses == {"classes": approx(kept.sum() ** 2 / (kept**2).sum(), rel=1e-12)}
+    over_users: UserGroups[Any] = UserGroups(GroupedAUC())
+    over_users.update(users=who, groups=who, labels=labels, scores=scores)
+    found = mass(over_users)
+    assert found.rows == approx(read(state).masses["classes"], rel=1e-12)
+    assert found.users == approx(found.rows, rel=0.4)
+
+
+def test_weighted_rows_count_by_their_part_of_the_weight_and_by_their_users() -> None:
+    columns = crowd(np.random.default_rng(11), 300, 10, 0.5)
+    weights = np.where(columns["labels"] == 1, 9, 1)
+    state: UserGroups[Any] = UserGroups(ExactAUC(weight_unit=1))
+    state.update(**columns, weights=weights)
+    arm = read(state)
+    positives = int(columns["labels"].sum())
+    assert min(arm.counted) >= 10 and max(arm.counted) <= 3000
+    assert arm.counted[0] == math.floor(effective_number([9 * n for n in parts(columns, 1)]))
+    one = columns["labels"].copy()
+    one[np.flatnonzero(one)[1:]] = 0  # a single positive with half of all weight
+    state = UserGroups(ExactAUC(weight_unit=1))
+    state.update(columns["groups"], labels=one, scores=columns["scores"],
+                 weights=np.where(one == 1, 2999, 1))  # fmt: skip
+    assert read(state).counted[0] == 1 and positives > 1000
+
+
+def test_a_loss_keeps_the_mass_of_its_rows_and_of_counted_users() -> None:
+    columns = crowd(np.random.default_rng(12), 300, 10, 0.2)
+    columns["scores"] = 1 / (1 + np.exp(-columns["scores"]))
+    arm = read(counted(columns, Calibration()))
+    p = int(columns["labels"].sum())
+    assert arm.masses == {"classes": p * (3000 - p) / 3000}
