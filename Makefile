@@ -16,7 +16,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters docs notebooks site screenshots demo off-policy bench coverage mutants
+.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters generated docs notebooks site screenshots demo off-policy bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -66,12 +66,14 @@ linters: .cache/linters/.made  ## install what checks workflows, compose file, c
 	  go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12; \
 	  go install helm.sh/helm/v3/cmd/helm@v3.22.0; }
 
-docs: .venv/.dev  ## write the generated parts of the docs and the entries of a new metric, then build the site
+generated: .venv/.dev  ## write the generated parts of the docs and the entries of new metrics, measures and config keys
 	$(BIN)/python docs/new_metrics.py
 	$(BIN)/python -m docs.metrics_page
 	$(BIN)/python -m docs.config_table
 	$(BIN)/python -m docs.http_page
 	$(BIN)/python -m benchmarks.page
+
+docs: generated  ## the same, then build the site
 	@$(MAKE) --no-print-directory site
 
 notebooks: .venv/.dev  ## run the notebooks of examples/, and write their outputs and pictures

@@ -1,16 +1,18 @@
-"""Write what a new metric adds to the lists of names; `make docs` runs it.
+"""Write what a new metric or measure adds to the lists of names; `make generated` runs it.
 
 A metric of ours is a class in a file of one of `PACKAGES` that declares inputs or whose docstring
 has the heading *Rows*. Where it is missing, this adds it to the exports of its package and of
 `streammetrics`, a line in each `__init__.pyi`, to the tables of docs/interface.md, and, view by
-view, to the usual names of docs/metrics.md. What is there is left as it is: a name that changed is
-changed by hand.
+view, to the usual names of docs/metrics.md. A measure of ranked lists is an entry of `MEASURES` in
+`ranking/measures.py`; it is added to the same exports, and to the tables of measures of both pages.
+What is there is left as it is: a name that changed is changed by hand.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -18,7 +20,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
-from typing import get_args, get_type_hints
+from typing import TYPE_CHECKING, get_args, get_type_hints
+
+if TYPE_CHECKING:
+    from streammetrics.ranking import Measure
 
 ROOT = Path(__file__).resolve().parents[1]
 INTERFACE, METRICS = ROOT / "docs" / "interface.md", ROOT / "docs" / "metrics.md"
@@ -45,25 +50,29 @@ def exported(stub: str, module: str, name: str) -> str:
 
 
 def write_exports() -> None:
-    """Export each metric from its package and from `streammetrics`, as ruff orders them."""
-    written: set[Path] = set()
+    """Export each metric from its package and from `streammetrics`."""
     for package in PACKAGES:
-        folder = ROOT / "streammetrics" / package
-        for path in sorted(folder.glob("*.py")):
+        for path in sorted((ROOT / "streammetrics" / package).glob("*.py")):
             for name in declared(path.read_text(encoding="utf-8")):
-                places = {
-                    folder / "__init__.pyi": f"streammetrics.{package}.{path.stem}",
-                    folder.parent / "__init__.pyi": f"streammetrics.{package}",
-                }
-                for place, module in places.items():
-                    before = place.read_text(encoding="utf-8")
-                    if (after := exported(before, module, name)) != before:
-                        place.write_text(after, encoding="utf-8")
-                        written.add(place)
-    if written:
-        ruff, files = [sys.executable, "-m", "ruff"], sorted(map(str, written))
-        subprocess.run([*ruff, "check", "-q", "--fix", "--select=I", *files], check=True)
-        subprocess.run([*ruff, "format", "-q", *files], check=True)
+                export(package, path.stem, name)
+
+
+def export(package: str, module: str, name: str) -> None:
+    """Export a name of a module from its package and from `streammetrics`, as ruff orders them."""
+    folder = ROOT / "streammetrics" / package
+    places = {
+        folder / "__init__.pyi": f"streammetrics.{package}.{module}",
+        folder.parent / "__init__.pyi": f"streammetrics.{package}",
+    }
+    ruff = [sys.executable, "-m", "ruff"]
+    for place, home in places.items():
+        before = place.read_text(encoding="utf-8")
+        after = exported(before, home, name)
+        if after != before:
+            place.write_text(after, encoding="utf-8")
+            sort = [*ruff, "check", "-q", "--fix", "--select=I", str(place)]
+            subprocess.run(sort, check=True)
+            subprocess.run([*ruff, "format", "-q", str(place)], check=True)
 
 
 def arguments(of: object, *, method: bool = False) -> str:
@@ -129,17 +138,65 @@ def usual_names(text: str, metrics: Mapping[str, type]) -> str:
     return head + rows + rest
 
 
+def table_of(text: str, title: str) -> list[str]:
+    """What stands before the table of a page with this first row, the table, and the rest."""
+    row = re.escape(title)
+    return re.split(rf"(\n\| {row} \|.*?\n\n)", text, maxsplit=1, flags=re.DOTALL)
+
+
+def measure_rows(text: str, measures: Mapping[str, Measure]) -> str:
+    """docs/interface.md with each measure among the names, and in the table of measures."""
+    head, table, rest = table_of(text, "measure | parameters | cut")
+    for name, measure in measures.items():
+        if f"`{name}`" in table:
+            continue
+        defaults = measure._defaults().items()
+        parameters = " ".join(f"`{key}={json.dumps(value)}`" for key, value in defaults)
+        cells = f"`{name}` | {parameters}{' ' * bool(parameters)}| {measure.cuts}"
+        table = f"{table[:-1]}| {cells} |\n\n"
+        names = " `parse_measure` | measures "
+        head = head.replace(names, f" `{name}`{names}", 1)
+    return head + table + rest
+
+
+def measure_lines(text: str, measures: Mapping[str, Measure]) -> str:
+    """docs/metrics.md with each measure among the usual names of measures, by its own name, and in
+    the table of their values, by the first sentence of its docstring."""
+    for title, cells in (
+        ("usual name of a measure", lambda name, _: f"{name} | `{name}`"),
+        ("measure | value of one list", _value_of_one_list),
+    ):
+        head, table, rest = table_of(text, title)
+        empty = " |" * (table.splitlines()[1].count("|") - 3)
+        for name, measure in measures.items():
+            if not re.search(rf"`{name}(@k)?`", table):
+                table = f"{table[:-1]}| {cells(name, measure)} |{empty}\n\n"
+        text = head + table + rest
+    return text
+
+
+def _value_of_one_list(name: str, measure: Measure) -> str:
+    cut = "" if measure.cuts == "cannot" else "@k"
+    sentence = (inspect.getdoc(type(measure)) or "").partition("\n\n")[0]
+    return f"`{name}{cut}` | {' '.join(sentence.split()).removesuffix('.')}"
+
+
 def main() -> None:
     """Write the exports, then the tables."""
     write_exports()
+    from streammetrics.ranking.measures import MEASURES
     from streammetrics.registry import metric_types
 
+    for name, measure in MEASURES.items():
+        export("ranking", type(measure).__module__.rpartition(".")[2], name)
     packages = tuple(f"streammetrics.{package}." for package in PACKAGES)
-    ours = {
+    metrics = {
         name: kind for name, kind in metric_types().items() if kind.__module__.startswith(packages)
     }
-    for path, write in ((INTERFACE, interface), (METRICS, usual_names)):
-        path.write_text(write(path.read_text(encoding="utf-8"), ours), encoding="utf-8")
+    page = interface(INTERFACE.read_text(encoding="utf-8"), metrics)
+    INTERFACE.write_text(measure_rows(page, MEASURES), encoding="utf-8")
+    page = usual_names(METRICS.read_text(encoding="utf-8"), metrics)
+    METRICS.write_text(measure_lines(page, MEASURES), encoding="utf-8")
 
 
 if __name__ == "__main__":

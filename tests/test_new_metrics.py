@@ -1,4 +1,4 @@
-"""`make docs` adds a new metric to every list of names, and changes nothing that is there."""
+"""`make generated` adds a metric or measure to every list of names, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from streammetrics import Ratio
+from streammetrics.ranking.measures import MEASURES
 from streammetrics.registry import metric_types
 from tests.requirements import ROOT
 
@@ -120,3 +121,24 @@ def test_a_page_without_a_metric_gets_the_rows_that_a_hand_wrote() -> None:
     assert len(rows) == 1 and without != page
     assert "| ratio | `Ratio.ratio` | | | | | |\n" in made.usual_names(without, metrics)
     assert made.usual_names(page, metrics) == page
+
+
+def test_a_page_without_a_measure_gets_the_rows_that_a_hand_wrote() -> None:
+    made, measures = script(), {"StRecall": MEASURES["StRecall"]}
+    page = made.INTERFACE.read_text(encoding="utf-8")
+    assert made.measure_rows(page, MEASURES) == page
+    row = "| `StRecall` | `rel=1` | may |\n"
+    without = page.replace(row, "", 1).replace(" `StRecall`", "", 1)
+    again = made.measure_rows(without, measures)
+    assert row in again and " `StRecall` `parse_measure` | measures" in again
+    assert sorted(again.split()) == sorted(page.split()) != sorted(without.split())
+
+    page = made.METRICS.read_text(encoding="utf-8")
+    assert made.measure_lines(page, MEASURES) == page
+    lines = page.splitlines(keepends=True)
+    rows = [line for line in lines if re.match(r"\| .*`StRecall(@k)?` \|", line)]
+    assert len(rows) == 2
+    without = "".join(line for line in lines if line not in rows)
+    again = made.measure_lines(without, measures)
+    assert "| StRecall | `StRecall` | | | | | | |\n\n" in again
+    assert "| `StRecall@k` | Subtopic recall: the share of subtopics that one of the first" in again

@@ -11,7 +11,6 @@ from itertools import chain
 
 import pytest
 
-import streammetrics
 from tests.python_source import Source, sources_of
 from tests.requirements import ROOT
 
@@ -27,8 +26,6 @@ BANNED = {
     for word in re.findall(r"`(\w+)`", line.split("|")[1])
 }
 SOURCES = ("streammetrics", "consumers/streammetrics_consumers")
-# Public names that were other words, and warn for one release.
-FORMER = {"streammetrics/__init__.py", "streammetrics/core/errors.py"}
 
 
 @cache
@@ -67,7 +64,7 @@ def test_each_place_of_the_glossary_is_a_module() -> None:
 
 
 def test_no_name_has_a_word_that_the_glossary_replaces() -> None:
-    met = {one.path: found(one) for one in sources() if one.path not in FORMER}
+    met = {one.path: found(one) for one in sources()}
     assert {path: lines for path, lines in met.items() if lines} == {}
 
 
@@ -88,10 +85,3 @@ def test_a_replaced_word_is_found() -> None:
     met = [(1, "_absorb_rows"), (3, "Pulse"), (2, "recount")]
     assert found(Source("a", "a.py", text)) == met
     assert words_of("_BadShareRows2") == ["bad", "share", "rows"]
-
-
-def test_a_former_public_name_works_and_warns() -> None:
-    with pytest.warns(DeprecationWarning, match="`Coded` is now `DictionaryColumn`"):
-        assert streammetrics.Coded is streammetrics.DictionaryColumn
-    with pytest.raises(AttributeError, match="no attribute 'Encoded'"):
-        assert streammetrics.Encoded

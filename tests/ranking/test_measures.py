@@ -36,17 +36,18 @@ from streammetrics.ranking import (
 )
 from streammetrics.ranking.measures import MEASURES, measures_of, parse_measure
 from tests.depth import EXAMPLES
+from tests.oracles import measure_table
 
-SUBTOPICS = (AlphaNDCG, ERRIA, StRecall)
-EVERY = (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, F1, AP, ERR, RBP, RPrec, Bpref, *SUBTOPICS)
-WITH_CUT = tuple(measure for measure in EVERY if measure not in (RPrec, Bpref))
-WITH_REL = (MRR, HR, PooledHR, P, R, F1, AP, RBP, RPrec, Bpref, *SUBTOPICS)
+EVERY = tuple(MEASURES.values())
+WITH_CUT = tuple(measure for measure in EVERY if measure.cuts != "cannot")
+WITH_REL = tuple(measure for measure in EVERY if "rel" in measure._defaults())
 NO_GRADES = (0, 16, 1.0, True, "1", None)
 
 
 def test_measures_are_values_that_are_found_by_the_name_that_they_print() -> None:
     assert {name: str(measure) for name, measure in MEASURES.items()} == {n: n for n in MEASURES}
-    assert set(MEASURES.values()) == set(EVERY) and len(MEASURES) == len(EVERY)
+    assert {NDCG, RPrec, StRecall} <= set(EVERY) and len(set(EVERY)) == len(EVERY)
+    assert {MRR, AP} <= set(WITH_REL) and RPrec not in WITH_CUT
     for measure in EVERY:
         assert pickle.loads(pickle.dumps(measure)) == copy.copy(measure) == measure
     same = [measure(rel=3) @ 7 for measure in (MRR, HR, PooledHR, P, R, AP, RBP)]
@@ -54,6 +55,12 @@ def test_measures_are_values_that_are_found_by_the_name_that_they_print() -> Non
     assert {NDCG @ 10: 1}[parse_measure("NDCG@10")] == 1
     with pytest.raises(AttributeError):
         (NDCG @ 10).cut = 3  # type: ignore[misc]
+
+
+def test_every_measure_has_a_formula_in_fractions() -> None:
+    names = {truth.measure.name for truth in measure_table.truths((2, None))}
+    # Those of subtopics are in test_subtopics.py.
+    assert names == {measure.name for measure in EVERY if not measure.subtopics}
 
 
 def test_a_cut_makes_another_measure() -> None:

@@ -39,6 +39,7 @@ from streammetrics.ranking import (
     parse_measure,
     subtopic_rows,
 )
+from streammetrics.ranking.measures import MEASURES as EVERY_MEASURE
 from tests.oracles import subtopics as brute
 from tests.oracles.subtopics import Item
 
@@ -93,6 +94,8 @@ def test_a_list_is_worth_the_mean_over_all_orders_of_its_ties(
     lists: list[list[Item]], dtype: type
 ) -> None:
     every = RankingMetrics([*MEASURES, *NEAR])
+    of_subtopics = {name for name, measure in EVERY_MEASURE.items() if measure.subtopics}
+    assert {measure.name for measure in (*MEASURES, *NEAR)} == of_subtopics
     for items in lists:
         if not any(grade for _, grade, _ in items):
             continue
