@@ -209,18 +209,6 @@ def _of_fields(base: type) -> Iterator[View]:
             yield replace(one.metadata[_KEY], name=name)
 
 
-def declared_range(result: object, name: str) -> Range | None:
-    """The range that the class of a result declares of a view, by its name without arguments; None:
-    not known.
-
-    >>> from streammetrics.results.sums import Quotient
-    >>> declared_range(Quotient(1.0, 2.0, None, rows=2, is_share=True), "ratio")
-    (0.0, 1.0)
-    """
-    limits = declaration(result, name).range
-    return limits if limits is None or isinstance(limits, tuple) else limits(result)
-
-
 def declaration(result: object, name: str) -> View:
     """What the class of a result declares of a view, by its name without arguments; a `View` that
     says nothing for others.

@@ -35,7 +35,6 @@ from streammetrics.present.view import (
     Range,
     declaration,
     declared_headlines,
-    declared_range,
     declared_settings,
     declared_views,
 )
@@ -438,7 +437,9 @@ def range_of(result: object, view: object = None) -> Range:
         own = cast("HasRanges", result)._range(asked.text)
         if own is not None:
             return own
-    limits = declared_range(result, asked.name)
+    limits = declaration(result, asked.name).range
+    if callable(limits):
+        limits = limits(result)
     if limits is not None and not asked.rest:
         return limits
     value = getattr(result, "value", None)
