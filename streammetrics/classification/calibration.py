@@ -276,15 +276,13 @@ class Calibration(Accumulator, schema="calibration/4"):
             _surplus=self.counts.surplus[slots].tolist(),
             weight_unit=repeat(Fraction(self.weight_unit)),
             rows_rounded=self.rounded.totals(slots),
-            _row_cubes=zip(
-                self.loss_cubes.pairs(slots), self.brier_cubes.pairs(slots), strict=True
-            ),
             _sums=map(
                 CalibrationSums,
                 repeat((shift, *[one.shift for one in sums])),
                 map(np.copy, tables),  # a result must not keep those of all other keys
                 [of_bins[i : i + self.bins] for i in range(0, len(of_bins), self.bins)],
                 *units,
+                zip(self.loss_cubes.pairs(slots), self.brier_cubes.pairs(slots), strict=True),
             ),
         )
 

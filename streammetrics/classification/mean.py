@@ -109,6 +109,7 @@ class Mean(Accumulator):
             _units=self.rows.columns(slots)[0],
             weight_unit=repeat(unit if isinstance(unit, Fraction) else Fraction(1)),
             _surplus=self.rows.surplus[slots].tolist(),
-            _sums=zip(self.total.pairs(slots), self.squares.pairs(slots), strict=True),
-            _cubes=self.cubes.pairs(slots),
+            _sums=zip(
+                *(one.pairs(slots) for one in (self.total, self.squares, self.cubes)), strict=True
+            ),
         )

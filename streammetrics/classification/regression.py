@@ -139,8 +139,9 @@ class Regression(Accumulator, schema="regression/3"):
             weight_unit=repeat(Fraction(self.weight_unit)),
             _surplus=self.rows.surplus[slots].tolist(),
             rows_rounded=self.rounded.totals(slots),
-            _sums=zip(*self._sums.units(slots), strict=True),
-            _cubes=self.cubes.pairs(slots),
+            _sums=zip(
+                zip(*self._sums.units(slots), strict=True), self.cubes.pairs(slots), strict=True
+            ),
         )
         for i in self.absolute.infinite(slots):
             made[i].__dict__.update(absolute=None, squares=None)

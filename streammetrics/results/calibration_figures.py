@@ -32,6 +32,7 @@ from streammetrics.results.has_intervals import Asked
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 _NEAR_1: Final = Direction("target", 1.0)
+Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -54,7 +55,8 @@ class CalibrationSums(NamedTuple):
     """The fields of CalibrationFigures before they are fractions.
 
     counts: int64 [label, bin]. predicted: of each bin. All sums are integers in units of 2 ** -n;
-    shifts: n of each, in their order.
+    shifts: n of each, in their order. cubes: of the losses and Brier scores, each with its n; None
+    if unknown.
     """
 
     shifts: tuple[int, ...]
@@ -66,9 +68,7 @@ class CalibrationSums(NamedTuple):
     losses: int | None
     loss_squares: int
     brier_squares: int
-
-
-Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
+    cubes: tuple[Dyadic | None, Dyadic | None]
 
 
 class _LateFigures:
@@ -104,6 +104,11 @@ class _LateFigures:
         *_, losses, brier = self._sums.shifts
         return dyadic(self._sums.loss_squares, losses), dyadic(self._sums.brier_squares, brier)
 
+    @cached_property
+    def _row_cubes(self) -> tuple[Fraction | None, Fraction | None]:
+        losses, brier = (None if one is None else dyadic(*one) for one in self._sums.cubes)
+        return losses, brier
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationFigures(_LateFigures, OfWeightedRows):
@@ -132,8 +137,10 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     rows_rounded: int | None = None
     # Σ over rows of the square of the log loss, and of (p - y)⁴; None if not counted.
     _row_squares: tuple[Fraction, Fraction] | None = field(default_factory=lambda: None)
-    # The same of the cubes, as units and n, units / 2 ** n; None: unknown.
-    _row_cubes: tuple[Dyadic | None, Dyadic | None] = (None, None)
+    # The same of the cubes; None: unknown.
+    _row_cubes: tuple[Fraction | None, Fraction | None] = field(
+        default_factory=lambda: (None, None), repr=False
+    )
 
     @property
     @View(better=LOWER, range=POSITIVE, undefined="a score of 0 or 1 is wrong")
@@ -267,10 +274,9 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         i = names.index(view.name)
         total = (self.losses, self.squares - 2 * self.hits + self.positives)[i]
         cubes = self._row_cubes[i]
-        if total is None or cubes is None:
+        if total is None:
             return nan
-        squares = self._row_squares[i]
-        return skewness_number_of_rounded(self._units, total, squares, dyadic(*cubes))
+        return skewness_number_of_rounded(self._units, total, self._row_squares[i], cubes)
 
     @cached_property
     def _units(self) -> int:

@@ -27,9 +27,10 @@ Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
 class _MeanSums:
-    """Both sums of a mean before they are fractions; the second is None beyond the floats."""
+    """The sums of a mean before they are fractions; the squares are None beyond the floats, and the
+    cubes if they are unknown."""
 
-    _sums: tuple[Dyadic, Dyadic | None]
+    _sums: tuple[Dyadic, Dyadic | None, Dyadic | None]
 
     @cached_property
     def total(self) -> Fraction:
@@ -38,6 +39,10 @@ class _MeanSums:
     @cached_property
     def squares(self) -> Fraction | None:
         return None if self._sums[1] is None else dyadic(*self._sums[1])
+
+    @cached_property
+    def _cubes(self) -> Fraction | None:
+        return None if self._sums[2] is None else dyadic(*self._sums[2])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +61,8 @@ class MeanResult(_MeanSums, HasIntervals):
     squares: Fraction | None = field(repr=False)
     weight_unit: Fraction = Fraction(1)
     _surplus: int = field(default=0, repr=False)  # of units over rows
-    _cubes: Dyadic | None = field(default=None, repr=False)  # Σ v³ of rows; None: unknown
+    # Σ v³ over rows, each v³ rounded; None: unknown.
+    _cubes: Fraction | None = field(default_factory=lambda: None, repr=False)
 
     @property
     @View(better=NONE)
@@ -84,8 +90,7 @@ class MeanResult(_MeanSums, HasIntervals):
     def _skewness_number(self, view: ViewText) -> float:
         if view.name != "mean" or self._surplus or self.squares is None:
             return math.nan
-        cubes = None if self._cubes is None else dyadic(*self._cubes)
-        return skewness_number_of_rounded(self._units, self.total, self.squares, cubes)
+        return skewness_number_of_rounded(self._units, self.total, self.squares, self._cubes)
 
 
 class _QuotientSums:
@@ -154,9 +159,10 @@ class Quotient(_QuotientSums, HasIntervals):
 
 
 class _ErrorSums:
-    """Σ |y - s|, Σ y, Σ y², Σ s² and Σ y s, each at all SCALES, before they are fractions."""
+    """Σ |y - s|, Σ y, Σ y², Σ s² and Σ y s, each at all SCALES, before they are fractions; and the
+    sum of cubes, None if it is unknown."""
 
-    _sums: Sequence[Sequence[Dyadic]]
+    _sums: tuple[Sequence[Sequence[Dyadic]], Dyadic | None]
 
     @cached_property
     def absolute(self) -> Fraction | None:
@@ -174,8 +180,13 @@ class _ErrorSums:
     def label_squares(self) -> Fraction:
         return self._total(2)
 
+    @cached_property
+    def _cubes(self) -> Fraction | None:
+        cubes = self._sums[1]
+        return None if cubes is None else dyadic(*cubes)
+
     def _total(self, i: int) -> Fraction:
-        return of_scales([dyadic(*part) for part in self._sums[i]])
+        return of_scales([dyadic(*part) for part in self._sums[0][i]])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,7 +211,8 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
-    _cubes: Dyadic | None = field(default=None, repr=False)  # Σ |y - s|³ of rows; None: unknown
+    # Σ |y - s|³ over rows, each rounded; None: unknown.
+    _cubes: Fraction | None = field(default_factory=lambda: None, repr=False)
 
     @property
     @View(better=LOWER, range=POSITIVE)
@@ -250,5 +262,4 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     def _skewness_number(self, view: ViewText) -> float:
         if view.name != "mae" or self._surplus or self.absolute is None or self.squares is None:
             return math.nan
-        cubes = None if self._cubes is None else dyadic(*self._cubes)
-        return skewness_number_of_rounded(self._units, self.absolute, self.squares, cubes)
+        return skewness_number_of_rounded(self._units, self.absolute, self.squares, self._cubes)
