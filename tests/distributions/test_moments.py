@@ -227,7 +227,7 @@ def test_the_share_of_values_above_0_of_weighted_rows_counts_weights_of_any_size
     assert of([]).interval("above_zero").reason == "no rows"
 
 
-@pytest.mark.parametrize("name", ["moments-alone", "moments-weighted", "moments-of-users"])
+@pytest.mark.parametrize("name", ["moments-alone", "moments-of-weights", "moments-of-users"])
 def test_of_former_states_only_the_share_of_values_above_0_is_unknown(name: str) -> None:
     state, today = load((FOLDER / f"{name}.state").read_bytes()), UNKNOWN_VIEWS[name](ROWS)
     assert state._head() == today._head()

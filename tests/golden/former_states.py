@@ -130,7 +130,7 @@ _POLICY: Final = "logged", "target", "rewards", "predicted_logged", "predicted_t
 # Those whose results have views that former states do not know.
 UNKNOWN_VIEWS: Final[Mapping[str, Made]] = {
     "moments-alone": _given(Moments(), "values"),
-    "moments-weighted": _given(Moments(), "values", "weights"),
+    "moments-of-weights": _given(Moments(), "values", "weights"),
     "moments-of-users": _given(
         PerKey(UserGroups(Moments(), buckets=4)), "values", "groups", "keys"
     ),
