@@ -36,7 +36,7 @@ def plan(**settings: object) -> Plan:
     return Plan(**given)  # type: ignore[arg-type]
 
 
-def gate(earlier: Accumulator, days: float | None = None, **settings: object) -> Gate:
+def gate(earlier: Accumulator, days: float | None = None, /, **settings: object) -> Gate:
     """The one gate of a plan for this metric."""
     (found,) = gates(plan(**settings), {"m": earlier}, days=days)
     return found

@@ -7,10 +7,10 @@ from streammetrics.results import headlines_of, views_of
 
 
 def test_the_value_without_bias_stands_first_with_predictions_and_without() -> None:
-    rows = {"logged": [0.5] * 200, "target": [0.5] * 200, "rewards": [0, 1] * 100}
+    half, rewards = [0.5] * 200, [0, 1] * 100
     plain, predicted = OffPolicy(), OffPolicy()
-    plain.update(**rows)
-    predicted.update(**rows, predicted_logged=[0.5] * 200, predicted_target=[0.5] * 200)
+    plain.update(half, half, rewards)
+    predicted.update(half, half, rewards, predicted_logged=half, predicted_target=half)
     for result in (OffPolicy().compute(), plain.compute(), predicted.compute()):
         assert next(iter(views_of(result))) == "ips"
         assert headlines_of(result) == ("ips", "effective_sample_size")
