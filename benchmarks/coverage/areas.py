@@ -97,7 +97,8 @@ class Area:
     def pairs(self) -> Floats:
         """PN / (P + N) of the rows."""
         p, n = self.positive.sum(axis=1), self.negative.sum(axis=1)
-        return p * n / (p + n)
+        found: Floats = p * n / (p + n)
+        return found
 
     @property
     def basis(self) -> RowsAndUsers[Floats]:
@@ -186,8 +187,10 @@ def watched(
     ready = a.enough() & b.enough()
     with np.errstate(all="ignore"):
         pairs, counted = (a.pairs, b.pairs), (a.users, b.users)
-        masses = [[pairs], [pairs, counted], [(a.basis, b.basis)]]
-        alone, *pooled = (difference_variance(a.variance, b.variance, one) for one in ([], *masses))
+        c, t = a.basis.factors(b.basis)
+        masses: list[list[tuple[Floats, Floats]]] = [[], [pairs], [pairs, counted]]
+        alone, *pooled = (difference_variance(a.variance, b.variance, one) for one in masses)
+        pooled.append(np.fmax(alone, a.variance * c + b.variance * t))
     asked = [(alone, 0.0), *((v, 0.0) for v in pooled), *((v, ERRORS * error) for v in pooled)]
     return [float(_rejected(sequence, arms, v, effect, ready)) for v, effect in asked]
 

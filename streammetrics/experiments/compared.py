@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from streammetrics.experiments.arm import BURN_IN, GROUPS, Kind
+from streammetrics.experiments.arm import BURN_IN, GROUPS
 from streammetrics.experiments.evidence import Shortage
+from streammetrics.experiments.masses import Kind
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.quantile_arms import QuantileArms
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes

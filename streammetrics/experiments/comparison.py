@@ -20,7 +20,6 @@ from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import (
     NO_VARIANCE,
     Arm,
-    Kind,
     arm_of,
     effects_of,
     is_effect,
@@ -35,6 +34,7 @@ from streammetrics.experiments.evidence import (
     spread_of,
     too_skew,
 )
+from streammetrics.experiments.masses import Kind
 from streammetrics.experiments.plan import check_share
 from streammetrics.experiments.quantile_arms import QuantileArms
 from streammetrics.experiments.same_rows import same_rows

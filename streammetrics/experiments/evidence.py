@@ -89,12 +89,18 @@ def not_surer(pair: Pair) -> tuple[Arm, Arm]:
 def factors(a: Arm, b: Arm) -> dict[str, Parts[float]]:
     """For each mass that both arms have, what their variances are multiplied by."""
     both = {name: (own, b.masses[name]) for name, own in a.masses.items() if name in b.masses}
-    return {name: pooling_factors(*pair) for name, pair in both.items() if all(map(_known, pair))}
+    each = {name: _factors(*pair) for name, pair in both.items()}
+    return {name: found for name, found in each.items() if found is not None}
 
 
-def _known(basis: Basis) -> bool:
-    each = (basis.rows, basis.users) if isinstance(basis, RowsAndUsers) else (basis,)
-    return all(0 < one < math.inf for one in each)
+def _factors(control: Basis, treatment: Basis) -> Parts[float] | None:
+    if isinstance(control, RowsAndUsers) and isinstance(treatment, RowsAndUsers):
+        some = control.rows, control.users, treatment.rows, treatment.users
+        return control.factors(treatment) if all(0 < one < math.inf for one in some) else None
+    if isinstance(control, RowsAndUsers) or isinstance(treatment, RowsAndUsers):
+        return None
+    known = 0 < control < math.inf and 0 < treatment < math.inf
+    return pooling_factors(control, treatment) if known else None
 
 
 def _times(variances: Parts[float], factor: Parts[float]) -> Parts[float]:

@@ -90,7 +90,8 @@ def _areas(figures: object) -> tuple[Sides, ...]:
         case ClassCurves():
             return tuple(side for curve in figures.curves for side in _areas(curve))
         case UpliftCurve():
-            return ((figures.treated, figures.control),)
+            treated, control = figures.treated, figures.control
+            return () if treated is None or control is None else ((treated, control),)
         case GroupedArea():
             return () if figures._spread is None else ((figures._spread.n,),)
     return ()

@@ -190,7 +190,7 @@ def test_pairs_that_told_256_scores_apart_are_read_and_added_up() -> None:
         held = coarse.models.by_name[name]
         for part in model._parts:
             model.__dict__[part].merge(held.__dict__[part], np.zeros(1, np.intp))
-    read = load(former.to_bytes())
+    read: Any = load(former.to_bytes())
     assert read == former and read.compute().interval() == coarse.compute().interval()
     more = former.empty()
     more.update(**columns)

@@ -26,9 +26,8 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments import ConfidenceSequence, compare
 from streammetrics.experiments.arm import Arm, arm_of
 from streammetrics.experiments.evidence import spread_of
-from streammetrics.experiments.masses import RowsAndUsers
 from streammetrics.experiments.strata import pair_of
-from streammetrics.kernels.inference.pooled_variance import effective_number
+from streammetrics.kernels.inference.pooled_variance import RowsAndUsers, effective_number
 from tests.experiments.arms import of_states, only
 
 Columns = dict[str, NDArray[Any]]

@@ -135,9 +135,8 @@ def test_arms_that_share_their_users_are_not_compared_in_silence(metric: Any) ->
 
 
 def test_users_of_both_arms_leave_both_together() -> None:
-    models = [
-        fed(UserGroups(ExactAUC()), groups=USERS, labels=LABELS, scores=scores) for scores in MODELS
-    ]
+    of_users: UserGroups[Any] = UserGroups(ExactAUC(), distinct_scores=1024)  # as in pairs
+    models = [fed(of_users, groups=USERS, labels=LABELS, scores=scores) for scores in MODELS]
     state = Paired(UserGroups(ExactAUC()))
     state.update(groups=USERS, labels=LABELS, scores_a=MODELS[1], scores_b=MODELS[0])
     both = state.compute()

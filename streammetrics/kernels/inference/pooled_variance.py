@@ -43,6 +43,16 @@ ALONE_ROWS: Final = 20.0
 _LEAST_SQUARES: Final = Fraction(1, 2**560)  # the rounded cubes of smaller values have few digits
 
 
+def pooling_factors(control: Number, treatment: Number) -> Parts[Number]:
+    """What the variances of both arms are multiplied by if a unit of this mass has the pooled
+    variance in both; masses above 0.
+
+    >>> pooling_factors(10.0, 20.0)
+    (0.5, 2.0)
+    """
+    return control / treatment, treatment / control
+
+
 @dataclass(frozen=True, slots=True)
 class RowsAndUsers(Generic[Number]):
     """A mass of two kinds. part: of the variance of the estimate, what is that of rows."""
@@ -51,32 +61,22 @@ class RowsAndUsers(Generic[Number]):
     users: Number
     part: Number
 
+    def factors(self, treatment: RowsAndUsers[Number]) -> Parts[Number]:
+        """`pooling_factors` of a control with this mass, if a unit of each kind has the pooled
+        variance.
 
-def pooling_factors(
-    control: Number | RowsAndUsers[Number], treatment: Number | RowsAndUsers[Number]
-) -> Parts[Number]:
-    """What the variances of both arms are multiplied by if a unit of this mass, or of each kind of
-    it, has the pooled variance in both; masses above 0.
-
-    >>> pooling_factors(10.0, 20.0)
-    (0.5, 2.0)
-    >>> pooling_factors(RowsAndUsers(10.0, 3.0, 0.25), RowsAndUsers(20.0, 3.0, 1.0))
-    (0.875, 2.0)
-    """
-    if not isinstance(control, RowsAndUsers) or not isinstance(treatment, RowsAndUsers):
-        c, t = cast("Parts[Number]", (control, treatment))
-        return c / t, t / c
-    rows, users = control.rows / treatment.rows, control.users / treatment.users
-    return (
-        control.part * rows + (1.0 - control.part) * users,
-        treatment.part / rows + (1.0 - treatment.part) / users,
-    )
+        >>> RowsAndUsers(10.0, 3.0, 0.25).factors(RowsAndUsers(20.0, 3.0, 1.0))
+        (0.875, 2.0)
+        """
+        rows, users = self.rows / treatment.rows, self.users / treatment.users
+        return (
+            self.part * rows + (1.0 - self.part) * users,
+            treatment.part / rows + (1.0 - treatment.part) / users,
+        )
 
 
 def difference_variance(
-    control: Number,
-    treatment: Number,
-    masses: Sequence[tuple[Number | RowsAndUsers[Number], Number | RowsAndUsers[Number]]],
+    control: Number, treatment: Number, masses: Sequence[Parts[Number]]
 ) -> Number:
     """V of two arms, from the variances of their estimates and the masses of both; nan if one is.
 

@@ -65,7 +65,7 @@ def test_worked_means(data: Path) -> None:
             assert same(skewness_number(values), number), case["id"]
             sizes.append(len(values))
             variances.append(float(np.var(values, ddof=1)) / len(values))
-        decided(case, difference_variance(*variances, [(sizes[0], sizes[1])]))
+        decided(case, difference_variance(variances[0], variances[1], [(sizes[0], sizes[1])]))
 
 
 def test_the_arms_are_interchangeable_and_equal_ones_change_nothing() -> None:
@@ -75,12 +75,11 @@ def test_the_arms_are_interchangeable_and_equal_ones_change_nothing() -> None:
         assert difference_variance(a, b, [(m, m)]) == a + b
         assert pooling_factors(m, n) == pooling_factors(n, m)[::-1]
         one, other = RowsAndUsers(m, n, a / 9), RowsAndUsers(n, m, b / 9)
-        assert pooling_factors(one, other) == approx(pooling_factors(other, one)[::-1], rel=1e-14)
-        assert pooling_factors(one, one) == approx((1.0, 1.0), rel=1e-15)
-        for mass in (one, RowsAndUsers(m, m, a / 9)):  # all of rows, and both kinds alike
-            whole = RowsAndUsers(mass.rows, 1.0, 1.0) if mass is one else mass
-            factors = pooling_factors(whole, RowsAndUsers(n, 1.0 if mass is one else n, 1.0))
-            assert factors == approx(pooling_factors(m, n), rel=1e-14)
+        assert one.factors(other) == approx(other.factors(one)[::-1], rel=1e-14)
+        assert one.factors(one) == approx((1.0, 1.0), rel=1e-15)
+        alike = RowsAndUsers(m, m, a / 9).factors(RowsAndUsers(n, n, b / 9))
+        of_rows = RowsAndUsers(m, 1.0, 1.0).factors(RowsAndUsers(n, 1.0, 1.0))
+        assert alike == approx(pooling_factors(m, n), rel=1e-14) and of_rows == approx(alike)
         # A unit of the value: a power of two is exact.
         assert difference_variance(16 * a, 16 * b, [(m, n)]) == 16 * difference_variance(
             a, b, [(m, n)]
