@@ -18,6 +18,7 @@ from typing import get_args, get_origin, get_type_hints
 
 from docs.marked_part import MarkedPart
 from streammetrics import classification, combine, distributions, join, policies, ranking
+from streammetrics.present.view import declared_views
 from streammetrics.ranking.measures import MEASURES
 
 START = "<!-- `make docs` writes what follows from the docstrings, down to the next mark -->\n"
@@ -90,13 +91,15 @@ def of_result(kind: type, givers: list[str]) -> Iterator[str]:
     """A result: what it is, what gives it, and what each of its values is."""
     yield f"### {kind.__name__}\n\nOf {', '.join(f'`{name}`' for name in givers)}.\n"
     yield "\n\n".join(map(plain, paragraphs(kind))) + "\n"
-    lines = []
+    lines, views = [], declared_views(kind)
     for base in reversed(kind.__mro__):
         for name, value in vars(base).items():
-            is_view = isinstance(value, property | cached_property) and name != "ranges"
+            is_view = isinstance(value, property | cached_property)
             if name.startswith("_") or not (is_view or inspect.isfunction(value)):
                 continue
-            said = paragraphs(value)  # nothing of a field, which the class describes
+            view = views.get(name)
+            # Nothing of a field, which the class describes.
+            said = [view.definition] if view and view.definition else paragraphs(value)
             if said and inspect.getmodule(base) and base.__module__.startswith("streammetrics"):
                 arguments = (
                     "" if is_view else f"({', '.join([*inspect.signature(value).parameters][1:])})"

@@ -9,8 +9,9 @@ A metric is a class `M(Accumulator, schema="my-package.m/1")`: annotated names a
 `compute`; `update`, `check` and the rest are inherited. `compute` returns a frozen dataclass
 derived from `Result`, with `repr=False` so that it prints as a table: a property or field that is a
 float or `Bounded` is a view, the first one is its headline, and whole numbers are counts.
-`directions = directed(...)` declares which direction of a view is better, and `_interval(asked)`
-returns its interval. Tables, comparisons, charts and the page need nothing more.
+What else is known of a view, such as its better direction, is declared with it as a
+`View(...)`, and `_interval(asked)` returns its interval. Tables, comparisons, charts and the page
+need nothing more.
 
 >>> from streammetrics.authoring import Accumulator, Amount, ExactSum, Inputs
 >>> class Total(Accumulator, schema="docs-total/1"):
@@ -94,7 +95,16 @@ from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.kernels.exact.rounding import ratio, rounded
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
-from streammetrics.present.views import Direction, Directions, Ranges, directed, ranged
+from streammetrics.present.view import (
+    HIGHER,
+    LOWER,
+    NONE,
+    POSITIVE,
+    SHARE,
+    SIGNED,
+    Direction,
+    View,
+)
 from streammetrics.ranking.measure import Measure, Values
 from streammetrics.ranking.measures import register_measure
 from streammetrics.results.has_intervals import Asked
@@ -105,9 +115,15 @@ from streammetrics.results.sums import Quotient
 __all__ = [
     "CHUNK",
     "FLOAT64",
+    "HIGHER",
+    "LOWER",
+    "NONE",
     "ONE",
+    "POSITIVE",
     "QUANTA",
     "SCALES",
+    "SHARE",
+    "SIGNED",
     "SLOT_0",
     "Accumulator",
     "Amount",
@@ -123,7 +139,6 @@ __all__ = [
     "Counts",
     "DictionaryColumn",
     "Direction",
-    "Directions",
     "ExactSum",
     "ExactSums",
     "Extreme",
@@ -145,7 +160,6 @@ __all__ = [
     "Propensity",
     "Quotient",
     "Ragged",
-    "Ranges",
     "Ranked",
     "Rates",
     "Real",
@@ -163,6 +177,7 @@ __all__ = [
     "UnitSet",
     "Validator",
     "Values",
+    "View",
     "WeightedCounts",
     "Weights",
     "array_of",
@@ -176,7 +191,6 @@ __all__ = [
     "class_numbers",
     "cumulative_gain",
     "damaged",
-    "directed",
     "exact",
     "exact_parts",
     "factors",
@@ -184,7 +198,6 @@ __all__ = [
     "label_table",
     "occupied_table",
     "ordinary",
-    "ranged",
     "ratio",
     "reciprocal_rank",
     "register_measure",

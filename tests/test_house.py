@@ -39,7 +39,6 @@ pytestmark = pytest.mark.xdist_group("architecture")  # one worker reads the sou
 # then write the new one. It grows only with a reason that stands in the commit. Where the name says
 # which class or file has it, the name is up to the bracket.
 MOST = {
-    "string tables of views on result classes": 113,
     "hook methods for views": 49,
     "kinds of hook methods for views": 17,
     "isinstance of a metric outside its file": 35,

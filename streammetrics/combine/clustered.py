@@ -35,6 +35,7 @@ from streammetrics.kernels.inference.variances import (
     jackknife_variance,
 )
 from streammetrics.present.value_rows import reason_of
+from streammetrics.present.view import declaration
 from streammetrics.present.views import range_of, value_of, view_of
 from streammetrics.results.has_intervals import Behind, HasIntervals, less, widened
 
@@ -291,7 +292,9 @@ def mapped(
 
 def is_chosen(result: object, view: object) -> bool:
     """Whether the rows themselves choose a view of a result, as they do the best threshold."""
-    return isinstance(result, HasIntervals) and view_of(result, view).name in result.chosen
+    return (
+        isinstance(result, HasIntervals) and declaration(result, view_of(result, view).name).chosen
+    )
 
 
 def grows(result: object, view: object) -> str:
@@ -299,7 +302,7 @@ def grows(result: object, view: object) -> str:
     if not isinstance(result, HasIntervals):
         return ""
     asked = view_of(result, view)
-    other = result.growing.get(asked.name)
+    other = declaration(result, asked.name).grows_unlike
     return f"{asked.text} grows with the number of rows; {other} does not" if other else ""
 
 

@@ -21,11 +21,9 @@ from streammetrics.kernels.inference.paired import PairedError, mcnemar, paired_
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, reason_of, rows_of_views, why_undefined
+from streammetrics.present.view import NONE, SHARE, Range, View
 from streammetrics.present.views import (
-    Directions,
-    Range,
     counts_of,
-    directed,
     headline_of,
     range_of,
     value_of,
@@ -51,12 +49,14 @@ class McNemar(Shown):
     two-sided; 1 if both are right on the same rows.
     """
 
-    directions: ClassVar[Directions] = directed(none="statistic pvalue")
-    estimates: ClassVar[frozenset[str]] = frozenset({"statistic", "pvalue"})
     only_a: int
     only_b: int
-    statistic: float
-    pvalue: float
+    statistic: float = field(metadata=View(better=NONE, of_error=True))
+    pvalue: float = field(metadata=View(better=NONE, of_error=True))
+
+
+def _range_of_models(paired: PairedResult[object]) -> Range:
+    return range_of(paired._model_of(paired.value_a))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,8 +75,6 @@ class PairedResult(Generic[R], Shown):
     (-0.265, 0.1993)
     """
 
-    directions: ClassVar[Directions] = directed(none="difference a b pvalue")
-    estimates: ClassVar[frozenset[str]] = frozenset({"pvalue"})
     independent: ClassVar[str] = ""  # each interval says itself that rows are taken as independent
     value_a: R
     value_b: R
@@ -85,21 +83,25 @@ class PairedResult(Generic[R], Shown):
     _errors: Errors = field(repr=False, compare=False)
 
     @property
+    @View(better=NONE, range=lambda paired: paired._limits(None))
     def difference(self) -> float | Bounded:
         """The headline of the first model less that of the second."""
         return self.difference_of()
 
     @property
+    @View(better=NONE, range=_range_of_models)
     def a(self) -> float | Bounded:
         """The headline of the first model."""
         return self._values(None)[0]
 
     @property
+    @View(better=NONE, range=_range_of_models)
     def b(self) -> float | Bounded:
         """The headline of the second model."""
         return self._values(None)[1]
 
     @property
+    @View(better=NONE, range=SHARE, of_error=True)
     def pvalue(self) -> float:
         """How often two equal models would differ at least this much, two-sided; nan if no variance
         is known."""
@@ -254,11 +256,6 @@ class PairedResult(Generic[R], Shown):
         """The least and the greatest difference in a view of the metric."""
         least, most = range_of(self._model_of(self.value_a), view)
         return least - most, most - least
-
-    def _range(self, view: str) -> Range | None:
-        if among(view, _MODELS):
-            return range_of(self._model_of(self.value_a))
-        return {"difference": self._limits(None), "pvalue": (0.0, 1.0)}.get(view)
 
     def _model_of(self, model: object) -> object:
         """The metric's result, without its groups of users."""

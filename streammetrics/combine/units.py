@@ -24,7 +24,7 @@ from streammetrics.core.multiset.bag_layout import U64
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.present.views import Directions, Reasons, directed
+from streammetrics.present.view import NONE, View
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
@@ -39,16 +39,14 @@ class UnitsResult(HasIntervals):
     """
 
     independent: ClassVar[str] = "units"
-    directions: ClassVar[Directions] = directed(none="units share")
 
-    reasons: ClassVar[Reasons] = {"units": "more units than max_units"}
-
-    share: float
+    share: float = field(metadata=View(better=NONE))
     sampled: int | None
     reason: str = ""
     _hashes: Words = field(repr=False, default_factory=lambda: np.empty(0, np.uint64))
 
     @property
+    @View(better=NONE, undefined="more units than max_units")
     def units(self) -> float:
         """Different units, sampled / share; nan if not known."""
         return math.nan if self.sampled is None else self.sampled / self.share

@@ -34,6 +34,7 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
+from streammetrics.present.view import declaration
 from streammetrics.present.views import (
     counts_of,
     value_of,
@@ -234,7 +235,9 @@ class UserGroupsResult(Generic[R], Shown):
     def _of_points(self, asked: object) -> bool:
         """Whether groups hold coarse scores, which do not show the variance of a view."""
         value = self.value if self.coarse else None
-        return isinstance(value, HasIntervals) and view_of(value, asked).name in value.of_points
+        if not isinstance(value, HasIntervals):
+            return False
+        return declaration(value, view_of(value, asked).name).of_points
 
 
 def _view(view: object) -> object:

@@ -29,21 +29,6 @@ def table_instead(value: object) -> str | None:
     return FOR_A_TABLE if frame or isinstance(value, Mapping) else None
 
 
-def calls_of(owner: object, names: Iterable[str]) -> dict[str, str]:
-    """How each of these methods of an object is called; without those that it does not have.
-
-    >>> from fractions import Fraction
-    >>> calls_of(Fraction(1), ["limit_denominator", "size"])
-    {'limit_denominator': 'limit_denominator(max_denominator)'}
-    """
-    found = {}
-    for name in names:
-        code = getattr(getattr(owner, name, None), "__code__", None)
-        if code is not None:
-            found[name] = f"{name}({', '.join(code.co_varnames[1 : code.co_argcount])})"
-    return found
-
-
 def nearest(name: object, known: Iterable[str], otherwise: str = "correct the name") -> str:
     """The most similar known name, as a question; `otherwise` if none is similar.
 

@@ -29,7 +29,6 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.row_table import Line, RowTable, first_and_last
 from streammetrics.present.texts import between, ci_title, name_text, number
 from streammetrics.present.value_rows import ValueRow, rows_of
-from streammetrics.present.views import EVERY_VIEW
 from streammetrics.ranking.measure import Measure
 
 
@@ -45,7 +44,7 @@ class RunDifference(Shown):
     reason: why there is no interval, else "".
     """
 
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
     measure: str
     run: str
     baseline: str

@@ -24,10 +24,8 @@ from streammetrics.kernels.inference.pooled_variance import (
     skewness_number,
 )
 from streammetrics.kernels.inference.proportions import share_variance
+from streammetrics.present.view import NONE, Direction, Range, declared_views
 from streammetrics.present.views import (
-    NONE,
-    Direction,
-    Range,
     counts_of,
     direction_of,
     range_of,
@@ -265,16 +263,16 @@ def _moments(share: tuple[int, int] | None, figures: object, view: str) -> Momen
 
 def is_effect(result: object, view: str | None = None) -> bool:
     """Whether a view of a result, None the headline, is itself an effect."""
+    known = effects_of(result)
     figures = result.value if isinstance(result, UserGroupsResult) else result
-    if not (isinstance(figures, HasIntervals) and figures.effects):
-        return False
-    return view_of(figures, view).text in figures.effects
+    return bool(known) and view_of(figures, view).text in known
 
 
 def effects_of(result: object) -> tuple[str, ...]:
     """The views of a result that are themselves effects."""
     figures = result.value if isinstance(result, UserGroupsResult) else result
-    return tuple(sorted(figures.effects)) if isinstance(figures, HasIntervals) else ()
+    declared = declared_views(type(figures)).values()
+    return tuple(sorted(view.name for view in declared if view.effect))
 
 
 def _sides(figures: object, view: str) -> Successes | None:

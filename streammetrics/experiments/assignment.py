@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from numbers import Integral
@@ -28,7 +28,7 @@ from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.kernels.inference.tails import chi2_sf
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
-from streammetrics.present.views import EVERY_VIEW, Reasons
+from streammetrics.present.view import View
 
 ALARM: Final = 1000.0
 
@@ -181,11 +181,10 @@ class Contamination(Shown):
     """
 
     units: float
-    share: float
+    share: float = field(metadata=View(undefined="no units"))
     dropped: bool = False
     estimated: bool = False
-    reasons: ClassVar[Reasons] = {"share": "no units"}
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
 
     @property
     def warning(self) -> bool:

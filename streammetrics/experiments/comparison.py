@@ -56,7 +56,7 @@ from streammetrics.kernels.inference.t_interval import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow
-from streammetrics.present.views import EVERY_VIEW, counts_of, has_parts
+from streammetrics.present.views import counts_of, has_parts
 
 _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about other rows"
 _NO_ERROR: Final = "the standard error of the difference is not known"
@@ -89,7 +89,7 @@ class Comparison(Shown):
     rows.
     """
 
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
     control: float
     treatment: float
     effect_size: float

@@ -22,7 +22,8 @@ from streammetrics.experiments.strata import Pair, by_epoch
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
-from streammetrics.present.views import EVERY_VIEW, NONE, Direction, counts_of
+from streammetrics.present.view import NONE, Direction
+from streammetrics.present.views import counts_of
 
 AS_GUARDRAIL: Final = " (guardrail)"  # in the name of a contrast whose metric decides as well
 
@@ -40,7 +41,7 @@ class Contrast(Shown):
     are known. rows_per_unit: of both arms, of a mean or rate per row; None if unknown.
     """
 
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
     name: str
     watched: str
     metric: str

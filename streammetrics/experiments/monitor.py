@@ -25,7 +25,6 @@ from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, mult
 from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
-from streammetrics.present.views import EVERY_VIEW
 
 _STEPS: Final = 60  # three are usual
 _EXACT: Final = 1e-6
@@ -154,7 +153,7 @@ class Watched(Shown):
     upper: float
     consistent: bool
     nested: bool
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
     first_reject: Heads | None
     latest: Anytime | None
 

@@ -10,7 +10,6 @@ from typing import ClassVar
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
-from streammetrics.present.views import EVERY_VIEW
 
 
 def e_value(log_e: float) -> float:
@@ -29,7 +28,7 @@ class HasEvidence(Shown):
     """The e-value and the p-value of one look, from its `log_e`."""
 
     __slots__ = ()
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
     log_e: float
     reason: str
 

@@ -11,7 +11,7 @@ from streammetrics.core.conversion import flag, numeric
 from streammetrics.core.errors import SettingsError, nearest, shown
 from streammetrics.experiments.covariate import PlannedCovariate
 from streammetrics.kernels.inference.tails import normal_isf
-from streammetrics.present.views import HIGHER, LOWER, NONE, Direction
+from streammetrics.present.view import HIGHER, LOWER, NONE, Direction
 
 
 def at_horizon(

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments.sentence import joined
+from streammetrics.present.view import declaration
 from streammetrics.present.views import value_of, view_of
 from streammetrics.results.has_intervals import HasIntervals
 
@@ -27,7 +28,9 @@ def rate_beside(metric: Accumulator, view: str | None = None) -> str | None:
     (None, None)
     """
     figures = _figures(metric.empty())
-    return None if figures is None else figures._rates_beside.get(view_of(figures, view).text)
+    if figures is None:
+        return None
+    return declaration(figures, view_of(figures, view).text).rate_beside or None
 
 
 def why_no_rate(state: Accumulator, rate: str, *, planned: bool) -> str:

@@ -47,7 +47,7 @@ from streammetrics.experiments.verdict import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of
-from streammetrics.present.views import EVERY_VIEW, NONE, Direction
+from streammetrics.present.view import NONE, Direction
 
 # The recommendation, from all findings together.
 
@@ -286,7 +286,7 @@ class Finding(Shown):
     be trusted, whatever its numbers. sentence: the conclusion, or the reason for the distrust.
     """
 
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
     contrast: Contrast
     anytime_lower: float
     anytime_upper: float
@@ -330,7 +330,7 @@ class Report(Shown):
     rows, covariates, and metrics that are no rates but have the horizon of a rate.
     """
 
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
     name: str
     findings: tuple[Finding, ...]
     srm: SampleRatioFound
@@ -354,7 +354,7 @@ class Report(Shown):
 class Outcome(Shown):
     """Everything read from the states of an experiment; `report` adds the looks so far."""
 
-    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
+    estimates: ClassVar[bool] = True
     plan: Plan
     contrasts: tuple[Contrast, ...]
     srm: SampleRatioFound

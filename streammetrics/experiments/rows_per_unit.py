@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 from streammetrics.combine.units import UnitsResult
 from streammetrics.combine.user_groups import UserGroups
@@ -23,6 +23,7 @@ from streammetrics.kernels.inference.normal_mixture import gaussianised, log_e, 
 from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.present.notebook import Shown
+from streammetrics.present.view import View
 
 ALPHA: Final = 0.001  # of all looks together
 UNITS: Final = 10_000.0  # the interval is about the narrowest at half of them, if none are planned
@@ -38,10 +39,9 @@ class RowsPerUnit(Shown):
     is not known, or "".
     """
 
-    estimates: ClassVar[frozenset[str]] = frozenset({"control", "treatment", "log_e"})
-    control: float
-    treatment: float
-    log_e: float = 0.0
+    control: float = field(metadata=View(of_error=True))
+    treatment: float = field(metadata=View(of_error=True))
+    log_e: float = field(default=0.0, metadata=View(of_error=True))
     reason: str = ""
 
     @property

@@ -23,7 +23,6 @@ from streammetrics.present.value_rows import (
     strict,
     to_columns,
 )
-from streammetrics.present.views import Directions, Ranges, Reasons
 
 if TYPE_CHECKING:
     import altair
@@ -90,20 +89,14 @@ def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
 class Shown(ByValue):
     """A result that is shown as a table, becomes one, and has plots.
 
-    headlines: the views to show first, () for the first one alone. directions, ranges: of its
-    views, see `views.directed` and `views.ranged`. reasons: by view, why it can be undefined for
-    some rows. A dataclass needs `repr=False` for the table, which `print` shows in any case.
-    Results are equal where their values are, undefined ones too.
+    Its floats are its views, and what is known of them is declared with them, as a `View`. A
+    dataclass needs `repr=False` for the table, which `print` shows in any case. Results are equal
+    where their values are, undefined ones too.
     """
 
     __slots__ = ()
 
-    headlines: ClassVar[tuple[str, ...]] = ()
-    directions: ClassVar[Directions] = {}
-    ranges: ClassVar[Ranges] = {}
-    reasons: ClassVar[Reasons] = {}
-    estimates: ClassVar[frozenset[str]] = frozenset()  # views that are measures of error
-    settings: ClassVar[frozenset[str]] = frozenset()  # whole numbers that are no counts
+    estimates: ClassVar[bool] = False  # whether all of its views are measures of error
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         yield from rows_of_views(self, level, headlines)

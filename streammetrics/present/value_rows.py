@@ -20,9 +20,8 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval, interval_of
+from streammetrics.present.view import ENTRIES, declaration
 from streammetrics.present.views import (
-    ENTRIES,
-    EVERY_VIEW,
     Part,
     counts_of,
     has_parts,
@@ -180,8 +179,7 @@ def is_exact(result: object, view: object = None) -> bool:
     if inside is not None:
         return is_exact(inside[0], inside[1] or None)
     asked = view_of(result, view)
-    estimates: frozenset[str] = getattr(type(result), "estimates", frozenset())
-    if asked.name in estimates or estimates is EVERY_VIEW:
+    if declaration(result, asked.name).of_error or getattr(type(result), "estimates", False):
         return False
     inner = asked.figure(result) if asked.rest else getattr(result, "value", None)
     if inner is None or isinstance(inner, (float, np.floating, Bounded)):
@@ -199,7 +197,7 @@ class HasReasons(Protocol):
 
 def reason_of(result: object, view: str) -> str:
     """Why a view, by its name, is undefined for these rows; "" if it is not, or if its class says
-    why in `reasons`."""
+    why."""
     if hasattr(type(result), "_reason_of"):
         return cast("HasReasons", result)._reason_of(view)
     return texts_of(result).get("reason", "")
@@ -208,13 +206,13 @@ def reason_of(result: object, view: str) -> str:
 def why_undefined(
     result: object, view: str, value: float | Bounded, counts: Mapping[str, object]
 ) -> str:
-    """Why a value is nan or infinite, in words: its class says so in `reasons`, by view."""
+    """Why a value is nan or infinite, in words, as its class declares it of the view."""
     if counts.get("rows") == 0:
         return "no rows"
-    for base in type(result).__mro__:
-        declared = vars(base).get("reasons", {})
-        if isinstance(declared, Mapping) and (view in declared or ENTRIES in declared):
-            return str(declared.get(view, declared.get(ENTRIES)))
+    why = declaration(result, view).undefined or declaration(result, ENTRIES).undefined
+    if why:
+        units: str = getattr(type(result), "independent", "")
+        return why.replace("{unit}", units.removesuffix("s"))
     return "0 divided by 0" if math.isnan(value) else "beyond the range of numbers"
 
 

@@ -6,12 +6,10 @@ texts) is neither. The same holds for each value of a mapping with integer keys,
 expression: `top_k_accuracies[3]`. A result with parts has the views of each part, after its text:
 `ctr.ratio` in a panel, `['bts'].ratio` of a key, `total.ratio` of all windows.
 
-A result class declares the directions of its views in `directions = directed(...)`, by the name of
-a view without its arguments: `precision` for `precision(micro)`. A subclass adds to the
-declarations of its bases, and a result that wraps another one (its `value`) has the declarations of
-that one. Its headline views are every measure of a mapping, those that the class declares in
-`headlines`, or the first one. Views that are measures of error, such as p-values, are declared in
-`estimates` (`EVERY_VIEW`: all of them), and whole numbers that are no counts in `settings`.
+What a result class declares of a view stands where the view is defined, as a `View`, and has its
+name without arguments: `precision` for `precision(micro)`. A result that wraps another one (its
+`value`) has the declarations of that one too. Its headline views are every measure of a mapping,
+those that the class declares as such, or the first one.
 """
 
 from __future__ import annotations
@@ -23,13 +21,23 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import islice
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard, cast
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import flag
-from streammetrics.core.errors import InputError, calls_of, nearest, shown
+from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.present.view import (
+    ENTRIES,
+    NONE,
+    Direction,
+    Range,
+    declaration,
+    declared_headlines,
+    declared_settings,
+    declared_views,
+)
 
 
 class Part(NamedTuple):
@@ -92,7 +100,7 @@ def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bound
                 yield from ((part.of(name), value) for name, value in _views(one, headlines))
         return
     attributes, most = _attributes(result), None
-    declared: tuple[str, ...] = getattr(type(result), "headlines", ())
+    declared = declared_headlines(type(result))  # type: ignore[arg-type] # a class is hashable
     if headlines and isinstance(result, Mapping):
         attributes = islice(attributes, len(result))
     elif headlines and declared:
@@ -117,7 +125,7 @@ def counts_of(result: object) -> dict[str, int]:
     4
     """
     _require_result(result)
-    settings: frozenset[str] = getattr(type(result), "settings", frozenset())
+    settings = declared_settings(type(result))  # type: ignore[arg-type]
     return {
         name: int(value)
         for name, value in _attributes(result, but=_floats(type(result)) | settings)  # type: ignore[arg-type]
@@ -276,7 +284,9 @@ class ViewText:
 
     def unknown(self, result: object) -> InputError:
         """The error for a view that a result does not have."""
-        known, calls = [*views_of(result)], calls_of(result, getattr(result, "directions", ()))
+        declared = declared_views(type(result)).values()
+        calls = {view.name: view.call for view in declared if view.parameters and view.better}
+        known = [*views_of(result)]
         others = f"name one of these{', or ' * bool(calls)}{_first([*calls.values()])}"
         return InputError(
             expected=f"a view of {type(result).__name__}: {_first(known) or 'none'}",
@@ -368,44 +378,6 @@ def _argument(text: str) -> Argument:
     return bare
 
 
-Better = Literal["higher", "lower", "target", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class Direction:
-    """better: "higher", "lower", "target" (the nearer the better) or "none"; target: its value.
-
-    >>> print(Direction("lower"), Direction("target", 1.0))
-    lower target 1
-    """
-
-    better: Better = "none"
-    target: float | None = None
-
-    def __str__(self) -> str:
-        return self.better if self.target is None else f"target {self.target:g}"
-
-
-Directions: TypeAlias = Mapping[str, Direction]
-
-HIGHER: Final = Direction("higher")
-LOWER: Final = Direction("lower")
-NONE: Final = Direction()
-ENTRIES: Final = "[]"  # the name under which a mapping declares all its entries
-EVERY_VIEW: Final = frozenset({"*"})  # `estimates` of a class whose views are all measures of error
-
-
-def directed(*, higher: str = "", lower: str = "", near_1: str = "", none: str = "") -> Directions:
-    """The directions that a class declares: names of views, separated by spaces, by direction.
-
-    >>> found = directed(higher="precision recall", near_1="ratio")
-    >>> [f"{name}: {direction}" for name, direction in found.items()]
-    ['precision: higher', 'recall: higher', 'ratio: target 1']
-    """
-    said = (higher, HIGHER), (lower, LOWER), (near_1, Direction("target", 1.0)), (none, NONE)
-    return {name: direction for names, direction in said for name in names.split()}
-
-
 def direction_of(result: object, view: object = None) -> Direction:
     """The direction of a view of a result as its class declares it; None: of its first view.
 
@@ -429,49 +401,28 @@ def declared_of(result: object, view: object = None) -> Direction | None:
         part = asked.figure(result)
         return None if part is None else declared_of(part, asked.rest)
     entry = isinstance(result, Mapping) and asked.text in result
-    name = ENTRIES if entry else asked.name
-    for base in type(result).__mro__:
-        declared = cast("Directions", vars(base).get("directions", {}))
-        if name in declared:
-            return declared[name]
+    own = declaration(result, ENTRIES if entry else asked.name).better
+    if own is not None:
+        return own
     value = getattr(result, "value", None)
     return None if value is None or entry else declared_of(value, asked.text)
 
-
-# The least and the greatest value that a view can have, so that charts need not show more.
-
-Range: TypeAlias = tuple[float, float]
-Ranges: TypeAlias = Mapping[str, Range]
-
-# By view, why it can be undefined for some rows, in words.
-Reasons: TypeAlias = Mapping[str, str]
 
 _ALL: Final[Range] = (-math.inf, math.inf)
 
 
 class HasRanges(Protocol):
-    """A result whose ranges follow from its values, such as the measures of ranked lists."""
+    """A result whose ranges follow from its values, one for each entry, such as the measures of
+    ranked lists."""
 
     def _range(self, view: str) -> Range | None:
         """The range of a view, by its text without spaces; None: as its class declares it."""
         ...
 
 
-def ranged(*, shares: str = "", positive: str = "", signed: str = "") -> Ranges:
-    """The ranges that a class declares: names of views, separated by spaces, in [0, 1], [0, inf) or
-    [-1, 1].
-
-    >>> ranged(shares="auc", positive="log_loss")
-    {'auc': (0.0, 1.0), 'log_loss': (0.0, inf)}
-    """
-    said = (shares, (0.0, 1.0)), (positive, (0.0, math.inf)), (signed, (-1.0, 1.0))
-    return {name: limits for names, limits in said for name in names.split()}
-
-
 def range_of(result: object, view: object = None) -> Range:
-    """The least and the greatest value that a view of a result can have, as its class declares them
-    in `ranges = ranged(...)`, which may be a property; None: of its first view. Infinite without a
-    declaration.
+    """The least and the greatest value that a view of a result can have, as its class declares
+    them; None: of its first view. Infinite without a declaration.
 
     >>> from streammetrics.results.rates import Rates
     >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
@@ -486,11 +437,10 @@ def range_of(result: object, view: object = None) -> Range:
         own = cast("HasRanges", result)._range(asked.text)
         if own is not None:
             return own
-    for base in type(result).__mro__:
-        declared = vars(base).get("ranges", {})
-        if isinstance(declared, property):  # some ranges depend on the rows
-            declared = declared.__get__(result)
-        if asked.name in declared and not asked.rest:
-            return cast("Ranges", declared)[asked.name]
+    limits = declaration(result, asked.name).range
+    if callable(limits):
+        limits = limits(result)
+    if limits is not None and not asked.rest:
+        return limits
     value = getattr(result, "value", None)
     return _ALL if value is None or isinstance(value, float) else range_of(value, asked.text)

@@ -5,7 +5,7 @@ from streammetrics.present.figures import figure_of as figure_of
 from streammetrics.present.figures import kinds_of as kinds_of
 from streammetrics.present.notebook import html_table as html_table
 from streammetrics.present.value_rows import is_exact as is_exact
-from streammetrics.present.views import Direction as Direction
+from streammetrics.present.view import Direction as Direction
 from streammetrics.present.views import counts_of as counts_of
 from streammetrics.present.views import direction_of as direction_of
 from streammetrics.present.views import headlines_of as headlines_of

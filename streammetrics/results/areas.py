@@ -18,7 +18,7 @@ from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import Placements, area_bounds
-from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.present.view import HIGHER, SHARE, View
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
 from streammetrics.results.rounded_weights import RoundedWeights
 
@@ -37,10 +37,7 @@ class SlidingArea(HasIntervals):
     0.75
     """
 
-    directions: ClassVar[Directions] = directed(higher="auc")
-    ranges: ClassVar[Ranges] = ranged(shares="auc")
-    reasons: ClassVar[Reasons] = {"auc": "one class has no rows"}
-    auc: float
+    auc: float = field(metadata=View(better=HIGHER, range=SHARE, undefined="one class has no rows"))
     rows: int
     positives: int
 
@@ -78,10 +75,9 @@ class GroupedArea(RoundedWeights):
     exact unless ids collide (probability about 5.4e-20); scores compared as float64
     """
 
-    directions: ClassVar[Directions] = directed(higher="gauc")
-    ranges: ClassVar[Ranges] = ranged(shares="gauc")
-    reasons: ClassVar[Reasons] = {"gauc": "no group has both classes"}
-    gauc: float | Bounded
+    gauc: float | Bounded = field(
+        metadata=View(better=HIGHER, range=SHARE, undefined="no group has both classes")
+    )
     groups: int | None
     groups_kept: int | None
     groups_one_class: int | None

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import nan
 from operator import add
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,12 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
-from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
+from streammetrics.present.view import LOWER, NONE, POSITIVE, SHARE, Direction, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked
 from streammetrics.results.rounded_weights import OfWeightedRows
 
+_NEAR_1: Final = Direction("target", 1.0)
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
@@ -126,21 +128,6 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     (0.5, 0.25, 0.625, 0.1875)
     """
 
-    directions: ClassVar[Directions] = directed(
-        lower="log_loss normalized_entropy brier ece mce",
-        near_1="ratio copc",
-        none="mean_score base_rate",
-    )
-    ranges: ClassVar[Ranges] = ranged(
-        shares="brier ece mce mean_score base_rate",
-        positive="log_loss normalized_entropy ratio copc",
-    )
-    reasons: ClassVar[Reasons] = {
-        "log_loss": "a score of 0 or 1 is wrong",
-        "normalized_entropy": "one class has no rows, or a score of 0 or 1 is wrong",
-        "ratio": "no positives",
-        "copc": "all scores are 0",
-    }
     bins: tuple[tuple[int, int, Fraction], ...] = field()
     squares: Fraction = field()
     hits: Fraction = field()
@@ -156,6 +143,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     )
 
     @property
+    @View(better=LOWER, range=POSITIVE, undefined="a score of 0 or 1 is wrong")
     def log_loss(self) -> float:
         """-1/n Σ (y ln p + (1 - y) ln(1 - p)), within 0.501 units in the last place."""
         if self.losses is None:
@@ -163,6 +151,11 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return ratio(self.losses, self._units)
 
     @property
+    @View(
+        better=LOWER,
+        range=POSITIVE,
+        undefined="one class has no rows, or a score of 0 or 1 is wrong",
+    )
     def normalized_entropy(self) -> float:
         """Log loss over that of always predicting the base rate q: -q ln q - (1 - q) ln(1 - q).
 
@@ -174,21 +167,25 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return math.inf if self.losses is None else ratio(self.losses, entropy)
 
     @property
+    @View(better=LOWER, range=SHARE)
     def brier(self) -> float:
         """1/n Σ (p - y)². (Brier 1950, Mon. Weather Rev. 78.)"""
         return ratio(self.squares - 2 * self.hits + self.positives, self._units)
 
     @property
+    @View(better=_NEAR_1, range=POSITIVE, undefined="no positives")
     def ratio(self) -> float:
         """Σ p / Σ y: above 1 the model overpredicts. inf where Σ y is 0 and Σ p is not."""
         return _over(self._predicted, Fraction(self.positives))
 
     @property
+    @View(better=_NEAR_1, range=POSITIVE, undefined="all scores are 0")
     def copc(self) -> float:
         """Σ y / Σ p, clicks over predicted clicks: the inverse of `ratio`."""
         return _over(Fraction(self.positives), self._predicted)
 
     @property
+    @View(better=LOWER, range=SHARE)
     def ece(self) -> float:
         """Expected calibration error: Σ_b |Σ p - Σ y| / n over the bins b.
 
@@ -199,6 +196,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return ratio(sum(gaps), self._units * one)
 
     @property
+    @View(better=LOWER, range=SHARE)
     def mce(self) -> float:
         """Maximum calibration error: the greatest |mean score - share of positives| of a bin."""
         gaps, one = self._gaps
@@ -208,11 +206,13 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return max((ratio(g, n * one) for g, n in zip(gaps, units, strict=True) if n), default=nan)
 
     @property
+    @View(better=NONE, range=SHARE)
     def mean_score(self) -> float:
         """Σ p / n."""
         return ratio(self._predicted, self._units)
 
     @property
+    @View(better=NONE, range=SHARE)
     def base_rate(self) -> float:
         """Σ y / n: the share of positives, for clicks the click-through rate."""
         return ratio(self.positives, self._units)

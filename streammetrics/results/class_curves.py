@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from streammetrics.kernels.curves.area_sums import mean_area
 from streammetrics.kernels.curves.precision_recall import Exact, unrounded
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, mean_of
-from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.present.view import HIGHER, SHARE, View
 from streammetrics.results.areas import as_float
 from streammetrics.results.has_intervals import USERS, Asked
 from streammetrics.results.rounded_weights import RoundedWeights
@@ -40,12 +40,6 @@ class ClassCurves(RoundedWeights):
     whose value is undefined is left out of the mean: an area needs rows of it and of the rest.
     """
 
-    directions: ClassVar[Directions] = directed(higher="macro_auc map auc ap")
-    ranges: ClassVar[Ranges] = ranged(shares="macro_auc map auc ap")
-    reasons: ClassVar[Reasons] = {
-        "macro_auc": "no class has rows of it and of the rest",
-        "map": "no class has rows",
-    }
     curves: tuple[ScoreCurve, ...]
     exact: bool
     rows: int
@@ -53,15 +47,18 @@ class ClassCurves(RoundedWeights):
     weight_unit: Fraction = Fraction(1)
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no class has rows of it and of the rest")
     def macro_auc(self) -> Area:
         """The mean AUC of the classes."""
         return self._mean_area("uniform")
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no class has rows")
     def map(self) -> Area:
         """mAP, the mean average precision of the classes."""
         return self._mean_ap("uniform")
 
+    @View(better=HIGHER, range=SHARE)
     def auc(self, average: str | None = "macro") -> Areas:
         """The area under the ROC curve of each class against the rest; means rounded once."""
         if average is None:
@@ -70,6 +67,7 @@ class ClassCurves(RoundedWeights):
             return self._pooled.auc
         return self._mean_area(_weight(average, "auc"))
 
+    @View(better=HIGHER, range=SHARE)
     def ap(self, average: str | None = "macro") -> Areas:
         """The average precision of each class against the rest; means rounded once, from 90 bits
         of each."""

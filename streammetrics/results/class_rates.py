@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.term_means import Hits, cells_number, counts_variance
-from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
+from streammetrics.present.view import HIGHER, LOWER, SHARE, SIGNED, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked
 from streammetrics.results.one_vs_rest import Ints, OneVsRest, averaged_influence, mean_interval
 
@@ -41,20 +42,6 @@ class ClassRates(OneVsRest):
     [[2, 1], [0, 5]]
     """
 
-    directions: ClassVar[Directions] = directed(
-        higher="accuracy balanced_accuracy g_mean mcc kappa weighted_kappa top_k_accuracy "
-        "top_k_accuracies",
-        lower="error_rate",
-    )
-    reasons: ClassVar[Reasons] = {
-        "mcc": "all rows are of one class, or all predictions are",
-        "kappa": "all rows and all predictions are of one class",
-        "g_mean": "no class has rows",
-    }
-    ranges: ClassVar[Ranges] = ranged(
-        shares="accuracy balanced_accuracy g_mean top_k_accuracy top_k_accuracies error_rate",
-        signed="mcc kappa weighted_kappa",
-    )
     n_classes: int
     cells: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -64,21 +51,25 @@ class ClassRates(OneVsRest):
     rows_rounded: int | None = None
 
     @property
+    @View(better=HIGHER, range=SHARE)
     def accuracy(self) -> float:
         """The share of rows whose class was predicted; micro precision, recall and F1 as well."""
         return ratio(self._agreed, self._units)
 
     @property
+    @View(better=LOWER, range=SHARE)
     def error_rate(self) -> float:
         """The share of rows for which another class was predicted."""
         return ratio(self._units - self._agreed, self._units)
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no class has rows of it and of the rest")
     def balanced_accuracy(self) -> float:
         """The mean recall of the classes that occur."""
         return self.recall("macro")
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no class has rows")
     def g_mean(self) -> float:
         """The geometric mean of the recalls of the classes that occur, the nearest float to it.
 
@@ -93,11 +84,15 @@ class ClassRates(OneVsRest):
         return [(right, rows) for right, rows in pairs if rows]
 
     @property
+    @View(
+        better=HIGHER, range=SIGNED, undefined="all rows are of one class, or all predictions are"
+    )
     def mcc(self) -> float:
         """Matthews' coefficient for many classes (R_K: Gorodkin, Comput. Biol. Chem. 28, 2004)."""
         return agreement.matthews(self._agreed, self._true, self._predicted)
 
     @property
+    @View(better=HIGHER, range=SIGNED, undefined="all rows and all predictions are of one class")
     def kappa(self) -> float:
         """Cohen: (p_o - p_e) / (1 - p_e), p_e the agreement expected by chance.
 
@@ -105,6 +100,7 @@ class ClassRates(OneVsRest):
         """
         return agreement.kappa(self._agreed, self._true, self._predicted)
 
+    @View(better=HIGHER, range=SIGNED)
     def weighted_kappa(self, weights: str) -> float:
         """Cohen's kappa of ordered classes, in which confusing i with j costs |i - j|.
 
@@ -114,6 +110,7 @@ class ClassRates(OneVsRest):
         truth, predicted = np.divmod(self.cells, self.n_classes)
         return agreement.weighted_kappa(truth, predicted, self.counts, self.n_classes, power)
 
+    @View(better=HIGHER, range=SHARE)
     def top_k_accuracy(self, k: int) -> float:
         """The share of rows whose class is among the first k; equal scores are in class order.
 
@@ -123,6 +120,7 @@ class ClassRates(OneVsRest):
         return ratio(codes[1] + codes[3], self._units)
 
     @property
+    @View(better=HIGHER, range=SHARE)
     def top_k_accuracies(self) -> Mapping[int, float]:
         """`top_k_accuracy` of each k of the setting `top_k`."""
         return {k: self.top_k_accuracy(k) for k in self._first}

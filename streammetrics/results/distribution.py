@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, Generic, cast
+from typing import Final, Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,8 @@ from streammetrics.kernels.inference.quantile_ranks import (
     uniform_band,
 )
 from streammetrics.kernels.inference.t_interval import Bounds
-from streammetrics.present.views import Reasons, ViewText, directed, ranged, value_of
+from streammetrics.present.view import NONE, POSITIVE, SHARE, View
+from streammetrics.present.views import ViewText, value_of
 from streammetrics.results.curve_points import V_co
 from streammetrics.results.has_intervals import Asked, Behind, less, widened
 from streammetrics.results.rounded_weights import OfUnits
@@ -64,20 +65,6 @@ class Distribution(Generic[V_co], OfUnits):
     (2.0, 9.0, 2.5)
     """
 
-    directions: ClassVar = directed(
-        none="median p90 p95 p99 iqr mean minimum maximum quantile inter_quantile_range "
-        "share_below share_up_to trimmed_mean winsorised_mean"
-    )
-    headlines: ClassVar[tuple[str, ...]] = ("median", "p90", "p95", "p99")
-    ranges: ClassVar = ranged(shares="share_below share_up_to", positive="iqr inter_quantile_range")
-    reasons: ClassVar[Reasons] = dict.fromkeys(
-        ("median", "p90", "p95", "p99", "iqr", "mean", "minimum", "maximum"), "no rows"
-    )
-    without: ClassVar = dict.fromkeys(("minimum", "maximum"), _EXTREMES)
-    banded: ClassVar = frozenset(
-        {"median", "p90", "p95", "p99", "iqr", "quantile", "inter_quantile_range"}
-        | {"share_below", "share_up_to"}
-    )
     values: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -89,49 +76,59 @@ class Distribution(Generic[V_co], OfUnits):
     rows_rounded: int | None = None
 
     @property
+    @View(better=NONE, undefined="no rows", headline=1, band=True)
     def median(self) -> V_co:
         """The quantile of 1/2."""
         return self._quantile(_HALF)
 
     @property
+    @View(better=NONE, undefined="no rows", headline=2, band=True)
     def p90(self) -> V_co:
         """The quantile of 0.9."""
         return self._quantile(_NAMED["p90"])
 
     @property
+    @View(better=NONE, undefined="no rows", headline=3, band=True)
     def p95(self) -> V_co:
         """The quantile of 0.95."""
         return self._quantile(_NAMED["p95"])
 
     @property
+    @View(better=NONE, undefined="no rows", headline=4, band=True)
     def p99(self) -> V_co:
         """The quantile of 0.99."""
         return self._quantile(_NAMED["p99"])
 
     @property
+    @View(better=NONE, range=POSITIVE, undefined="no rows", band=True)
     def iqr(self) -> V_co:
         """The quantile of 3/4 less that of 1/4."""
         return self._between(_QUARTER, 3 * _QUARTER)
 
     @cached_property
+    @View(better=NONE, undefined="no rows")
     def mean(self) -> V_co:
         """The mean, rounded once."""
         return self._trimmed(0, winsorised=False)
 
     @property
+    @View(better=NONE, undefined="no rows", no_interval=_EXTREMES)
     def minimum(self) -> float:
         """The least value; nan without rows."""
         return float(self.low[0]) if len(self.low) else math.nan
 
     @property
+    @View(better=NONE, undefined="no rows", no_interval=_EXTREMES)
     def maximum(self) -> float:
         """The greatest value; nan without rows."""
         return float(self.high[-1]) if len(self.high) else math.nan
 
+    @View(better=NONE, band=True)
     def quantile(self, p: float | Fraction) -> V_co:
         """The least value with a share of at least p of the rows at or below it; 0 <= p <= 1."""
         return self._quantile(decimal_share(p, "Distribution.quantile(p)"))
 
+    @View(better=NONE, range=POSITIVE, band=True)
     def inter_quantile_range(self, low: float | Fraction, high: float | Fraction) -> V_co:
         """The quantile of `high` less that of `low`; 0 <= low <= high <= 1.
 
@@ -151,10 +148,12 @@ class Distribution(Generic[V_co], OfUnits):
             raise refused(f"{where}(low, high)", "low at most high", (low, high), "swap them")
         return self._between(p, q)
 
+    @View(better=NONE, range=SHARE, band=True)
     def share_below(self, x: float) -> V_co:
         """The share of the rows that are below x."""
         return self._share(self._ordered.below, x, "Distribution.share_below(x)")
 
+    @View(better=NONE, range=SHARE, band=True)
     def share_up_to(self, x: float) -> V_co:
         """The share of the rows that are at or below x."""
         return self._share(self._ordered.at_most, x, "Distribution.share_up_to(x)")
@@ -172,11 +171,13 @@ class Distribution(Generic[V_co], OfUnits):
         n = 0 if self._no_interval() else self._ordered.n
         return uniform_band(n, 1 - share, 1)
 
+    @View(better=NONE)
     def trimmed_mean(self, share: float | Fraction) -> V_co:
         """The mean without this share of the rows at each end, rounded down to whole rows, as in
         scipy and R; 0 <= share < 1/2. Rounded once."""
         return self._trimmed(self._dropped(share, "trimmed_mean"), winsorised=False)
 
+    @View(better=NONE)
     def winsorised_mean(self, share: float | Fraction) -> V_co:
         """The mean with the rows that `trimmed_mean` leaves out at the nearest value that it
         keeps."""

@@ -31,7 +31,8 @@ from streammetrics.kernels.curves.steps import Figure
 from streammetrics.kernels.exact.rounding import exact_sum
 from streammetrics.kernels.inference.quantile_ranks import uniform_band
 from streammetrics.kernels.inference.variances import GroupVariance
-from streammetrics.present.views import Ranges, Reasons, ViewText, directed, ranged
+from streammetrics.present.view import NONE, POSITIVE, SHARE, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.distribution import Distribution
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
 
@@ -40,7 +41,7 @@ Values: TypeAlias = Distribution[float] | Distribution[Bounded]
 ALPHA: Final = 0.05
 _SMOOTHING: Final = Fraction(1, 2)
 _LIMITS: Final = (0.1, 0.25)
-_ABOUT: Final = ("psi_pvalue", "ks_band", "deff")  # views that are measures of error
+_OF_ERROR: Final = "it is itself a measure of error"
 _NO_DRIFT: Final = "PSI finds no drift, so the interval begins at 0"
 _CROWDED: Final = (
     "{:.0f} % of the reference have one value or bucket, and its bin has others too: {} not show "
@@ -105,29 +106,6 @@ class Drift(HasIntervals):
     than ten values one by one has none.
     """
 
-    directions: ClassVar = directed(
-        none="psi psi_pvalue ks ks_band wasserstein js_distance js_divergence hellinger "
-        "total_variation deff psi_with"
-    )
-    headlines: ClassVar[tuple[str, ...]] = (
-        "psi",
-        "psi_pvalue",
-        "deff",
-        "ks",
-        "ks_band",
-        "wasserstein",
-    )
-    ranges: ClassVar[Ranges] = ranged(
-        shares="psi_pvalue ks js_distance js_divergence hellinger total_variation",
-        positive="psi ks_band wasserstein deff psi_with",
-    )
-    reasons: ClassVar[Reasons] = {
-        "ks_band": "rows are weighted, so that the bands do not hold",
-        "deff": "too few buckets of users have rows",
-        "psi": "a bin is empty on one side",
-    }
-    without: ClassVar = dict.fromkeys(_ABOUT, "it is itself a measure of error")
-    estimates: ClassVar[frozenset[str]] = frozenset(_ABOUT)
     independent: ClassVar[str] = ""  # its intervals are over users
     reference: Values
     current: Values
@@ -136,12 +114,20 @@ class Drift(HasIntervals):
     _over_users: Users | None = field(default=None, compare=False)
 
     @cached_property
+    @View(better=NONE, range=POSITIVE, undefined="a bin is empty on one side", headline=1)
     def psi(self) -> float:
         """The population stability index, Σ (p - q) ln(p / q) over bins, with half a row more in
         every bin of both sides; exact, since the bins are part of its definition."""
         return self.psi_with(_SMOOTHING)
 
     @property
+    @View(
+        better=NONE,
+        range=SHARE,
+        headline=2,
+        of_error=True,
+        no_interval=_OF_ERROR,
+    )
     def psi_pvalue(self) -> float:
         """How often PSI is at least this large without drift, by chi-square with bins - 1 degrees
         of freedom. Rows are taken as independent or, over users, divided by `deff`, with the
@@ -153,17 +139,27 @@ class Drift(HasIntervals):
         return psi_pvalue(self.psi, *self._cells.rows, self.bins, effects)
 
     @cached_property
+    @View(better=NONE, range=SHARE, headline=4)
     def ks(self) -> float | Bounded:
         """Kolmogorov-Smirnov: the greatest distance of the two distribution functions."""
         return self._figure(greatest_distance(self._cells))
 
     @property
+    @View(
+        better=NONE,
+        range=POSITIVE,
+        undefined="rows are weighted, so that the bands do not hold",
+        headline=5,
+        of_error=True,
+        no_interval=_OF_ERROR,
+    )
     def ks_band(self) -> float | None:
         """The KS above which there is drift, with 95 % confidence at all looks together; None over
         users, since the bands are those of independent rows."""
         return self.band() if self._over_users is None else None
 
     @cached_property
+    @View(better=NONE, range=POSITIVE, headline=6)
     def wasserstein(self) -> float | Bounded:
         """Wasserstein-1, the area between the two distribution functions, in units of the values;
         on a grid with rows at the middle of their buckets."""
@@ -173,27 +169,39 @@ class Drift(HasIntervals):
         return self._figure(wasserstein((x, y), (c, d), (off, more), bounded=self._bounded))
 
     @property
+    @View(better=NONE, range=SHARE)
     def js_distance(self) -> float | Bounded:
         """The Jensen-Shannon distance, √`js_divergence`: in [0, 1]; on a grid that of the bins."""
         return self._distance(*map(math.sqrt, self._divergence))
 
     @property
+    @View(better=NONE, range=SHARE)
     def js_divergence(self) -> float | Bounded:
         """The Jensen-Shannon divergence in bits: in [0, 1]; on a grid that of the bins."""
         return self._distance(*self._divergence)
 
     @property
+    @View(better=NONE, range=SHARE)
     def hellinger(self) -> float | Bounded:
         """The Hellinger distance, √(½ Σ (√p - √q)²): in [0, 1]; on a grid that of the bins."""
         return self._distance(*self._ends_of(hellinger))
 
     @property
+    @View(better=NONE, range=SHARE)
     def total_variation(self) -> float | Bounded:
         """Half of Σ |p - q|, the share of rows that would have to move: over values; on a grid over
         the bins."""
         return self._distance(*self._ends_of(total_variation))
 
     @property
+    @View(
+        better=NONE,
+        range=POSITIVE,
+        undefined="too few buckets of users have rows",
+        headline=3,
+        of_error=True,
+        no_interval=_OF_ERROR,
+    )
     def deff(self) -> float | None:
         """The design effect of the shares of bins, over users; None without users."""
         return None if self._over_users is None else self._over_users.effects.mean
@@ -239,6 +247,7 @@ class Drift(HasIntervals):
                 return f"the {name} has no rows"
         return ""
 
+    @View(better=NONE, range=POSITIVE)
     def psi_with(self, smoothing: float | Fraction) -> float:
         """PSI with this many rows more in every bin of both sides; with 0 it is infinite if a bin
         is empty on one side only."""

@@ -15,7 +15,7 @@ from streammetrics.core.conversion import refused, whole
 from streammetrics.core.errors import SettingsError
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.examination import Examination, examined, exposures, gini
-from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.present.view import NONE, SHARE, View
 from streammetrics.results.has_intervals import HasIntervals
 
 
@@ -34,13 +34,9 @@ class Exposures(HasIntervals):
     ([2.0, 0.5, 0.0], 0.4444444444444444)
     """
 
-    directions: ClassVar[Directions] = directed(none="gini gini_of share")
-    ranges: ClassVar[Ranges] = ranged(shares="gini gini_of share")
-    reasons: ClassVar[Reasons] = dict.fromkeys(("gini", "share"), "no list has an item")
     independent: ClassVar[str] = "lists"
-    settings: ClassVar[frozenset[str]] = frozenset({"n_items", "k"})
-    n_items: int
-    k: int
+    n_items: int = field(metadata=View(setting=True))
+    k: int = field(metadata=View(setting=True))
     cells: NDArray[np.int64]
     counts: NDArray[np.int64]
     lists_kept: int
@@ -49,11 +45,13 @@ class Exposures(HasIntervals):
     _examination: Sequence[Fraction] = field(default=())
 
     @cached_property
+    @View(better=NONE, range=SHARE, undefined="no list has an item")
     def gini(self) -> float:
         """The Gini coefficient of the exposures of all items of the catalog: 0 if they are equal,
         1 - 1/n_items if one item has all; nan if none has any."""
         return self.gini_of()
 
+    @View(better=NONE, range=SHARE)
     def gini_of(self, examination: Examination | None = None) -> float:
         """`gini` for another examination of ranks."""
         found = gini(self._exposures(examination)[1], self.n_items)
@@ -66,6 +64,7 @@ class Exposures(HasIntervals):
         found[items] = [ratio(*value.as_integer_ratio()) for value in values]
         return found
 
+    @View(better=NONE, range=SHARE, undefined="no list has an item")
     def share(self, items: Iterable[int] | int, examination: Examination | None = None) -> float:
         """The share of all exposure that these items have, or that one item has."""
         chosen = self._chosen(items)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias
 
@@ -26,6 +26,7 @@ from streammetrics.kernels.inference.t_interval import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import why_undefined
+from streammetrics.present.view import declaration, declared_views
 from streammetrics.present.views import ViewText, counts_of, range_of, value_of, view_of
 
 # From the scores of all rows to those of coarser ones, whose order is the same.
@@ -160,23 +161,6 @@ class HasIntervals(Shown):
     __slots__ = ()
 
     independent: ClassVar[str] = "rows"
-    # Views that the rows themselves choose, such as the best threshold: their jackknife chooses
-    # anew, and they have no confidence sequence.
-    chosen: ClassVar[frozenset[str]] = frozenset()
-    # Views that are themselves the effect of a treatment on the control, both in the same rows, so
-    # that 0 is no effect: an experiment compares them with 0.
-    effects: ClassVar[frozenset[str]] = frozenset()
-    # Views without an interval, also over users, with the reason: no jackknife holds for them.
-    without: ClassVar[Mapping[str, str]] = {}
-    # Views that grow with the number of rows, with one that does not: the effect of a treatment on
-    # the rows of another state, and a value at all looks, is that of the other view.
-    growing: ClassVar[Mapping[str, str]] = {}
-    # Views whose variance over users coarse scores do not show: it is that of `_without_group`.
-    of_points: ClassVar[frozenset[str]] = frozenset()
-    # By each mean of values, the view that is the rate of those above 0: a guardrail by default.
-    _rates_beside: ClassVar[Mapping[str, str]] = {}
-    # Views that have an interval by the method "band".
-    banded: ClassVar[frozenset[str]] = frozenset()
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
@@ -211,8 +195,9 @@ class HasIntervals(Shown):
         if why := self._no_interval(text.name):
             return asked.none(why, n=rows)
         if method == "band":
-            if text.name not in self.banded:
-                known = ", ".join(sorted(self.banded)) or "none of this result"
+            banded = {view.name for view in declared_views(type(self)).values() if view.band}
+            if text.name not in banded:
+                known = ", ".join(sorted(banded)) or "none of this result"
                 raise _refused("method", '"auto", or a method of this view', method,
                                f"views with a band: {known}")  # fmt: skip
             return interval_within(self._band(asked), *range_of(self, text.text))
@@ -267,7 +252,7 @@ class HasIntervals(Shown):
 
     def _without(self, view: ViewText) -> str:
         """Why a view has no interval, over users either, or ""."""
-        return self.without.get(view.name, "")
+        return declaration(self, view.name).no_interval
 
     def _interval(self, asked: Asked) -> Interval | None:
         """The interval by a formula; None if there is none."""
@@ -310,17 +295,17 @@ class HasIntervals(Shown):
         return found
 
     def _band(self, asked: Asked) -> Interval:
-        """The interval of one of the views in `banded`, which holds for all of them and at all
+        """The interval of a view with a band, which holds for all of them and at all
         looks together."""
         raise NotImplementedError
 
     def _sides(self) -> Successes | None:
         """The rows that the control and the treatment won, of those that one of them won, and the
-        treatment's share if there is no effect; None for results without `effects`."""
+        treatment's share if there is no effect; None for results without an effect."""
         return None
 
     def _no_rate_beside(self) -> str:
-        """Why the rates in `_rates_beside` are no guardrails of these rows, or ""."""
+        """Why the view that is declared as `rate_beside` is no guardrail of these rows, or ""."""
         return ""
 
     def _behind(self, view: ViewText) -> Behind | None:
@@ -354,7 +339,7 @@ def band_of(result: object, view: str, level: float = 0.95) -> Interval | None:
     >>> (band.lower, band.upper), band_of(metric.compute(), "mean") is None
     ((414.0, 585.0), True)
     """
-    if not isinstance(result, HasIntervals) or view.partition("(")[0] not in result.banded:
+    if not isinstance(result, HasIntervals) or not declaration(result, view.partition("(")[0]).band:
         return None
     return result.interval(view, level=level, method="band")
 

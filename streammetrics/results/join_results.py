@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.notebook import Shown
 from streammetrics.present.row_table import RowTable, table_of_columns
 from streammetrics.present.value_rows import LEVEL, Columns, ValueRow, rows_of
-from streammetrics.present.views import Directions, Part, Reasons, counts_of, directed
+from streammetrics.present.view import NONE, View
+from streammetrics.present.views import Part, counts_of
 
 # Delays in bins of powers of two of a second: [0, 1), [1, 2), [2, 4), [4, 8) seconds, and so on.
 
@@ -55,11 +56,6 @@ class OutcomeDelays(Shown):
     delays, unattributed_delays: the number in each bin of seconds after their impression.
     """
 
-    directions: ClassVar[Directions] = directed(none="share_unattributed share_cut")
-    reasons: ClassVar[Reasons] = {
-        "share_unattributed": "no outcomes",
-        "share_cut": "no attributed outcomes",
-    }
     attributed: int
     unattributed: int
     unknown: int
@@ -73,11 +69,13 @@ class OutcomeDelays(Shown):
         return self.attributed + self.unattributed
 
     @property
+    @View(better=NONE, undefined="no outcomes")
     def share_unattributed(self) -> float:
         """Unattributed / outcomes; nan where there are none."""
         return self.unattributed / self.outcomes if self.outcomes else math.nan
 
     @property
+    @View(better=NONE, undefined="no attributed outcomes")
     def share_cut(self) -> float:
         """Cut / attributed: if it is not small, the label window ends too early for some."""
         return self.cut / self.attributed if self.attributed else math.nan
@@ -127,7 +125,6 @@ class JoinedResult(Shown):
     which impressions are in the result, None if none are.
     """
 
-    directions: ClassVar[Directions] = directed(none="share_pending")
     result: object
     closed: int
     pending: int
@@ -138,6 +135,7 @@ class JoinedResult(Shown):
     closed_before_ms: int | None
 
     @property
+    @View(better=NONE)
     def share_pending(self) -> float:
         """Pending / (closed + pending); nan where there are none."""
         n = self.closed + self.pending

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import ClassVar, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import term_means
 from streammetrics.kernels.inference.term_means import Hits, Term
-from streammetrics.present.views import Directions, Ranges, directed, ranged
+from streammetrics.present.view import HIGHER, LOWER, SHARE, SIGNED, View
 from streammetrics.results.has_intervals import Asked
 from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
 from streammetrics.results.rates import Rates
+
+_ONE_KIND: Final = "no class has rows and predictions of both kinds"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,14 +40,6 @@ class LabelRates(OneVsRest):
     (0.5, 0.5, 0.5)
     """
 
-    directions: ClassVar[Directions] = directed(
-        higher="subset_accuracy accuracy balanced_accuracy mcc kappa",
-        lower="hamming_loss error_rate",
-    )
-    ranges: ClassVar[Ranges] = ranged(
-        shares="subset_accuracy accuracy balanced_accuracy hamming_loss error_rate",
-        signed="mcc kappa",
-    )
     matrix: NDArray[np.int64]
     sizes: NDArray[np.int64]
     sizes_counts: NDArray[np.int64]
@@ -58,21 +52,25 @@ class LabelRates(OneVsRest):
         self.__dict__["matrix"] = self.matrix.reshape(-1, 2, 2)
 
     @property
+    @View(better=HIGHER, range=SHARE)
     def subset_accuracy(self) -> float:
         """The share of rows with every label right."""
         return ratio(*self._all_right)
 
     @property
+    @View(better=LOWER, range=SHARE)
     def hamming_loss(self) -> float:
         """The share of the labels of all rows that are wrong."""
         return self._pooled.error_rate
 
     @property
+    @View(better=LOWER, range=SHARE)
     def error_rate(self) -> float:
         """The share of the labels of all rows that are wrong: `hamming_loss`."""
         return self._pooled.error_rate
 
     @property
+    @View(better=HIGHER, range=SHARE)
     def accuracy(self) -> float:
         """The share of the labels of all rows that are right: 1 - hamming_loss.
 
@@ -81,16 +79,19 @@ class LabelRates(OneVsRest):
         return self._pooled.accuracy
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no class has rows of it and of the rest")
     def balanced_accuracy(self) -> float:
         """The balanced accuracy of the labels of all rows, pooled; of one: `rates(label)`."""
         return self._pooled.balanced_accuracy
 
     @property
+    @View(better=HIGHER, range=SIGNED, undefined=_ONE_KIND)
     def mcc(self) -> float:
         """The MCC of the labels of all rows, pooled; of one label: `rates(label)`."""
         return self._pooled.mcc
 
     @property
+    @View(better=HIGHER, range=SIGNED, undefined=_ONE_KIND)
     def kappa(self) -> float:
         """The kappa of the labels of all rows, pooled; of one label: `rates(label)`."""
         return self._pooled.kappa

@@ -14,17 +14,8 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
 from streammetrics.kernels.inference.variances import rounded_ratio_variance
 from streammetrics.present.measure_names import entry_text, similar_entry
-from streammetrics.present.views import (
-    ENTRIES,
-    HIGHER,
-    Directions,
-    Range,
-    Ranges,
-    Reasons,
-    ViewText,
-    directed,
-    ranged,
-)
+from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 
@@ -121,10 +112,8 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
     reason: str = ""
     _moments: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
     independent: ClassVar[str] = "lists"
-    directions: ClassVar[Directions] = {ENTRIES: HIGHER}  # every measure of ranked lists
 
-    reasons: ClassVar[Reasons] = {ENTRIES: "no list has anything relevant"}
-
+    @View(better=HIGHER, undefined="no list has anything relevant")
     def __getitem__(self, measure: object) -> float:
         text = entry_text(str(measure), self.means)
         if text not in self.means:
@@ -157,6 +146,10 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
         return len(self.means)
 
 
+def _range_of_lists(similarity: ListSimilarity) -> Range | None:
+    return None if similarity._moments is None else similarity._moments.limits
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListSimilarity(HasIntervals):
     """The mean over lists of the similarity within a list.
@@ -168,9 +161,9 @@ class ListSimilarity(HasIntervals):
     4
     """
 
-    directions: ClassVar[Directions] = directed(none="ils")
-    reasons: ClassVar[Reasons] = {"ils": "no list has two items or more"}
-    ils: float
+    ils: float = field(
+        metadata=View(better=NONE, range=_range_of_lists, undefined="no list has two items or more")
+    )
     lists_kept: int
     lists_short: int
     _moments: ListMoments | None = field(default=None, repr=False, compare=False)
@@ -181,9 +174,6 @@ class ListSimilarity(HasIntervals):
 
     def _skewness_number(self, view: ViewText) -> float:
         return nan if self._moments is None else self._moments.skewness_number
-
-    def _range(self, view: str) -> Range | None:
-        return self._moments.limits if self._moments is not None and view == "ils" else None
 
     @property
     def rows(self) -> int:
@@ -207,18 +197,18 @@ class CatalogShare(HasIntervals):
     3
     """
 
-    directions: ClassVar[Directions] = directed(none="coverage novelty personalization popularity")
-    ranges: ClassVar[Ranges] = ranged(
-        shares="coverage personalization popularity", positive="novelty"
+    coverage: float = field(
+        metadata=View(better=NONE, range=SHARE, undefined="no list has an item")
     )
-    reasons: ClassVar[Reasons] = {
-        **dict.fromkeys(("coverage", "novelty", "popularity"), "no list has an item"),
-        "personalization": "fewer than two lists have an item",
-    }
-    coverage: float
-    novelty: float
-    personalization: float
-    popularity: float
+    novelty: float = field(
+        metadata=View(better=NONE, range=POSITIVE, undefined="no list has an item")
+    )
+    personalization: float = field(
+        metadata=View(better=NONE, range=SHARE, undefined="fewer than two lists have an item")
+    )
+    popularity: float = field(
+        metadata=View(better=NONE, range=SHARE, undefined="no list has an item")
+    )
     lists_kept: int
     lists_under_k: int
     lists_empty: int

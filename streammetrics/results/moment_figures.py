@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
@@ -15,14 +15,8 @@ from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.views import (
-    Directions,
-    Ranges,
-    Reasons,
-    ViewText,
-    directed,
-    ranged,
-)
+from streammetrics.present.view import NONE, POSITIVE, SHARE, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked
 from streammetrics.results.rounded_weights import OfWeightedRows
 
@@ -70,41 +64,31 @@ class MomentFigures(_PowerSums, OfWeightedRows):
     (2.3333333333333335, 2.3333333333333335, 1.5275252316519468, 0.3818017741606063)
     """
 
-    directions: ClassVar[Directions] = directed(
-        none="mean variance std skewness minimum maximum above_zero"
-    )
-    headlines: ClassVar[tuple[str, ...]] = ("mean", "std")
-    ranges: ClassVar[Ranges] = ranged(shares="above_zero", positive="variance std")
-    reasons: ClassVar[Reasons] = {
-        **dict.fromkeys(("mean", "minimum", "maximum"), "no rows"),
-        **dict.fromkeys(("variance", "std"), _UNKNOWN),
-        "skewness": "no rows, or all values are equal",
-        "above_zero": _LACKING,
-    }
-    without: ClassVar[Mapping[str, str]] = dict.fromkeys(("minimum", "maximum"), _EXTREMES)
-    _rates_beside: ClassVar[Mapping[str, str]] = {"mean": "above_zero"}
     _n: int  # units of weight
     total: Fraction = field()
     squares: Fraction = field()
     cubes: Fraction = field()
-    minimum: float = field()
-    maximum: float = field()
+    minimum: float = field(metadata=View(better=NONE, undefined="no rows", no_interval=_EXTREMES))
+    maximum: float = field(metadata=View(better=NONE, undefined="no rows", no_interval=_EXTREMES))
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
     _above: Dyadic | None = None
 
     @property
+    @View(better=NONE, undefined="no rows", headline=1, rate_beside="above_zero")
     def mean(self) -> float:
         """Σ x / n."""
         return ratio(self.total, self._units)
 
     @property
+    @View(better=NONE, range=POSITIVE, undefined=_UNKNOWN)
     def variance(self) -> float:
         """(n Σ x² - (Σ x)²) / (n (n - 1)), of the rows as a sample; nan if n is at most 1."""
         return ratio(*self._variance)
 
     @property
+    @View(better=NONE, range=POSITIVE, undefined=_UNKNOWN, headline=2)
     def std(self) -> float:
         """√variance, of the exact fraction."""
         top, bottom = self._variance
@@ -114,6 +98,7 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         return over_root(found.numerator, found.numerator * found.denominator)
 
     @property
+    @View(better=NONE, undefined="no rows, or all values are equal")
     def skewness(self) -> float:
         """m₃ / m₂^(3/2) of the central moments m_k = Σ (x - mean)^k / n, as scipy's `skew` has it;
         nan if all values are equal."""
@@ -126,6 +111,7 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         return over_root(a * d * d, d * b * b * c * c * c)  # a / b / (c / d) ** 1.5
 
     @property
+    @View(better=NONE, range=SHARE, undefined=_LACKING)
     def above_zero(self) -> float:
         """The share of values above 0; nan if some rows were counted before such values were."""
         above = self._count_above

@@ -23,7 +23,8 @@ from streammetrics.kernels.inference.term_means import (
     mean_influence,
 )
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
-from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
+from streammetrics.present.view import HIGHER, SHARE, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import USERS, Asked
 from streammetrics.results.rates import Rates, weight_of_precision
 from streammetrics.results.rounded_weights import OfWeightedRows
@@ -50,17 +51,6 @@ class OneVsRest(OfWeightedRows):
     InputError. Each value is a ratio of integers, rounded once.
     """
 
-    directions: ClassVar[Directions] = directed(
-        higher="macro_f1 precision recall specificity f1 f_beta f_alpha jaccard",
-    )
-    ranges: ClassVar[Ranges] = ranged(
-        shares="macro_f1 precision recall specificity f1 f_beta f_alpha jaccard",
-    )
-    reasons: ClassVar[Reasons] = {
-        "macro_f1": "no class has rows, or predictions",
-        "balanced_accuracy": "no class has rows of it and of the rest",
-        **dict.fromkeys(("mcc", "kappa"), "no class has rows and predictions of both kinds"),
-    }
     _kinds: ClassVar[tuple[str, ...]] = ("macro", "micro", "weighted")
 
     @property
@@ -69,6 +59,7 @@ class OneVsRest(OfWeightedRows):
         """True positives, false positives, false negatives and true negatives of each."""
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no class has rows, or predictions")
     def macro_f1(self) -> float:
         """The mean of the F1 of each; those that are 0/0 are left out."""
         return self._mean(term_means.f_beta(Fraction(1)), "macro", math.nan)
@@ -77,6 +68,7 @@ class OneVsRest(OfWeightedRows):
     def precision(self, average: str = ..., *, zero_division: float = ...) -> float: ...
     @overload
     def precision(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    @View(better=HIGHER, range=SHARE)
     def precision(
         self, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
@@ -87,6 +79,7 @@ class OneVsRest(OfWeightedRows):
     def recall(self, average: str = ..., *, zero_division: float = ...) -> float: ...
     @overload
     def recall(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    @View(better=HIGHER, range=SHARE)
     def recall(
         self, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
@@ -97,6 +90,7 @@ class OneVsRest(OfWeightedRows):
     def specificity(self, average: str = ..., *, zero_division: float = ...) -> float: ...
     @overload
     def specificity(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    @View(better=HIGHER, range=SHARE)
     def specificity(
         self, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
@@ -107,6 +101,7 @@ class OneVsRest(OfWeightedRows):
     def f1(self, average: str = ..., *, zero_division: float = ...) -> float: ...
     @overload
     def f1(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    @View(better=HIGHER, range=SHARE)
     def f1(
         self, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
@@ -117,6 +112,7 @@ class OneVsRest(OfWeightedRows):
     def f_beta(self, b: float, average: str = ..., *, zero_division: float = ...) -> float: ...
     @overload
     def f_beta(self, b: float, average: None, *, zero_division: float = ...) -> Floats: ...
+    @View(better=HIGHER, range=SHARE)
     def f_beta(
         self, b: float, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
@@ -131,6 +127,7 @@ class OneVsRest(OfWeightedRows):
     def f_alpha(self, a: float, average: str = ..., *, zero_division: float = ...) -> float: ...
     @overload
     def f_alpha(self, a: float, average: None, *, zero_division: float = ...) -> Floats: ...
+    @View(better=HIGHER, range=SHARE)
     def f_alpha(
         self, a: float, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
@@ -142,6 +139,7 @@ class OneVsRest(OfWeightedRows):
     def jaccard(self, average: str = ..., *, zero_division: float = ...) -> float: ...
     @overload
     def jaccard(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    @View(better=HIGHER, range=SHARE)
     def jaccard(
         self, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:

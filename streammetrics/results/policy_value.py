@@ -7,21 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
-from streammetrics.present.views import (
-    Directions,
-    Ranges,
-    Reasons,
-    ViewText,
-    directed,
-    ranged,
-)
+from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked, HasIntervals
 from streammetrics.results.sums import Dyadic
 
@@ -83,6 +77,16 @@ class _LateSums:
         return sums if self._products is None else sums._replace(wt=dyadic(*self._products))
 
 
+def _rewards(value: PolicyValue) -> Range | None:
+    """The range of a mean of rewards, if these have a limit."""
+    return None if value._limit is None else (0.0, value._limit)
+
+
+def _weighted_rewards(value: PolicyValue) -> Range | None:
+    """The range of a mean of weights times rewards."""
+    return None if value._limit is None else POSITIVE
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyValue(_LateSums, HasIntervals):
     """The mean reward that a target policy would have had, from n rows of another policy's log.
@@ -103,22 +107,6 @@ class PolicyValue(_LateSums, HasIntervals):
     (0.13333333333333333, 0.1, 600.0)
     """
 
-    directions: ClassVar[Directions] = directed(
-        higher=" ".join(_VALUES),
-        none="mean_reward effective_sample_size mean_weight largest_weight largest_share "
-        "share_clipped",
-    )
-    headlines: ClassVar[tuple[str, ...]] = ("ips", "effective_sample_size")
-    reasons: ClassVar[Reasons] = {
-        **dict.fromkeys(("snips", "effective_sample_size", "largest_share"), "all weights are 0"),
-        **dict.fromkeys(("dr", "sndr"), _NOT_PREDICTED),
-    }
-    without: ClassVar = {
-        "effective_sample_size": "it grows with the rows, and estimates nothing beyond them",
-        **dict.fromkeys(
-            ("largest_weight", "largest_share"), "the largest weight of more rows is not known"
-        ),
-    }
     rows: int
     nonzero_rewards: int
     rows_clipped: int
@@ -130,40 +118,33 @@ class PolicyValue(_LateSums, HasIntervals):
     _abstains: bool = field(default=True, repr=False)
 
     @property
-    def ranges(self) -> Ranges:  # type: ignore[override] # some follow from a setting
-        """Those of the weights; with `reward_limit` also those of the means of rewards."""
-        found = ranged(
-            shares="largest_share share_clipped",
-            positive="effective_sample_size mean_weight largest_weight",
-        )
-        if self._limit is None:
-            return found
-        of_rewards = dict.fromkeys(("snips", "mean_reward"), (0.0, self._limit))
-        return {**found, **of_rewards, **ranged(positive="ips clipped")}
-
-    @property
+    @View(better=HIGHER, range=_weighted_rewards, headline=1)
     def ips(self) -> float:
         """Σ w r / n, inverse propensity scores: without bias, with more variance."""
         return self._or_nan(self._sums.wr, self.rows)
 
     @property
+    @View(better=HIGHER, range=_rewards, undefined="all weights are 0")
     def snips(self) -> float:
         """Σ w r / Σ w, self-normalised: adding 1 to each reward adds 1 to it."""
         return self._or_nan(self._sums.wr, self._sums.w)
 
     @property
+    @View(better=HIGHER, range=_weighted_rewards)
     def clipped(self) -> float:
         """Σ min(w, clip) r / n: with less variance, and for rewards of at least 0 biased downwards
         where a weight can exceed `clip`."""
         return self._or_nan(self._of_clipped[0], self.rows)
 
     @property
+    @View(better=HIGHER, undefined=_NOT_PREDICTED)
     def dr(self) -> float:
         """Doubly robust: the mean over rows of p + w (r - q), p the predicted reward of the target
         policy and q that of the logged action."""
         return self._or_nan(self._doubly_robust, self._predicted)
 
     @property
+    @View(better=HIGHER, undefined=_NOT_PREDICTED)
     def sndr(self) -> float:
         """Doubly robust and self-normalised: the mean of p, and Σ w (r - q) / Σ w."""
         found = self._sums
@@ -173,32 +154,49 @@ class PolicyValue(_LateSums, HasIntervals):
         return self._or_nan(total, self.rows * found.w)
 
     @property
+    @View(better=NONE, range=_rewards)
     def mean_reward(self) -> float:
         """Σ r / n: the value of the policy of the log."""
         return ratio(self._sums.r, self.rows)
 
     @property
+    @View(
+        better=NONE,
+        range=POSITIVE,
+        undefined="all weights are 0",
+        headline=2,
+        no_interval="it grows with the rows, and estimates nothing beyond them",
+    )
     def effective_sample_size(self) -> float:
         """(Σ w)² / Σ w²: the number of rows of the target policy that tell as much. (Kish 1965.)"""
         return ratio(self._sums.w * self._sums.w, self._sums.ww)
 
     @property
+    @View(better=NONE, range=POSITIVE)
     def mean_weight(self) -> float:
         """Σ w / n: near 1 if all probabilities are right, and the policy of the log takes every
         action that the target takes."""
         return ratio(self._sums.w, self.rows)
 
     @property
+    @View(better=NONE, range=POSITIVE, no_interval="the largest weight of more rows is not known")
     def largest_weight(self) -> float:
         """The largest w; nan without rows."""
         return self._largest
 
     @property
+    @View(
+        better=NONE,
+        range=SHARE,
+        undefined="all weights are 0",
+        no_interval="the largest weight of more rows is not known",
+    )
     def largest_share(self) -> float:
         """The largest w over Σ w."""
         return ratio(Fraction(self._largest), self._sums.w) if self.rows else math.nan
 
     @property
+    @View(better=NONE, range=SHARE)
     def share_clipped(self) -> float:
         """The share of rows with w > `clip`."""
         return ratio(self.rows_clipped, self.rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
@@ -14,19 +14,18 @@ from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log
 from streammetrics.kernels.inference.paired import mcnemar
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
+from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 _HALF: Final = Fraction(1, 2)
 PRIOR: Final = 100  # the weight of the prior, in lists that one side wins
-_SHARES: Final = ("preference", "win_share_a", "win_share_b")
-_NO_CLICK: Final = "no {} has a click"
-_MEASURES: Final = ("pvalue", "e_value")
+_NO_CLICK: Final = "no {unit} has a click"
+_OF_ERROR: Final = "no formula for {}, which is itself a measure of error"
 NULL: Final = (
     "pvalue and e_value are against clicks that ignore teams, not against a preference of 0 on "
     "average over users"
 )
-_OF_ERROR: Final = "no formula for {}, which is itself a measure of error"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,18 +43,6 @@ class Preference(HasIntervals):
     (0.1875, 0.453125, 1.008500295)
     """
 
-    directions: ClassVar[Directions] = directed(
-        higher="preference win_share_b", lower="win_share_a", none="pvalue e_value"
-    )
-    headlines: ClassVar[tuple[str, ...]] = ("preference",)
-    ranges: ClassVar[Ranges] = {
-        "preference": (-0.5, 0.5),
-        **ranged(shares="win_share_a win_share_b pvalue", positive="e_value"),
-    }
-    reasons: ClassVar[Reasons] = dict.fromkeys(_SHARES, _NO_CLICK.format("list"))
-    without: ClassVar[Mapping[str, str]] = {name: _OF_ERROR.format(name) for name in _MEASURES}
-    estimates: ClassVar[frozenset[str]] = frozenset(_MEASURES)
-    effects: ClassVar[frozenset[str]] = frozenset({"preference"})
     independent: ClassVar[str] = "lists"
     wins_a: int | None
     wins_b: int | None
@@ -68,30 +55,45 @@ class Preference(HasIntervals):
         yield NULL
 
     @property
+    @View(better=HIGHER, range=(-0.5, 0.5), undefined=_NO_CLICK, headline=1, effect=True)
     def preference(self) -> float:
         """The share of lists with a click that B wins, ties as half a win, less 1/2."""
         a, b, n = self._counts
         return ratio(b - a, 2 * n)
 
     @property
+    @View(better=LOWER, range=SHARE, undefined=_NO_CLICK)
     def win_share_a(self) -> float:
         """The share of lists with a click that A wins."""
         a, _, n = self._counts
         return ratio(a, n)
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined=_NO_CLICK)
     def win_share_b(self) -> float:
         """The share of lists with a click that B wins."""
         _, b, n = self._counts
         return ratio(b, n)
 
     @property
+    @View(
+        better=NONE,
+        range=SHARE,
+        of_error=True,
+        no_interval=_OF_ERROR.format("pvalue"),
+    )
     def pvalue(self) -> float:
         """Of the sign test: how often fair coins would differ at least as much."""
         a, b, _ = self._counts
         return mcnemar(a, b)[1]
 
     @property
+    @View(
+        better=NONE,
+        range=POSITIVE,
+        of_error=True,
+        no_interval=_OF_ERROR.format("e_value"),
+    )
     def e_value(self) -> float:
         """B(50 + wins_b, 50 + wins_a) / B(50, 50) · 2^n, n the lists that one side won;
         infinite past the largest float."""
@@ -114,7 +116,7 @@ class Preference(HasIntervals):
     def _interval(self, asked: Asked) -> Interval | None:
         a, b, n = self._counts
         if not n:
-            return asked.none(self.reason or _NO_CLICK.format(self.independent[:-1]))
+            return asked.none(self.reason or _NO_CLICK.format(unit=self.independent[:-1]))
         match asked.view.name:
             case "win_share_a":
                 return asked.share(a, n)
@@ -139,4 +141,3 @@ class GroupPreference(Preference):
     """
 
     independent: ClassVar[str] = "groups"
-    reasons: ClassVar[Reasons] = dict.fromkeys(_SHARES, _NO_CLICK.format("group"))

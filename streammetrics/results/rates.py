@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +26,8 @@ from streammetrics.kernels.exact.elementary import geometric_mean
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.proportions import f_beta_variance
-from streammetrics.present.views import (
-    Directions,
-    Ranges,
-    Reasons,
-    ViewText,
-    directed,
-    ranged,
-    value_of,
-)
+from streammetrics.present.view import HIGHER, LOWER, NONE, SHARE, SIGNED, View
+from streammetrics.present.views import ViewText, value_of
 from streammetrics.results.has_intervals import Asked, widened
 from streammetrics.results.rounded_weights import OfWeightedRows
 
@@ -53,28 +46,6 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
     __slots__ = ()
 
-    headlines: ClassVar[tuple[str, ...]] = ("accuracy", "precision", "recall")
-    directions: ClassVar[Directions] = directed(
-        higher="accuracy precision recall specificity npv balanced_accuracy g_mean mcc kappa "
-        "jaccard f1 f_beta f_alpha",
-        lower="error_rate fpr fnr",
-    )
-    ranges: ClassVar[Ranges] = ranged(
-        shares="accuracy precision recall specificity npv balanced_accuracy g_mean jaccard f1 "
-        "f_beta f_alpha error_rate fpr fnr",
-        signed="mcc kappa",
-    )
-    reasons: ClassVar[Reasons] = {
-        **dict.fromkeys(("recall", "fnr"), "no positives"),
-        **dict.fromkeys(("specificity", "fpr"), "no negatives"),
-        "precision": "no row is predicted positive",
-        "npv": "no row is predicted negative",
-        **dict.fromkeys(("balanced_accuracy", "g_mean"), "one class has no rows"),
-        "mcc": "all rows are of one class, or all predictions are",
-        "kappa": "all rows and all predictions are of one class",
-        **dict.fromkeys(("jaccard", "f1"), "no positives, and none are predicted"),
-    }
-
     @abstractmethod
     def _rate(self, rate: Rate) -> Value: ...
 
@@ -83,51 +54,61 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         """A rate, with `worth` as the value of 0/0."""
 
     @property
+    @View(better=HIGHER, range=SHARE, headline=1)
     def accuracy(self) -> Value:
         """(TP + TN) / all."""
         return self._rate(lambda of: ratio(of.tp + of.tn, of._units))
 
     @property
+    @View(better=LOWER, range=SHARE)
     def error_rate(self) -> Value:
         """(FP + FN) / all."""
         return self._rate(lambda of: ratio(of.fp + of.fn, of._units))
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no row is predicted positive", headline=2)
     def precision(self) -> Value:
         """TP / (TP + FP): the share of predicted positives that are positive."""
         return self._rate(lambda of: ratio(of.tp, of.tp + of.fp))
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no positives", headline=3)
     def recall(self) -> Value:
         """TP / (TP + FN), also called sensitivity and TPR."""
         return self._rate(lambda of: ratio(of.tp, of.tp + of.fn))
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no negatives")
     def specificity(self) -> Value:
         """TN / (TN + FP), also called TNR."""
         return self._rate(lambda of: ratio(of.tn, of.tn + of.fp))
 
     @property
+    @View(better=LOWER, range=SHARE, undefined="no negatives")
     def fpr(self) -> Value:
         """FP / (TN + FP), the false positive rate."""
         return self._rate(lambda of: ratio(of.fp, of.tn + of.fp))
 
     @property
+    @View(better=LOWER, range=SHARE, undefined="no positives")
     def fnr(self) -> Value:
         """FN / (TP + FN), the false negative rate."""
         return self._rate(lambda of: ratio(of.fn, of.tp + of.fn))
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no row is predicted negative")
     def npv(self) -> Value:
         """TN / (TN + FN): the share of predicted negatives that are negative."""
         return self._rate(lambda of: ratio(of.tn, of.tn + of.fn))
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="one class has no rows")
     def balanced_accuracy(self) -> Value:
         """(recall + specificity) / 2."""
         return self._rate(_balanced_accuracy)
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="one class has no rows")
     def g_mean(self) -> Value:
         """√(recall · specificity), the geometric mean of the recalls of both classes.
 
@@ -136,6 +117,9 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         return self._rate(_g_mean)
 
     @property
+    @View(
+        better=HIGHER, range=SIGNED, undefined="all rows are of one class, or all predictions are"
+    )
     def mcc(self) -> Value:
         """Matthews: (TP TN - FP FN) / √((TP + FP)(TP + FN)(TN + FP)(TN + FN)).
 
@@ -144,6 +128,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         return self._rate(_mcc)
 
     @property
+    @View(better=HIGHER, range=SIGNED, undefined="all rows and all predictions are of one class")
     def kappa(self) -> Value:
         """Cohen: (p_o - p_e) / (1 - p_e), p_e the agreement expected by chance.
 
@@ -152,15 +137,18 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         return self._rate(_kappa)
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no positives, and none are predicted")
     def jaccard(self) -> Value:
         """TP / (TP + FP + FN)."""
         return self._rate(lambda of: ratio(of.tp, of.tp + of.fp + of.fn))
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="no positives, and none are predicted")
     def f1(self) -> Value:
         """2 P R / (P + R) = 2 TP / (2 TP + FN + FP)."""
         return self._rate(lambda of: ratio(2 * of.tp, 2 * of.tp + of.fn + of.fp))
 
+    @View(better=HIGHER, range=SHARE)
     def f_beta(self, b: float, *, zero_division: float = math.nan) -> Value:
         """(1 + b²) P R / (b² P + R): recall counts b times as much as precision; b >= 0.
 
@@ -180,6 +168,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
         return self._f(f, worth)
 
+    @View(better=HIGHER, range=SHARE)
     def f_alpha(self, a: float, *, zero_division: float = math.nan) -> Value:
         """1 / (a / P + (1 - a) / R), the F of b² = 1/a - 1; 0 <= a <= 1 is the weight of P.
 
@@ -286,27 +275,30 @@ class BoundedRates(NamedRates[Bounded]):
     ([[1, 1], [2, 0]], [[2, 0], [0, 2]])
     """
 
-    directions: ClassVar[Directions] = directed(none="tp fp fn tn")
     worst: Rates
     best: Rates
     value: Rates
 
     @property
+    @View(better=NONE)
     def tp(self) -> Bounded:
         """True positives."""
         return Bounded(self.value.tp, self.worst.tp, self.best.tp)
 
     @property
+    @View(better=NONE)
     def fp(self) -> Bounded:
         """False positives."""
         return Bounded(self.value.fp, self.best.fp, self.worst.fp)
 
     @property
+    @View(better=NONE)
     def fn(self) -> Bounded:
         """False negatives."""
         return Bounded(self.value.fn, self.best.fn, self.worst.fn)
 
     @property
+    @View(better=NONE)
     def tn(self) -> Bounded:
         """True negatives."""
         return Bounded(self.value.tn, self.worst.tn, self.best.tn)

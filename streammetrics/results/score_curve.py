@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, Generic, Literal, TypeAlias, cast
+from typing import Final, Generic, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.kernels.inference.area_interval import Placements, placements
-from streammetrics.present.views import Reasons, directed, ranged
+from streammetrics.present.view import HIGHER, SHARE, SIGNED, View
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.curve_points import (
     BestPoints,
@@ -117,31 +117,6 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
     (0.875, 0.75)
     """
 
-    directions: ClassVar = directed(
-        higher="auc gini ap pr_auc_trapezoid ks partial_auc precision_at_recall "
-        "recall_at_precision best_f_beta precision_at_budget recall_at_budget"
-    )
-    ranges: ClassVar = ranged(
-        shares="auc ap pr_auc_trapezoid ks precision_at_recall recall_at_precision best_f_beta "
-        "precision_at_budget recall_at_budget",
-        signed="gini",
-    )
-    chosen: ClassVar = frozenset(
-        (
-            "best",
-            "threshold_for",
-            "precision_at_recall",
-            "recall_at_precision",
-            "best_f_beta",
-            "precision_at_budget",
-            "recall_at_budget",
-        )
-    )
-    of_points: ClassVar = chosen | {"ap", "pr_auc_trapezoid", "partial_auc", "ks", "confusion"}
-    reasons: ClassVar[Reasons] = {
-        **dict.fromkeys(("auc", "gini", "ks"), "one class has no rows"),
-        **dict.fromkeys(("ap", "pr_auc_trapezoid"), "no positives"),
-    }
     scores: NDArray[np.floating] = field()
     counts: NDArray[np.int64] = field()
     exact: bool = field()
@@ -158,16 +133,19 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **held}
 
     @property
+    @View(better=HIGHER, range=SHARE, undefined="one class has no rows")
     def auc(self) -> V_co:
         """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
         return self._area(area(self._pairs), area_bounds)
 
     @property
+    @View(better=HIGHER, range=SIGNED, undefined="one class has no rows")
     def gini(self) -> V_co:
         """2 AUC - 1."""
         return self._area(gini(self._pairs), gini_bounds)
 
     @cached_property
+    @View(better=HIGHER, range=SHARE, undefined="no positives", of_points=True)
     def ap(self) -> V_co:
         """Average precision: Σ (R_i - R_(i-1)) P_i over different scores, from the highest down.
 
@@ -178,6 +156,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         return self._figure(average_precision(self._steps, bounded=not self.exact))
 
     @cached_property
+    @View(better=HIGHER, range=SHARE, undefined="no positives", of_points=True)
     def pr_auc_trapezoid(self) -> V_co:
         """Area under the points of `pr` by trapezoids, recall on x, from (0, 1): not `ap`.
 
@@ -188,6 +167,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         return self._figure(trapezoid(self._steps, bounded=not self.exact))
 
     @cached_property
+    @View(better=HIGHER, range=SHARE, undefined="one class has no rows", of_points=True)
     def ks(self) -> V_co:
         """Kolmogorov-Smirnov: the greatest |TPR - FPR|; nan with one class only."""
         return self._figure(distance_of_classes(self._steps, bounded=not self.exact))
@@ -213,6 +193,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
             thresholds=self._thresholds[:0:-1],
         )
 
+    @View(better=HIGHER, of_points=True)
     def partial_auc(self, max_fpr: float, *, standardized: bool = False) -> V_co:
         """The area under the ROC curve where FPR <= max_fpr, 0 < max_fpr <= 1: at most max_fpr.
 
@@ -253,6 +234,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         found = lifts(self._steps, n, cumulative=first, bounded=not self.exact)
         return tuple(map(self._figure, found))
 
+    @View(of_points=True)
     def confusion(self, t: float) -> Rates | BoundedRates:
         """The rates at a threshold: positive iff score >= t, in the precision of exact scores.
 
@@ -275,6 +257,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         worst, best = self._rates_of(above.tp, below.fp), self._rates_of(below.tp, above.fp)
         return BoundedRates(worst, best, above)
 
+    @View(chosen=True, of_points=True)
     def best(
         self,
         by: Literal[
@@ -331,6 +314,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         points = tuple(self._point(int(at)) for at in found.at)
         return BestPoints(self._figure(found.figure), points)
 
+    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
     def precision_at_recall(self, recall: float | Fraction) -> V_co:
         """The greatest precision of the thresholds whose recall is at least this: the value of
         best("precision", recall_at_least=recall).
@@ -340,15 +324,18 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         """
         return self.best("precision", recall_at_least=recall).value
 
+    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
     def recall_at_precision(self, precision: float | Fraction) -> V_co:
         """The greatest recall of the thresholds whose precision is at least this; nan if none is:
         the value of best("recall", precision_at_least=precision)."""
         return self.best("recall", precision_at_least=precision).value
 
+    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
     def best_f_beta(self, b: float | Fraction = 1) -> V_co:
         """The greatest F of any threshold: the value of best("f_beta", beta=b)."""
         return self.best("f_beta", beta=b).value
 
+    @View(chosen=True, of_points=True)
     def threshold_for(self, *, predicted_positive: float | Fraction) -> BudgetPoint[V_co]:
         """The least threshold that predicts at most this share of the rows positive.
 
@@ -368,10 +355,12 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         positive, precision, recall = map(self._figure, figures)
         return BudgetPoint(point.threshold, positive, precision, recall, point.rates, self.reason)
 
+    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
     def precision_at_budget(self, predicted_positive: float | Fraction) -> V_co:
         """The precision of `threshold_for` this share of the rows."""
         return self.threshold_for(predicted_positive=predicted_positive).precision
 
+    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
     def recall_at_budget(self, predicted_positive: float | Fraction) -> V_co:
         """The recall of `threshold_for` this share of the rows."""
         return self.threshold_for(predicted_positive=predicted_positive).recall

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
@@ -15,7 +15,8 @@ from streammetrics.core.parts.float_bits import dyadic, nearest
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
+from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, Range, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import USERS, Asked, HasIntervals
 from streammetrics.results.rounded_weights import OfWeightedRows, units_counted
 
@@ -55,7 +56,6 @@ class MeanResult(_MeanSums, HasIntervals):
     0.25
     """
 
-    directions: ClassVar[Directions] = directed(none="mean")
     _units: int
     total: Fraction = field()
     squares: Fraction | None = field(repr=False)
@@ -65,6 +65,7 @@ class MeanResult(_MeanSums, HasIntervals):
     _cubes: Fraction | None = field(default_factory=lambda: None, repr=False)
 
     @property
+    @View(better=NONE)
     def mean(self) -> float:
         """The exact sum over the rows, or their weight, rounded once; nan without rows."""
         return ratio(self.total, self._units)
@@ -115,6 +116,11 @@ class _QuotientSums:
         return dyadic(numerator, shift), dyadic(denominator, shift)
 
 
+def _range_of_share(ratio: Quotient) -> Range | None:
+    """None is known of other ratios, nor without rows."""
+    return SHARE if ratio.is_share and ratio.rows else None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Quotient(_QuotientSums, HasIntervals):
     """A ratio of sums, with the sums and the number of rows.
@@ -127,20 +133,14 @@ class Quotient(_QuotientSums, HasIntervals):
     0.3333333333333333
     """
 
-    directions: ClassVar[Directions] = directed(none="ratio numerator denominator")
-    reasons: ClassVar[Reasons] = {"ratio": "the denominator is 0"}
-    numerator: float = field()
-    denominator: float = field()
+    numerator: float = field(metadata=View(better=NONE))
+    denominator: float = field(metadata=View(better=NONE))
     exact: tuple[Fraction, Fraction] | None = field(repr=False)
     rows: int = field()
     is_share: bool = False
 
     @property
-    def ranges(self) -> Ranges:  # type: ignore[override] # only of these rows
-        """The range of a share of rows; none is known of other ratios, nor without rows."""
-        return ranged(shares="ratio") if self.is_share and self.rows else {}
-
-    @property
+    @View(better=NONE, range=_range_of_share, undefined="the denominator is 0")
     def ratio(self) -> float:
         """The exact numerator over the exact denominator, rounded once; nan where that is 0."""
         if self._sums is not None:
@@ -203,9 +203,6 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     (0.6666666666666666, 0.6666666666666666, 0.816496580927726, 0.0)
     """
 
-    directions: ClassVar[Directions] = directed(higher="r2", lower="mae mse rmse")
-    ranges: ClassVar[Ranges] = ranged(positive="mae mse rmse")
-    reasons: ClassVar[Reasons] = {"r2": "all labels are equal, or a score is infinite"}
     _n: int  # units of weight
     absolute: Fraction | None = field()
     squares: Fraction | None = field()
@@ -218,16 +215,19 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     _cubes: Fraction | None = field(default_factory=lambda: None, repr=False)
 
     @property
+    @View(better=LOWER, range=POSITIVE)
     def mae(self) -> float:
         """Mean absolute error, 1/n Σ |y - s|."""
         return math.inf if self.absolute is None else ratio(self.absolute, self._units)
 
     @property
+    @View(better=LOWER, range=POSITIVE)
     def mse(self) -> float:
         """Mean squared error, 1/n Σ (y - s)²."""
         return math.inf if self.squares is None else ratio(self.squares, self._units)
 
     @property
+    @View(better=LOWER, range=POSITIVE)
     def rmse(self) -> float:
         """√mse, of the exact fraction."""
         if self.squares is None:
@@ -238,6 +238,7 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
         return over_root(top, top * bottom)
 
     @property
+    @View(better=HIGHER, undefined="all labels are equal, or a score is infinite")
     def r2(self) -> float:
         """1 - Σ (y - s)² / Σ (y - mean y)²; nan where all labels are equal."""
         if not self._units:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -16,7 +16,8 @@ from streammetrics.kernels.inference.variances import (
     doubts_of_groups,
     jackknife_variance,
 )
-from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
+from streammetrics.present.view import NONE, SHARE, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import Asked, HasIntervals, Replicates
 
 _NO_UNITS = "no units"
@@ -75,14 +76,12 @@ class UnitRateResult(_OfUnits):
     (3, 1, 0.3333333333333333)
     """
 
-    directions: ClassVar[Directions] = directed(none="rate")
-    ranges: ClassVar[Ranges] = ranged(shares="rate")
-    reasons: ClassVar[Reasons] = {"rate": _NO_UNITS}
     _group_units: tuple[int, ...] = field(default=())
     _group_events: tuple[int, ...] = field(default=())
     reason: str = ""
 
     @property
+    @View(better=NONE, range=SHARE, undefined=_NO_UNITS)
     def rate(self) -> float:
         """Units with an event / units."""
         return self._rate
@@ -100,29 +99,26 @@ class UnitMeanResult(_OfUnits):
     (3.0, 1.0, 0.3333333333333333)
     """
 
-    headlines: ClassVar[tuple[str, ...]] = ("mean", "rate")
-    directions: ClassVar[Directions] = directed(none="mean rate total")
-    ranges: ClassVar[Ranges] = ranged(shares="rate")
-    reasons: ClassVar[Reasons] = {"mean": _NO_UNITS, "rate": _NO_UNITS}
-    without: ClassVar[Mapping[str, str]] = {"total": "a sum of values grows with the units"}
-    _rates_beside: ClassVar[Mapping[str, str]] = {"mean": "rate"}
     _group_units: tuple[int, ...] = field(default=())
     _group_events: tuple[int, ...] = field(default=())
     reason: str = ""
     _sums: tuple[Sequence[int], int] = ((), 0)
 
     @property
+    @View(better=NONE, undefined=_NO_UNITS, headline=1, rate_beside="rate")
     def mean(self) -> float:
         """Σ values / units, exact and rounded once."""
         sums, shift = self._sums
         return ratio(sum(sums), (self.units or 0) << shift)
 
     @property
+    @View(better=NONE, range=SHARE, undefined=_NO_UNITS, headline=2)
     def rate(self) -> float:
         """Units with a value above 0 / units."""
         return self._rate
 
     @property
+    @View(better=NONE, no_interval="a sum of values grows with the units")
     def total(self) -> float:
         """Σ values, rounded once."""
         sums, shift = self._sums

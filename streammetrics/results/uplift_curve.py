@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, Generic, cast
+from typing import Final, Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,8 @@ from streammetrics.kernels.inference.proportions import (
 )
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.notebook import ShownColumns
-from streammetrics.present.views import Reasons, ViewText, directed, ranged
+from streammetrics.present.view import HIGHER, NONE, SHARE, SIGNED, View
+from streammetrics.present.views import ViewText
 from streammetrics.results.curve_points import V_co
 from streammetrics.results.has_intervals import Asked, Ranks, widened
 from streammetrics.results.rounded_weights import OfUnits
@@ -116,22 +117,6 @@ class UpliftCurve(Generic[V_co], OfUnits):
     (0.125, 0.5, (1.0, 0.0))
     """
 
-    directions: ClassVar = directed(
-        higher="qini qini_radcliffe qini_radcliffe_relative gain gain_relative",
-        none="ate treated_share treated_share_p uplift_in_part",
-    )
-    ranges: ClassVar = ranged(
-        signed="qini ate uplift_in_part", shares="treated_share treated_share_p"
-    )
-    reasons: ClassVar[Reasons] = {
-        **dict.fromkeys(("qini", "qini_radcliffe", "gain", "ate"), _ARM),
-        **dict.fromkeys(("qini_radcliffe_relative", "gain_relative"), _PERFECT),
-        "treated_share_p": "rows are weighted",
-    }
-    without: ClassVar = {"treated_share_p": "a p-value has no interval"}
-    growing: ClassVar = {"qini_radcliffe": "qini_radcliffe_relative", "gain": "gain_relative"}
-    estimates: ClassVar[frozenset[str]] = frozenset({"treated_share_p"})
-    of_points: ClassVar = frozenset({"uplift_in_part"})
     scores: NDArray[np.floating] = field()
     counts: NDArray[np.int64] = field()
     exact: bool = field()
@@ -144,6 +129,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
     _open: bool = field(default=False, compare=False)
 
     @cached_property
+    @View(better=HIGHER, range=SIGNED, undefined=_ARM)
     def qini(self) -> V_co:
         """The Qini coefficient: the area between the uplift curve and its chord, ∫V dx - ATE/2,
         with V = Y_t/N_t - Y_c/N_c and N the rows of whole arms; nan without rows of both arms.
@@ -153,6 +139,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return self._figure(qini(self._steps, bounded=not self.exact))
 
     @property
+    @View(better=NONE, range=SIGNED, undefined=_ARM)
     def ate(self) -> float:
         """The average treatment effect: the success rate of the treated less that of the control;
         exact also for a histogram."""
@@ -160,6 +147,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return math.nan if found is None else ratio(*found.as_integer_ratio())
 
     @property
+    @View(better=HIGHER, undefined=_ARM, grows_unlike="qini_radcliffe_relative")
     def qini_radcliffe(self) -> V_co:
         """The area under Y_t - Y_c n_t/n_c against the rows above the cut, by trapezoids, in
         successes times rows, both by their weights; n_t/n_c is 0 before the first control row. nan
@@ -167,12 +155,14 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return self._area(self._radcliffe)
 
     @cached_property
+    @View(better=HIGHER, undefined=_PERFECT)
     def qini_radcliffe_relative(self) -> V_co:
         """`qini_radcliffe` above its chord, over that of a perfect order: `qini_auc_score` of
         scikit-uplift."""
         return self._normalized(RADCLIFFE, self._radcliffe)
 
     @property
+    @View(better=HIGHER, undefined=_ARM, grows_unlike="gain_relative")
     def gain(self) -> V_co:
         """AUUC: the area under (Y_t/n_t - Y_c/n_c)(n_t + n_c) against the rows above the cut, by
         trapezoids, in successes times rows, both by their weights; a rate of no rows is 0. nan
@@ -180,17 +170,26 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return self._area(self._gain)
 
     @cached_property
+    @View(better=HIGHER, undefined=_PERFECT)
     def gain_relative(self) -> V_co:
         """`gain` above its chord, over that of a perfect order: `uplift_auc_score` of
         scikit-uplift."""
         return self._normalized(GAIN, self._gain)
 
     @property
+    @View(better=NONE, range=SHARE)
     def treated_share(self) -> float:
         """The share of the rows that are treated; nan without rows."""
         return ratio(self._steps.treated, self._steps.treated + self._steps.control)
 
     @property
+    @View(
+        better=NONE,
+        range=SHARE,
+        undefined="rows are weighted",
+        of_error=True,
+        no_interval="a p-value has no interval",
+    )
     def treated_share_p(self) -> float | None:
         """The p-value of the declared share of treated rows, valid at all looks, for rows that are
         randomised one by one: up to 0.001 the effects must not be believed. None without a declared
@@ -223,6 +222,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         """
         return tuple(self._figure(part.uplift) for part in self._in_parts(k))
 
+    @View(better=NONE, range=SIGNED, of_points=True)
     def uplift_in_part(self, part: int, k: int = 10) -> V_co:
         """One of `uplift_by_part(k)`, as a view: part 1 has the highest scores."""
         return self._figure(self._in_part(part, k).uplift)

@@ -35,6 +35,7 @@ from streammetrics.combine.clustered import AGREE, COARSE_GROUPS
 from streammetrics.combine.paired_result import PairedResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
+from streammetrics.present.view import declared_views
 from streammetrics.results import value_of, views_of
 from tests.depth import further_are_slow
 
@@ -115,7 +116,8 @@ def counted(metric: Accumulator, scale: Callable[[Floats], Floats], given: dict[
 def rank_views(result: Any) -> Iterator[str]:
     """The views of a result, all of which depend on the order of the scores alone."""
     own = result.value_a.value if isinstance(result, PairedResult) else result.value
-    names = {*views_of(own), *(name for name in own.of_points if name in ARGUMENTS)}
+    of_points = {view.name for view in declared_views(type(own)).values() if view.of_points}
+    names = {*views_of(own), *(of_points & {*ARGUMENTS})}
     for name in sorted(names - {"estimate"}):
         yield name + ARGUMENTS.get(name, "")
 

@@ -11,8 +11,8 @@ DEPTH = '''"""ScrollDepth: how far visitors scroll down a page."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.part import Slots
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.present.views import Directions, directed
+from streammetrics.present.view import HIGHER, View
 from streammetrics.results.has_intervals import HasIntervals
 
 
@@ -32,9 +32,8 @@ from streammetrics.results.has_intervals import HasIntervals
 class Depth(HasIntervals):
     """The mean depth, and the share of visits that went deep."""
 
-    directions: ClassVar[Directions] = directed(higher="mean read")
-    mean: float
-    read: float
+    mean: float = field(metadata=View(better=HIGHER))
+    read: float = field(metadata=View(better=HIGHER))
     rows: int
 
 

@@ -27,9 +27,8 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.combine.user_groups_result import UserGroupsResult
+from streammetrics.present.view import NONE, Direction, View
 from streammetrics.present.views import (
-    NONE,
-    Direction,
     ViewText,
     declared_of,
     direction_of,
@@ -87,8 +86,14 @@ def test_whole_numbers_are_counts_and_the_first_view_is_the_headline() -> None:
     assert headlines_of(MADE) == ("area",)
     assert views_of(MADE, headlines=True) == {"area": MADE.area}
 
+    @dataclass(frozen=True)
     class Declared(Made):
-        headlines = ("held", "ratio")
+        held: float = field(metadata=View(headline=1))
+
+        @property
+        @View(headline=2)
+        def ratio(self) -> float:
+            return 1.0
 
         @property
         def area(self) -> Bounded:
@@ -277,7 +282,8 @@ def test_views_of_results_by_key_are_named_by_the_key_and_found_again() -> None:
             assert repr(value_of(result, view)) == repr(value), view
         some = views_of(result, headlines=True)
         assert some.keys() < found.keys()
-        assert {view.rpartition(".")[2] for view in some} == {"ratio", *Rates.headlines}
+        names = {view.rpartition(".")[2] for view in some}
+        assert names == {"ratio", "accuracy", "precision", "recall"}
     whole = keyed.compute()
     assert views_of(whole)["['a b'].ctr.ratio"] == whole["a b"]["ctr"].ratio
     assert value_of(whole, "['a b'].v1.2.f_beta(2)") == whole["a b"]["v1.2"].f_beta(2)

@@ -1,0 +1,238 @@
+"""View: what a result class declares of one of its values, said once, where the value is defined.
+
+The declaration stands over the function of a property, of a cached property or of a method with
+arguments, and in the metadata of a field:
+
+    @dataclass(frozen=True, repr=False)
+    class Share(Result):
+        rows: int
+        hits: int
+        hours: float = field(metadata=View(better=LOWER, range=POSITIVE))
+
+        @property
+        @View(better=HIGHER, range=SHARE, undefined="no rows", headline=1)
+        def share(self) -> float:
+            \"\"\"Hits / rows.\"\"\"
+            return ratio(self.hits, self.rows)
+
+The attribute stays what it is for Python, for type checkers and in its costs. Tables, charts,
+intervals, comparisons and the page read the declaration. A float without one is a view too, of
+which nothing is known. A declaration over `__getitem__` is that of all entries of a mapping.
+
+A subclass has the declarations of its bases, and what it says of the same name itself comes first:
+it may define the attribute anew without a word.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from types import FunctionType
+from typing import Final, Literal, TypeAlias, TypeVar, cast
+
+from streammetrics.core.errors import InputError, shown
+
+Better = Literal["higher", "lower", "target", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """better: "higher", "lower", "target" (the nearer the better) or "none"; target: its value.
+
+    >>> print(Direction("lower"), Direction("target", 1.0))
+    lower target 1
+    """
+
+    better: Better = "none"
+    target: float | None = None
+
+    def __str__(self) -> str:
+        return self.better if self.target is None else f"target {self.target:g}"
+
+
+HIGHER: Final = Direction("higher")
+LOWER: Final = Direction("lower")
+NONE: Final = Direction()
+
+Range: TypeAlias = tuple[float, float]  # the least and the greatest value that a view can have
+
+SHARE: Final[Range] = (0.0, 1.0)
+POSITIVE: Final[Range] = (0.0, math.inf)
+SIGNED: Final[Range] = (-1.0, 1.0)
+
+ENTRIES: Final = "[]"  # the name of the view that is each entry of a mapping
+_KEY: Final = "__view__"  # of a function and in the metadata of a field
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View(Mapping[str, "View"]):
+    """The declaration of a view.
+
+    better: the direction in which it is better; None: nothing is said. range: the least and the
+    greatest value that it can have, where charts and intervals end, or a function of the result
+    that gives these; None: not known. undefined: why it can be undefined for some rows, in words;
+    `{unit}` stands for what is independent, such as "list". headline: its place among those that
+    tables and the page show, 0 for none; without any the first view is the headline.
+
+    of_error: it is a measure of error, such as a p-value, and no figure of the rows. chosen: the
+    rows themselves choose it, such as the best threshold: its jackknife chooses anew, and it has no
+    confidence sequence. effect: it is itself the effect of a treatment on the control, both in the
+    same rows, so that 0 is no effect: an experiment compares it with 0. grows_unlike: it grows with
+    the rows, and this other view does not: the effect of a treatment on the rows of another state,
+    and a value at all looks, is that of the other one. of_points: coarse scores do not show its
+    variance over users, which is that of `_without_group`. band: it has an interval by the method
+    "band". rate_beside: it is a mean, and this view is the rate of the values above 0, a guardrail
+    by default. no_interval: why it has none, over users either. setting: it is no view, but a whole
+    number that is no count.
+
+    name, definition and parameters follow from where it stands: the first paragraph of the
+    docstring, and the names of the arguments, () without any.
+
+    It is also a mapping, with itself as its one value, as the metadata of a field has to be one.
+    """
+
+    better: Direction | None = None
+    range: Range | Callable[..., Range | None] | None = None
+    undefined: str = ""
+    headline: int = 0
+    of_error: bool = False
+    chosen: bool = False
+    effect: bool = False
+    grows_unlike: str = ""
+    of_points: bool = False
+    band: bool = False
+    rate_beside: str = ""
+    no_interval: str = ""
+    setting: bool = False
+    name: str = ""
+    definition: str = ""
+    parameters: tuple[str, ...] = ()
+
+    def __call__(self, function: Function) -> Function:
+        """Declare it of a function, which is returned as it is. InputError for a property, or
+        anything else: `@property` stands above.
+
+        >>> @View(better=HIGHER)
+        ... def share_up_to(result: object, x: float) -> float:
+        ...     \"\"\"The share of rows up to x.\"\"\"
+        ...     return x
+        >>> share_up_to.__view__.definition, share_up_to.__view__.call
+        ('The share of rows up to x.', 'share_up_to(x)')
+        """
+        if not isinstance(function, FunctionType):
+            raise InputError(
+                expected="a function",
+                got=shown(function),
+                where="@View(...)",
+                hint="write @property, @cached_property or the like above it",
+            )
+        code = function.__code__
+        said = (inspect.getdoc(function) or "").partition("\n\n")[0]
+        function.__dict__[_KEY] = replace(
+            self,
+            name=ENTRIES if code.co_name == "__getitem__" else code.co_name,
+            definition=" ".join(said.split()),
+            parameters=code.co_varnames[1 : code.co_argcount],
+        )
+        return function
+
+    @property
+    def call(self) -> str:
+        """How it is written with its arguments: `f_beta(b)`."""
+        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+
+    def over(self, base: View) -> View:
+        """What this one says, and what `base` says beyond it.
+
+        >>> found = View(undefined="no groups").over(View(better=LOWER, undefined="no rows"))
+        >>> str(found.better), found.undefined
+        ('lower', 'no groups')
+        """
+        own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        said = {name: value for name, value in own.items() if value != getattr(_NOTHING, name)}
+        return replace(base, **said)
+
+    def __getitem__(self, key: str) -> View:
+        if key != _KEY:
+            raise KeyError(key)
+        return self
+
+    def __iter__(self) -> Iterator[str]:
+        yield _KEY
+
+    def __len__(self) -> int:
+        return 1
+
+
+_NOTHING: Final = View()
+
+
+def declared_views(kind: type) -> Mapping[str, View]:
+    """The views that a class of results and its bases declare, by name: attributes with a function
+    first, then fields, each in the order of definition, bases first.
+
+    >>> from streammetrics.results.rates import Rates
+    >>> declared_views(Rates)["f_beta"].call, declared_views(Rates)["mcc"].range
+    ('f_beta(b)', (-1.0, 1.0))
+    """
+    return _declared(kind)
+
+
+@cache
+def _declared(kind: Hashable) -> Mapping[str, View]:
+    found: dict[str, View] = {}
+    bases = [*reversed(cast("type", kind).__mro__)]
+    stated = [view for base in bases for view in _of_functions(base)]
+    for view in (*stated, *(view for base in bases for view in _of_fields(base))):
+        found[view.name] = view.over(found.get(view.name, _NOTHING))
+    return found
+
+
+def _of_functions(base: type) -> Iterator[View]:
+    for value in vars(base).values():
+        function = value.fget if isinstance(value, property) else value
+        function = function.func if isinstance(function, cached_property) else function
+        if isinstance(function, FunctionType) and _KEY in function.__dict__:
+            yield function.__dict__[_KEY]
+
+
+def _of_fields(base: type) -> Iterator[View]:
+    fields: Mapping[str, dataclasses.Field[object]] = vars(base).get("__dataclass_fields__", {})
+    for name, one in fields.items():
+        if _KEY in one.metadata:
+            yield replace(one.metadata[_KEY], name=name)
+
+
+def declaration(result: object, name: str) -> View:
+    """What the class of a result declares of a view, by its name without arguments; a `View` that
+    says nothing for others.
+
+    >>> from streammetrics.results.rates import Rates
+    >>> declaration(Rates(1, 1, 0, 1), "recall").undefined
+    'no positives'
+    """
+    return _declared(type(result)).get(name, _NOTHING)  # type: ignore[arg-type] # of a class
+
+
+@cache
+def declared_headlines(kind: Hashable) -> tuple[str, ...]:
+    """The headline views that a class declares, in their order.
+
+    >>> from streammetrics.results.rates import Rates
+    >>> declared_headlines(Rates)
+    ('accuracy', 'precision', 'recall')
+    """
+    named = [one for one in _declared(kind).values() if one.headline]
+    return tuple(one.name for one in sorted(named, key=lambda one: one.headline))
+
+
+@cache
+def declared_settings(kind: Hashable) -> frozenset[str]:
+    """The whole numbers of a class that are no counts."""
+    return frozenset(name for name, one in _declared(kind).items() if one.setting)
