@@ -203,8 +203,9 @@ class Regression(Accumulator, schema="regression/3"):
 def _cubes(batch: Batch) -> Floats:
     """|y - s|³ of each row, rounded, or inf past the floats; [n]."""
     with np.errstate(over="ignore"):
-        off = np.abs(batch.labels.astype(np.float64, copy=False) - batch.scores)
-        return off * off * off
+        off: Floats = np.abs(batch.labels.astype(np.float64, copy=False) - batch.scores)
+        cubes: Floats = off * off * off
+    return cubes
 
 
 def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats]]:

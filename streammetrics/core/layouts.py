@@ -89,8 +89,10 @@ def columns(
     found = {name: read(part) for name, part in metric._parts.items() if name not in lacks}
     if lacks:
         some = metric._holding(found, width, 0)
-        own = isinstance(some, CountsRows)
-        rows = some._counted_rows() if own else _counted_rows(found.values(), width)
+        if isinstance(some, CountsRows):
+            rows = some._counted_rows()
+        else:
+            rows = _counted_rows(found.values(), width)
         for name in lacks:
             found[name] = metric._parts[name].unknown(metric, width, rows)
     return found

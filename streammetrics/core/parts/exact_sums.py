@@ -382,7 +382,8 @@ def surely_cubes(squares: Floats, cubes: Floats) -> NDArray[np.bool_]:
     """Whether |Σ x³| ≤ (Σ x²)^(3/2) follows from these sums, as `roughly` gives them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         most = cubes / squares  # of one x
-    return (cubes == 0) | (most * most <= SURELY * squares)
+    sure: NDArray[np.bool_] = (cubes == 0) | (most * most <= SURELY * squares)
+    return sure
 
 
 def small_integers(column: ExactSumColumn) -> NDArray[np.int64] | None:
