@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streammetrics.core.accumulator import Accumulator
     from streammetrics.core.declared import Declared
 
-Schemas = Mapping[str, "str | Collection[str]"]
+Schemas = Mapping[str, str | Collection[str]]
 
 
 class Layout(NamedTuple):
