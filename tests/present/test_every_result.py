@@ -78,7 +78,8 @@ OTHERS = {
         "UserTotals"
     ),
     "statistics between a state and a result": (
-        "Arm Moments Ordered Pair QuantileArm Shortage Sided Stratum Successes ValueRow"
+        "Arm Moments Ordered Pair QuantileArm RowsAndUsers Shortage Sided Stratum Successes "
+        "ValueRow"
     ),
     "sentences and records, without a value": "Look Recommendation",
 }
