@@ -1,7 +1,7 @@
 """`--cpu`: which tests cost most, in seconds of the processor, with the processes that they start.
 
 Seconds of the clock say little on a machine that others use too. A process counts for the test
-that waits for its end, so what the whole run shares (a broker, a server) stands under `sessions`.
+that waits for its end: what several share (a broker, a browser) for the last of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 COLLECTION: Final = "imports and collection"
-SESSIONS: Final = "sessions, until the end"
+REST: Final = "the rest of a worker"
 CONTROLLER: Final = "the process that hands out tests"
 
 
@@ -55,10 +55,9 @@ class CpuSeconds:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(session.config, "workeroutput", None)
-        rest = CONTROLLER if session.config.getoption("numprocesses") else SESSIONS
-        self._seconds[SESSIONS if output is not None else rest] = cpu_s() - sum(
-            self._seconds.values()
-        )
+        hands_out = output is None and session.config.getoption("numprocesses")
+        spent_s = cpu_s() - sum(self._seconds.values())
+        self._seconds[CONTROLLER if hands_out else REST] = spent_s
         if output is not None:
             output["cpu_seconds"] = self._seconds
 
