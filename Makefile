@@ -94,7 +94,7 @@ off-policy: .cache/obp/.made  ## print and draw what each log of the Open Bandit
 bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libraries; ARGS=--quick, --json FILE, --help
 	.cache/bench/bin/python -m benchmarks $(ARGS)
 
-coverage: .venv/.dev  ## measure how often intervals and tests are wrong (56 minutes); ARGS=--help
+coverage: .venv/.dev  ## measure how often intervals and tests are wrong (57 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)
 
 mutants: .venv/.dev  ## list which tests fail for which code mutation (docs/testing.md); ARGS=--help

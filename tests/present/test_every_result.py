@@ -81,7 +81,7 @@ OTHERS = {
         "Arm Moments Ordered Pair QuantileArm RowsAndUsers Shortage Sided Stratum Successes "
         "ValueRow"
     ),
-    "sentences and records, without a value": "Look Recommendation",
+    "sentences and records, without a value": "Gate Look Recommendation",
 }
 
 
