@@ -398,7 +398,7 @@ def test_the_cost_of_a_value_is_the_time_of_a_table_over_its_values(
         return calls.microseconds_a_value(keys=keys, rows=100)
 
     once = cost(1.0, keys=2)
-    assert (cost(3.0, keys=2), cost(1.0, keys=4)) == (3 * once, once / 2)
+    assert (cost(4.0, keys=2), cost(1.0, keys=4)) == (4 * once, once / 2)
 
 
 def test_another_set_of_functions_of_the_buffer_is_another_way_of_a_row() -> None:
