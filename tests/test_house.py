@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import ClassVar
 
@@ -385,6 +385,26 @@ def test_one_function_more_that_is_called_counts() -> None:
     assert crossing(outer)[name] >= 4
     assert crossing(lambda: source("a").at(1, "b")) == {name: 1, "source": 1, "Source.at": 1}
     assert calls.crossed(lambda: source("a"), calls.PACKAGES) == {}
+
+
+def test_the_cost_of_a_value_is_the_time_of_a_table_over_its_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cost(step_s: float, keys: int) -> float:
+        seconds = count(0.0, step_s)
+        monkeypatch.setattr(calls, "process_time", lambda: next(seconds))
+        return calls.microseconds_a_value(keys=keys, rows=100)
+
+    once = cost(1.0, keys=2)
+    assert (cost(4.0, keys=2), cost(1.0, keys=4)) == (4 * once, once / 2)
+
+
+def test_another_set_of_functions_of_the_buffer_is_another_way_of_a_row() -> None:
+    put, append = "Buffer.put", "_appending.<locals>.append"
+    ways = [{"by slot", put}, {put, append}, {"to one state"}, {put, "Other.append"}]
+    assert [steps._way(frozenset(way)) for way in ways] == [
+        *("keyed", "buffered", "direct", "Buffer.put, Other.append")
+    ]
 
 
 # -- durations ---------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import process_time
 from types import CodeType, FrameType
 
 import numpy as np
@@ -151,9 +151,9 @@ def microseconds_a_value(keys: int = COST_KEYS, rows: int = COST_ROWS) -> float:
     costs = []
     for _ in range(3):
         result = metric.compute()
-        began = time.process_time()
+        began = process_time()
         values = len(result.to_frame("pandas"))
-        costs.append((time.process_time() - began) / values * 1e6)
+        costs.append((process_time() - began) / values * 1e6)
     return min(costs)
 
 
