@@ -22,7 +22,8 @@ from streammetrics_consumers.config.states import MetricSet
 from streammetrics_consumers.counting.delta import columns_of
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.ledger.delta_metadata import state_of
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 
@@ -252,7 +253,7 @@ def repeated(state: PerKey, times: int) -> PerKey:
 def held(ledger: Ledger) -> tuple[int, dict[tuple[str, int], bytes]]:
     """The next record of the log, and the states of the totals of a store."""
 
-    def look(now: View) -> tuple[int, dict[tuple[str, int], bytes]]:
+    def look(now: StoreView) -> tuple[int, dict[tuple[str, int], bytes]]:
         (head,) = now.version.heads
         totals = [size.pane for size in now.snapshot.panes if size.pane.is_total]
         found: dict[tuple[str, int], Accumulator] = {}

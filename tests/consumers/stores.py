@@ -15,8 +15,9 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger import store as store_module
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_bytes, state_of
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store import connect
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 
 from streammetrics import Accumulator, load
@@ -139,7 +140,7 @@ class Stored(NamedTuple):
 def stored(ledger: Ledger, generation: int | None = None) -> Stored:
     """All that a ledger holds of a generation, or of the current one."""
 
-    def look(now: View) -> Stored:
+    def look(now: StoreView) -> Stored:
         rows = now.delta_metadata([size.pane for size in now.snapshot.panes])
         states = (
             (

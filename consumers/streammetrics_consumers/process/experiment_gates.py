@@ -16,7 +16,8 @@ from streammetrics_consumers.config.experiment import PREFIX, UNITS, ExperimentC
 from streammetrics_consumers.config.users import without_groups
 from streammetrics_consumers.ledger.delta_metadata import groupings_of, state_of
 from streammetrics_consumers.ledger.former_states import unless_damaged
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import plan_of
@@ -63,7 +64,7 @@ def _plan(experiment: ExperimentConfig, variants: tuple[str, ...]) -> Plan:
     return replace(plan_of(experiment.plan, variants, experiment.better), min_days=least)
 
 
-def _counted(now: View, name: str, empty: Accumulator) -> tuple[Accumulator, float] | None:
+def _counted(now: StoreView, name: str, empty: Accumulator) -> tuple[Accumulator, float] | None:
     """The state of a metric over all events, and the days that these span; None without any."""
     for metric in (PREFIX + name, name):
         panes = [size.pane for size in now.snapshot.panes if size.pane.metric == metric]
@@ -73,7 +74,9 @@ def _counted(now: View, name: str, empty: Accumulator) -> tuple[Accumulator, flo
     return None
 
 
-def _sum(now: View, panes: Collection[Pane], alike: Collection[Accumulator]) -> Accumulator | None:
+def _sum(
+    now: StoreView, panes: Collection[Pane], alike: Collection[Accumulator]
+) -> Accumulator | None:
     """The sum of the totals over all keys of one grouping; None if there are none, if they are too
     large, or of a metric that is not `alike`."""
     totals = [pane for pane in panes if pane.is_total]
@@ -100,7 +103,7 @@ def _each(states: PerKey) -> Iterator[Accumulator]:
         yield other
 
 
-def _days(now: View, panes: Iterable[Pane]) -> float:
+def _days(now: StoreView, panes: Iterable[Pane]) -> float:
     """The days from the first event to the newest one; nan if the first is not known, because its
     window is no longer kept."""
     starts = [pane.start_ms for pane in panes if pane.start_ms is not None]

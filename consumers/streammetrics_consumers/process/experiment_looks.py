@@ -17,8 +17,9 @@ from streammetrics import StreamMetricsError
 from streammetrics.experiments import Anytime, Experiment, Look
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.failures import StoreUnavailable
-from streammetrics_consumers.ledger.ledger import Ledger, TooLarge, View, view
+from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import (
@@ -60,7 +61,7 @@ class _Seen:
     last: Mapping[str, Anytime]
 
 
-def _seen(now: View) -> _Seen | None:
+def _seen(now: StoreView) -> _Seen | None:
     of, seen = declared(now.version.generation), now.snapshot
     if of is None:
         return None
@@ -86,7 +87,7 @@ def _seen(now: View) -> _Seen | None:
 
 
 def _days(
-    now: View, fingerprint: str, panes: Sequence[Pane], limit: int
+    now: StoreView, fingerprint: str, panes: Sequence[Pane], limit: int
 ) -> Mapping[int, UnitsByEpoch]:
     """The units of each day, by days since 1970: those of the windows of each day. None if they
     are not known: a window is longer than a day, an earlier one may have been dropped, so that

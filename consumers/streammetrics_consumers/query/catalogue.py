@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from streammetrics import Accumulator, drift
 from streammetrics.results import kinds_of, range_of
 from streammetrics_consumers.ledger.delta_metadata import state_of
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Answer, Count, Number, Window, dumps
@@ -94,7 +95,7 @@ class Catalogue:
     def known(self, metric: str, generation: int | None = None) -> StoreMetric:
         """The catalogue entry of one metric."""
 
-        def read(now: View) -> StoreMetric:
+        def read(now: StoreView) -> StoreMetric:
             of = metrics_of(_bare(now), Query(metric=metric))[0]
             return next(one for one in self._of(now, of) if one.name == metric)
 
@@ -103,7 +104,7 @@ class Catalogue:
     def grouping(self, names: frozenset[str], generation: int | None = None) -> frozenset[str]:
         """The smallest grouping that contains these names, else the smallest of all."""
 
-        def read(now: View) -> frozenset[str]:
+        def read(now: StoreView) -> frozenset[str]:
             metrics = metrics_of(_bare(now), Query())
             found = [frozenset(one) for metric in metrics for one in Layout.of(metric).groupings]
             ordered = sorted(found, key=lambda one: (not names <= one, len(one), sorted(one)))
@@ -115,7 +116,7 @@ class Catalogue:
         """The bytes of `GET /api/store`."""
         generations = tuple(one.id for one in self._ledger.generations())
 
-        def read(now: View) -> bytes:
+        def read(now: StoreView) -> bytes:
             seen = now.snapshot
             experiment = declared(seen.generation)
             compared = set() if experiment is None else watched_by(experiment)
@@ -140,7 +141,7 @@ class Catalogue:
 
         return view(self._ledger, read, generation=generation)
 
-    def _of(self, now: View, metric: Metric) -> list[StoreMetric]:
+    def _of(self, now: StoreView, metric: Metric) -> list[StoreMetric]:
         """A metric, then its drifts."""
         key = metric.name, metric.fingerprint, metric.views
         if key not in self._known:
@@ -178,7 +179,7 @@ def _limits(result: object, views: Iterable[str]) -> Iterator[tuple[str, tuple[f
             yield name, limits
 
 
-def _bare(now: View) -> Snapshot:
+def _bare(now: StoreView) -> Snapshot:
     """The snapshot without the list of its panes."""
     return Snapshot(now.version.generation, now.version.heads, ())
 

@@ -22,8 +22,9 @@ import streammetrics as sm
 from streammetrics.results import counts_of, direction_of, range_of
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.former_states import unless_damaged
-from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
+from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import heads_of
+from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.generation import ROWS, Pane
 from streammetrics_consumers.model.times import DAY_MS
@@ -148,7 +149,7 @@ class ComparisonReader:
         shown = replace(results, rows=rows, comparisons=found.rows, notes=notes)
         return with_report(shown, found.report)
 
-    def _at(self, now: View) -> _Found | None:
+    def _at(self, now: StoreView) -> _Found | None:
         of = declared(now.version.generation)
         if of is None:
             return None
@@ -160,7 +161,7 @@ class ComparisonReader:
         self._last = now.version, looks
         return found
 
-    def _read(self, now: View, of: Declared, position: int) -> _Found:
+    def _read(self, now: StoreView, of: Declared, position: int) -> _Found:
         panes = of.panes(size.pane for size in now.snapshot.panes)
         total = self._of(now, of, None, now.delta_metadata(within(panes, None, None)))
         watched = now.watched(of.fingerprint, total.outcome.alphas, position)
@@ -199,7 +200,7 @@ class ComparisonReader:
         )
 
     def _delta_metadata(
-        self, now: View, of: Declared, spans: Sequence[Span]
+        self, now: StoreView, of: Declared, spans: Sequence[Span]
     ) -> Mapping[int | None, Sequence[DeltaMetadata]]:
         """The rows to compare in these windows, by their start: of one metric if the query names
         one. The sample ratio and the notes come from the total, which is read with all metrics."""
@@ -216,7 +217,7 @@ class ComparisonReader:
         return found
 
     def _of(
-        self, now: View, of: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
+        self, now: StoreView, of: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
     ) -> Counted:
         """One window, computed from its rows; None is the total. Raises TooLarge."""
         made_of = now.version.generation, frozenset(row.id for row in rows)
@@ -236,7 +237,7 @@ class ComparisonReader:
         return counted
 
 
-def _experiment(now: View, of: Declared, rows: Sequence[DeltaMetadata]) -> Experiment:
+def _experiment(now: StoreView, of: Declared, rows: Sequence[DeltaMetadata]) -> Experiment:
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
@@ -247,7 +248,7 @@ def _experiment(now: View, of: Declared, rows: Sequence[DeltaMetadata]) -> Exper
         return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in states))
 
 
-def days_so_far(now: View, of: Declared, panes: Sequence[Pane]) -> float | None:
+def days_so_far(now: StoreView, of: Declared, panes: Sequence[Pane]) -> float | None:
     """The days of events from the first window of the experiment that is kept, or the first look if
     that was earlier, to the newest event; None before the first event."""
     newest_ms = now.snapshot.greatest_event_ms
@@ -345,12 +346,11 @@ def of_users(row: Result, users: Users) -> Result:
     return replace(row, interval=interval, band=UNSET)
 
 
-State: TypeAlias = answers.ExperimentState
 _SHOWN: Final = ("better", "worse", "higher", "lower")
 _NOTHING: Final = "Too early to judge: no variant can be compared with the control yet."
 
 
-def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str]:
+def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[answers.ExperimentState, str]:
     """The state, and the conclusion in words; `rows`: the comparisons since the start. The advice
     is in `Results.recommendation`."""
     if of is None:
@@ -363,7 +363,7 @@ def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str
     if not decisions:
         return "waiting", " ".join(broken) or _NOTHING
     shown = [one for one in decisions if one.verdict in _SHOWN]
-    state: State = "undecided"
+    state: answers.ExperimentState = "undecided"
     if shown:
         state = "decided"
     elif all(one.verdict == "not_started" for one in decisions):

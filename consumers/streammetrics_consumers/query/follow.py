@@ -25,7 +25,8 @@ from typing import Final, TypeVar
 from streammetrics import Accumulator, PerKey
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, states_each
 from streammetrics_consumers.ledger.failures import LedgerError
-from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
+from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
@@ -164,7 +165,7 @@ class IncrementalView:
         """The approximate bytes of the states and answers that it holds."""
         return self._nbytes + ROW_BYTES * sum(len(one.rows) for one in self._answers.values())
 
-    def _news(self, now: View) -> _News:
+    def _news(self, now: StoreView) -> _News:
         """The data of this transaction that was not taken yet. Does not change the view."""
         seen = now.snapshot
         planned = plan(seen, self._query)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import Point
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.query.answers import (
     Answer,
     Comparison,
@@ -251,7 +252,7 @@ class HistoryReader:
         return [row for row in rows if row.metric == metric]
 
     def _points(self, query: Query, of: Declared | None, name: str) -> Sequence[Point]:
-        def read(now: View) -> list[Point]:
+        def read(now: StoreView) -> list[Point]:
             return [] if of is None else now.points(of.fingerprint, name)
 
         return view(self._ledger, read, generation=query.generation)

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 import streammetrics as sm
 from streammetrics import results
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_bytes
-from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.formatting import count, percent, plain
 from streammetrics_consumers.model.generation import DELAYS, ROWS, SHOWN, Generation, Metric, Pane
@@ -122,7 +123,7 @@ class JoinReader:
         with self._lock:
             return view(self._ledger, self._at, generation=generation)
 
-    def _at(self, now: View) -> tuple[Join | None, Mapping[str, int] | None]:
+    def _at(self, now: StoreView) -> tuple[Join | None, Mapping[str, int] | None]:
         if _metric(now.version.generation) is None:
             return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
@@ -130,7 +131,7 @@ class JoinReader:
             self._last = now.version, self._read(now)
         return self._last[1], offsets
 
-    def _read(self, now: View) -> Join:
+    def _read(self, now: StoreView) -> Join:
         seen = now.snapshot
         of = _metric(now.version.generation)
         assert of is not None
@@ -164,7 +165,7 @@ class JoinReader:
         warnings = join_warnings(found, _setting(of, SHOWN, "warn_cut", 1))
         return replace(found, warnings=tuple(warnings))
 
-    def _pending_panes(self, now: View) -> Iterator[results.PendingRows]:
+    def _pending_panes(self, now: StoreView) -> Iterator[results.PendingRows]:
         """The pending rows of each pane that is not closed."""
         closed_ms = now.snapshot.closed_ms
         panes = {
@@ -186,7 +187,7 @@ class JoinReader:
             yield known.found
 
 
-def _pending(now: View, rows: set[DeltaMetadata]) -> results.PendingRows:
+def _pending(now: StoreView, rows: set[DeltaMetadata]) -> results.PendingRows:
     whole: sm.JoinRows | None = None
     for row, stored in now.states(list(rows)):
         state = sm.load(state_bytes(row, stored))
@@ -199,7 +200,7 @@ def _pending(now: View, rows: set[DeltaMetadata]) -> results.PendingRows:
     return whole.compute()
 
 
-def _delays(now: View) -> Mapping[str, results.OutcomeDelays]:
+def _delays(now: StoreView) -> Mapping[str, results.OutcomeDelays]:
     whole: sm.LabelDelays | None = None
     for row, stored in now.states(now.delta_metadata([_TOTAL])):
         state = sm.load(state_bytes(row, stored))

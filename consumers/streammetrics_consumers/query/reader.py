@@ -26,7 +26,8 @@ from streammetrics_consumers.ledger.delta_metadata import (
     state_bytes,
     state_of,
 )
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import Results, Window
 from streammetrics_consumers.query.comparisons import (
@@ -213,7 +214,7 @@ def with_states(
     a single range of keys does not fit into memory; LedgerError if the store cannot be read.
     """
 
-    def look(now: View) -> Callable[[], T]:
+    def look(now: StoreView) -> Callable[[], T]:
         planned = plan(now.snapshot, query)
         rows = now.delta_metadata(chosen(now.snapshot, planned))
         is_held = sum(row.nbytes for row in rows) <= HELD_BYTES
@@ -230,7 +231,7 @@ def with_states(
     return view(ledger, look, generation=query.generation)()
 
 
-def _held(now: View, rows: Sequence[DeltaMetadata]) -> Stored:
+def _held(now: StoreView, rows: Sequence[DeltaMetadata]) -> Stored:
     """The stored bytes of these rows, in memory: the transaction ends before they are merged."""
     held = {row.id: data for row, data in now.states(rows)}
     return lambda some: ((row, held[row.id]) for row in some)

@@ -19,7 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from streammetrics.present import EXACT_WITHIN
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import Comparison, Result, Results
 from streammetrics_consumers.query.catalogue import Catalogue
@@ -343,7 +344,7 @@ class Watcher:
     def _read_looks(self, results: Results) -> dict[str, list[float]]:
         names = [row.name for row in results.comparisons[:MAX_EFFECTS]]
 
-        def look(now: View) -> dict[str, list[float]]:
+        def look(now: StoreView) -> dict[str, list[float]]:
             of = declared(now.version.generation)
             if of is None:
                 return {}

@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.query.answers import Json, dumps
 from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
 from streammetrics_consumers.query.comparisons import experiment_answer
@@ -112,7 +113,7 @@ class Api:
         wanted = _generation(request)
         results = self._cache.experiment(Query(generation=wanted))
 
-        def seen(now: View) -> tuple[int, int | None]:
+        def seen(now: StoreView) -> tuple[int, int | None]:
             starts = (size.pane.start_ms for size in now.snapshot.panes)
             first_ms = min((ms for ms in starts if ms is not None), default=None)
             floor_ms = now.version.generation.floor_ms

@@ -13,7 +13,8 @@ from typing import Final, Literal, TypeAlias
 
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
-from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.ledger.witness import read_now
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Counters, Head
@@ -207,7 +208,7 @@ class HealthMonitor:
                     self._seen, self._snapshot = None, HealthSnapshot(away=str(error))
             return self._snapshot
 
-    def _read(self, now: View, now_s: float) -> HealthSnapshot:
+    def _read(self, now: StoreView, now_s: float) -> HealthSnapshot:
         of = declared(now.version.generation)
         looks = 0 if of is None else now.looks(of.fingerprint)
         seen = now.version, looks

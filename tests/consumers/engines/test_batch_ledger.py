@@ -15,8 +15,9 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
 from streammetrics_consumers.engines.batch_ledger import BatchLedger
 from streammetrics_consumers.engines.tasks import Job, require_schema
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource, view
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE
+from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.query.experiment_plan import declared

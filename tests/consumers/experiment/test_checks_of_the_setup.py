@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select
-from streammetrics_consumers.ledger.ledger import Ledger, view
+from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import look_reading
+from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query import Query

@@ -20,7 +20,8 @@ from streammetrics_consumers.ledger.delta_metadata import (
     split,
     summed,
 )
-from streammetrics_consumers.ledger.ledger import Ledger, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation, Pane
 

@@ -11,8 +11,9 @@ import pytest
 from streammetrics_consumers.ledger import delta_metadata
 from streammetrics_consumers.ledger.closing import join_head, write_closing
 from streammetrics_consumers.ledger.failures import NotAStore
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, View, view
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
 from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, write_retry
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.ledger.write import Fenced, read_seen
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Seen
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
@@ -158,7 +159,7 @@ def test_a_snapshot_is_of_one_moment_whatever_is_committed_meanwhile(
 ) -> None:
     moved = ledger.commit(generation, commit(head, 4, TOTAL))
 
-    def look(now: View) -> tuple[Sequence[Head], list[int]]:
+    def look(now: StoreView) -> tuple[Sequence[Head], list[int]]:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(ledger.commit, generation, commit(moved, 4, TOTAL)).result()
         return now.version.heads, [row.end_offset for row in now.delta_metadata([TOTAL])]

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.ledger.failures import LedgerError, StoreUnavailable
-from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
@@ -103,7 +104,7 @@ def test_commits_that_cannot_be_read_there_are_not_left_out_in_silence(copy: Pat
 
 
 def test_a_file_that_changes_while_it_is_read_gives_no_answer(copy: Path) -> None:
-    def look(now: View) -> None:
+    def look(now: StoreView) -> None:
         with its_owner(copy.parent), closing(left_open(copy)):
             pass  # the last one who closes writes all into the file
 

@@ -10,7 +10,8 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
-from streammetrics_consumers.ledger.ledger import Ledger, View
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query import reader
 from streammetrics_consumers.query.answers import Results
@@ -113,13 +114,13 @@ def test_only_the_panes_of_the_answer_are_read(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Collection[Pane]] = []
-    real = View.delta_metadata
+    real = StoreView.delta_metadata
 
-    def noted(now: View, panes: Collection[Pane]) -> list[DeltaMetadata]:
+    def noted(now: StoreView, panes: Collection[Pane]) -> list[DeltaMetadata]:
         asked.append(panes)
         return real(now, panes)
 
-    monkeypatch.setattr(View, "delta_metadata", noted)
+    monkeypatch.setattr(StoreView, "delta_metadata", noted)
     read(store, parse_query("latest", "variant", metric="ctr"))
     assert asked == [[("ctr", 1, HOUR, 2 * HOUR)]]
 

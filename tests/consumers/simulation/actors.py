@@ -14,9 +14,10 @@ from sqlalchemy import Connection, Row, Table, delete, func, insert, select, tex
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.compact import Compactor, Group, MergeRun
 from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
-from streammetrics_consumers.ledger.ledger import Ledger, view
+from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
 from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.ledger.store_view import view
 
 from streammetrics.experiments import Look
 from tests.consumers.ledger.small_ledger import monitor_of

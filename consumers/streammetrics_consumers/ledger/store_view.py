@@ -1,0 +1,98 @@
+"""What a reader sees of a ledger: one version of it, in one read transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+from sqlalchemy import Connection
+
+from streammetrics import experiments
+from streammetrics_consumers.ledger import looks
+from streammetrics_consumers.ledger.delta_metadata import (
+    DeltaMetadata,
+    StoredStates,
+    read_metadata,
+    read_states,
+)
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import Point
+from streammetrics_consumers.ledger.read import generation_of, last_retry, read_heads, read_panes
+from streammetrics_consumers.ledger.schema import head
+from streammetrics_consumers.model.commit import Head, Snapshot
+from streammetrics_consumers.model.generation import Generation, Pane
+
+T = TypeVar("T")
+
+
+class StoreVersion(NamedTuple):
+    """The version of a store: the offsets up to which each log was counted, the retention floor,
+    and the number of the last retry. With the logs and the settings of a generation it determines
+    every result. Between two equal versions nothing was counted, whatever was merged."""
+
+    generation: Generation
+    heads: tuple[Head, ...]
+    retry: int
+
+
+class StoreView:
+    """The ledger as one read transaction sees it; a reader chooses the states that it needs."""
+
+    def __init__(self, connection: Connection, version: StoreVersion) -> None:
+        self._connection = connection
+        self.version = version
+        self._looks = connection, version.generation.id
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The heads, and the panes that have rows. Cost: a scan of the whole index."""
+        of, heads, last = self.version
+        return Snapshot(of, heads, read_panes(self._connection, of), retry=last)
+
+    def delta_metadata(self, panes: Collection[Pane]) -> list[DeltaMetadata]:
+        """The delta rows of these panes, without their states."""
+        return list(read_metadata(self._connection, self.version.generation, panes))
+
+    def states(self, rows: Sequence[DeltaMetadata]) -> StoredStates:
+        """Each of these rows with its stored bytes, in no particular order, a few in memory at a
+        time; `state_of` decodes them."""
+        return read_states(self._connection, rows)
+
+    def looks(self, experiment: str) -> int:
+        """The number of looks at this experiment."""
+        return looks.count_looks(*self._looks, experiment)
+
+    def last_look(self, experiment: str) -> dict[str, experiments.Anytime]:
+        """See `looks.read_last`."""
+        return looks.read_last(*self._looks, experiment)
+
+    def first_look_ms(self, experiment: str) -> int | None:
+        """See `looks.read_start`."""
+        return looks.read_start(*self._looks, experiment)
+
+    def watched(
+        self, experiment: str, alphas: Mapping[str, float], until: int
+    ) -> dict[str, experiments.Watched]:
+        """See `looks.read_watched`."""
+        return looks.read_watched(*self._looks, experiment, alphas, until)
+
+    def points(self, experiment: str, comparison: str) -> list[Point]:
+        """See `looks.read_points`."""
+        return looks.read_points(*self._looks, experiment, comparison)
+
+
+def view(ledger: Ledger, look: Callable[[StoreView], T], *, generation: int | None = None) -> T:
+    """The result of `look` in one read transaction, which ends before this returns.
+
+    If the connection fails, `look` runs again on a new view.
+    """
+
+    def work(connection: Connection) -> T:
+        found = generation_of(connection, ledger.store.name, generation)
+        heads = read_heads(connection, head.c.generation == found.id)
+        return look(
+            StoreView(connection, StoreVersion(found, heads, last_retry(connection, found.id)))
+        )
+
+    return ledger.store.read(work)
