@@ -394,14 +394,14 @@ class Reading:
 
 def merged(parts: Sequence[tuple[Positions, Mapping[str, Column]]], n: int) -> dict[str, Column]:
     """The columns of all parts, n rows each: those of a part at its positions, and placeholders
-    where no part has the column."""
+    where no part has the column. Each row is of one part."""
+    if len(parts) == 1:
+        return dict(parts[0][1])
     whole: dict[str, Column] = {}
     for positions, columns in parts:
         for name, column in columns.items():
             earlier = whole.get(name)
-            if len(positions) == n:
-                whole[name] = column
-            elif earlier is None:
+            if earlier is None:
                 whole[name] = spread(column, positions, n)
             else:
                 assert isinstance(earlier, np.ndarray) and isinstance(column, np.ndarray)
