@@ -293,7 +293,7 @@ def test_a_verdict_is_seldom_wrong_where_each_arm_by_itself_is_often(name: str) 
 @pytest.mark.parametrize("share", ["5 %", "50 %"])
 def test_a_treatment_that_ends_all_events_is_found_in_every_simulation(share: str) -> None:
     for values in ("rows, a rate of 5 %", "users with 30 rows, rates Beta(0.1, 1.9)"):
-        *_, found, judged = SETTINGS[f"{values}, all events end; {share}"].run(40)
+        *_, found, _, judged = SETTINGS[f"{values}, all events end; {share}"].run(40)
         assert found == judged == 1, values
 
 
