@@ -26,7 +26,7 @@ from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.messages import (
     EMPTY,
     MAX_EVENTS,
-    Events,
+    EventRows,
     chunk_of_events,
     too_large,
     too_many,
@@ -54,7 +54,7 @@ def schema_bytes(message: bytes) -> bytes:
     return message[start : size_at + 4 + size]
 
 
-def open_arrow(events: Events, needed: Sequence[str], wanted: Sequence[str]) -> Events:
+def open_arrow(events: EventRows, needed: Sequence[str], wanted: Sequence[str]) -> EventRows:
     """The rows of Arrow messages with equal `schema_bytes`.
 
     needed: paths without which a message is refused; wanted: all paths that are read.

@@ -26,15 +26,14 @@ from streammetrics_consumers.events.json_and_csv import require_columns
 from streammetrics_consumers.events.kinds import Kinds
 from streammetrics_consumers.events.messages import (
     MAX_MESSAGE_BYTES,
-    Events,
+    EventRows,
     elements,
-    events_in,
     instants,
     lines,
     open_texts,
     pieces_of,
+    some_rows,
     too_large,
-    values_of,
 )
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Refused
@@ -142,7 +141,7 @@ class Decoder:
         ]
         self._stages = list(self._stages_of_config())
 
-    def _stages_of_config(self) -> Iterator[Callable[[Events], Events]]:
+    def _stages_of_config(self) -> Iterator[Callable[[EventRows], EventRows]]:
         """What events pass through, in order."""
         reads_records = self.kinds is None and self.reading.beside is not None
         yield self._refuse_unread
@@ -180,42 +179,44 @@ class Decoder:
         """The columns of a chunk's events; its Arrow messages must have one schema.
 
         Raises SourceError if a table lacks a required column."""
-        events = events_in(chunk)
+        events = _unopened(chunk)
         for stage in self._stages:
             events = stage(events)
         return self._decoded(events)
 
-    def _refuse_unread(self, events: Events) -> Events:
+    def _refuse_unread(self, events: EventRows) -> EventRows:
         """Refuse messages before parsing: those too large, or in an unreadable batch."""
         messages = events.messages
         is_one_event = self.format not in ("ndjson", "array", "arrow")
         limit = self.max_event_bytes if is_one_event else MAX_MESSAGE_BYTES
+        if not messages.cut and (messages.longest or 0) <= limit:
+            return events
         bad = {
             i: too_large(cut.size, limit)
             if cut.unreadable is None
             else Unfit("unreadable", None, cut.unreadable)
             for i, cut in messages.cut.items()
         }
-        if (messages.longest or 0) > limit:
-            for i, value in enumerate(values_of(messages, events.rows)):
-                if len(value) > limit:
-                    bad.setdefault(i, too_large(len(value), limit))
+        values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
+        for i, value in enumerate(values):
+            if len(value) > limit:
+                bad.setdefault(i, too_large(len(value), limit))
         return events.refuse(bad)
 
-    def _read_records(self, events: Events) -> Events:
+    def _read_records(self, events: EventRows) -> EventRows:
         """Read the key and headers of messages, and refuse those where they do not fit."""
         assert self.reading.beside is not None
         columns, unfit = self.reading.beside.read(events.messages)
         return replace(events.refuse(unfit), record_columns=columns)
 
-    def _open(self, events: Events) -> Events:
+    def _open(self, events: EventRows) -> EventRows:
         """Split messages into their events."""
         if self.format == "arrow":
             return open_arrow(events, self.needed, self.paths)
         split = lines if self.format == "ndjson" else elements
         return open_texts(events, split, self.max_event_bytes)
 
-    def _read(self, events: Events) -> Events:
+    def _read(self, events: EventRows) -> EventRows:
         """Read the columns of the events, each by the reading of its kind."""
         chunk, n = events.chunk, len(events.rows)
         if chunk.columns is not None and chunk.indices is None:
@@ -239,12 +240,12 @@ class Decoder:
             parts = [(places[positions], columns) for positions, columns in parts]
             unfit = {int(places[i]): why for i, why in unfit.items()}
             events = events.where(is_read, unread)
-        columns = merged(parts, len(events.rows))
+        columns = parts[0][1] if events.kinds is None else merged(parts, len(events.rows))
         for labels, others, name in self.list_pairs:
             unfit = {**_unequal(columns[labels], columns[others], name), **unfit}
         return replace(events, columns=columns, unfit=unfit)
 
-    def _decoded(self, events: Events) -> Decoded:
+    def _decoded(self, events: EventRows) -> Decoded:
         """The events that fit as columns, and all others refused."""
         chunk, rows, columns = events.chunk, events.rows, dict(events.columns)
         times = columns.pop("time", np.zeros(0, np.int64))
@@ -278,11 +279,11 @@ class Decoder:
             left_out=events.left_out,
             of_no_kind=events.of_no_kind,
         )
-        return decoded.without(events.unfit)
+        return decoded.without(events.unfit) if events.unfit else decoded
 
     def _event_ids(
         self,
-        events: Events,
+        events: EventRows,
         times_ms: NDArray[np.int64],
         record_times_ms: NDArray[np.int64] | None,
     ) -> EventIds:
@@ -302,6 +303,21 @@ class Decoder:
         for i, why in events.unfit.items():
             keep[i] = self.kinds is None and why.field not in (self.identity or ())
         return EventIds(events.rows[keep], np.asarray(ids).view(np.uint64)[keep], times_ms[keep])
+
+
+def _unopened(chunk: Chunk) -> EventRows:
+    """The messages of a chunk that have a value, with the size of the longest one."""
+    messages = chunk
+    if chunk.columns is None and chunk.longest is None:
+        try:
+            longest = max(map(len, chunk.values), default=0)  # type: ignore[arg-type]
+        except TypeError:  # None has no length
+            present = [i for i, value in enumerate(chunk.values) if value is not None]
+            messages = some_rows(chunk, np.array(present, np.intp))
+            longest = max(map(len, messages.values), default=0)  # type: ignore[arg-type]
+        messages = replace(messages, longest=longest)
+    rows = np.arange(len(messages))
+    return EventRows(messages, messages, rows, tombstones=len(chunk) - len(messages))
 
 
 def _position(entry: Refused) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from streammetrics_consumers.config.event import plain_text
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.arrow_messages import table_of
-from streammetrics_consumers.events.fields import is_beside, text_beside
+from streammetrics_consumers.events.fields import is_beside, text_beside, values_of
 from streammetrics_consumers.events.json_and_csv import (
     decoded,
     parsed_slowly,
@@ -34,7 +34,7 @@ from streammetrics_consumers.events.json_and_csv import (
     struct_of,
     value_at,
 )
-from streammetrics_consumers.events.messages import Events, values_of
+from streammetrics_consumers.events.messages import EventRows
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ class EventFilter:
         self.needed = [one.path for one in inside if one.present]
         self._json = _JsonFields(self.paths)
 
-    def refuse_records(self, events: Events) -> Events:
+    def refuse_records(self, events: EventRows) -> EventRows:
         """Refuse the messages whose key or headers cannot be read."""
         return events.refuse(self._of_records(events.messages)[1])
 
-    def apply(self, events: Events) -> Events:
+    def apply(self, events: EventRows) -> EventRows:
         """The events that meet the conditions.
 
         Raises SourceError if a table lacks a column that must be present."""
@@ -77,7 +77,7 @@ class EventFilter:
         return replace(events, rows=rows, refused=refused, left_out=left_out)
 
     def _without_columns(
-        self, events: Events, unread: Mapping[int, Unfit]
+        self, events: EventRows, unread: Mapping[int, Unfit]
     ) -> tuple[dict[int, Unfit], int]:
         """The refused messages, without Arrow messages that were refused for a column and have no
         row that meets the conditions on columns; and the number of their rows. unread: messages

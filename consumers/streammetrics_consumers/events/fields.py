@@ -54,7 +54,7 @@ from streammetrics_consumers.events.json_and_csv import (
     require_columns,
     value_at,
 )
-from streammetrics_consumers.events.messages import Events, some_rows, values_of
+from streammetrics_consumers.events.messages import EventRows, some_rows
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ class Reading:
             for field, name, convert in self._inside
         ]
 
-    def read(self, events: Events, rows: Positions) -> tuple[dict[str, Column], Bad, Bad]:
+    def read(self, events: EventRows, rows: Positions) -> tuple[dict[str, Column], Bad, Bad]:
         """Read the events at these rows. Returns their columns, with a row for each event that can
         be read; the reasons of those that cannot, by position in `rows`; and the first reason of
         each that has a field that does not fit, likewise. Key and headers are read here unless
@@ -394,9 +394,7 @@ class Reading:
 
 def merged(parts: Sequence[tuple[Positions, Mapping[str, Column]]], n: int) -> dict[str, Column]:
     """The columns of all parts, n rows each: those of a part at its positions, and placeholders
-    where no part has the column. Each row is of one part."""
-    if len(parts) == 1:
-        return dict(parts[0][1])
+    where no part has the column."""
     whole: dict[str, Column] = {}
     for positions, columns in parts:
         for name, column in columns.items():
@@ -407,6 +405,12 @@ def merged(parts: Sequence[tuple[Positions, Mapping[str, Column]]], n: int) -> d
                 assert isinstance(earlier, np.ndarray) and isinstance(column, np.ndarray)
                 earlier[positions] = column
     return whole
+
+
+def values_of(chunk: Chunk, rows: NDArray[np.intp]) -> Sequence[bytes]:
+    """The values of a chunk without tombstones at these ascending rows."""
+    values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
+    return values if len(rows) == len(chunk) else [values[i] for i in rows.tolist()]
 
 
 def spread(column: Column, positions: Positions, n: int) -> Column:

@@ -24,7 +24,7 @@ from streammetrics_consumers.events.fields import (
     fields_of_outcome,
     spread,
 )
-from streammetrics_consumers.events.messages import Events
+from streammetrics_consumers.events.messages import EventRows
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
@@ -61,14 +61,14 @@ class Kinds:
         readings = self.readings if self._kind is None else [self._kind, *self.readings]
         return any(one.beside is not None for one in readings)
 
-    def apply(self, events: Events) -> Events:
+    def apply(self, events: EventRows) -> EventRows:
         """The events that have a kind, with it; the others are refused or skipped."""
         kinds, bad = self._kinds(events)
         has_kind = kinds != NEITHER
         others = len(kinds) - int(has_kind.sum()) - len(bad)
         return replace(events, kinds=kinds, of_no_kind=others).where(has_kind, bad)
 
-    def _kinds(self, events: Events) -> tuple[NDArray[np.int8], Bad]:
+    def _kinds(self, events: EventRows) -> tuple[NDArray[np.int8], Bad]:
         """The kind of each event, NEITHER for bad ones too, and the reasons of these."""
         topic, marks, n = events.chunk.partition.topic, self.join.marks, len(events.rows)
         here = [(i, m.equals) for i, m in enumerate(marks) if m.topic in (None, topic)]

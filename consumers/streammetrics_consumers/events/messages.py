@@ -41,7 +41,7 @@ _SPACES: Final = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Events:
+class EventRows:
     """The events of a chunk on their way from messages to columns: each stage of the decoder takes
     them and returns the next.
 
@@ -72,7 +72,7 @@ class Events:
         offsets = np.asarray(self.messages.offsets)
         return np.searchsorted(offsets, np.asarray(self.chunk.offsets)[rows])
 
-    def where(self, keep: NDArray[np.bool_], reasons: Mapping[int, Unfit]) -> Events:
+    def where(self, keep: NDArray[np.bool_], reasons: Mapping[int, Unfit]) -> EventRows:
         """The events where `keep`, bool [n], before columns are read. reasons: those of the other
         events that are bad, by position in `rows`."""
         bad = {int(self.rows[i]): why for i, why in reasons.items()}
@@ -83,7 +83,7 @@ class Events:
             bad={**self.bad, **bad},
         )
 
-    def refuse(self, reasons: Mapping[int, Unfit]) -> Events:
+    def refuse(self, reasons: Mapping[int, Unfit]) -> EventRows:
         """The same with these messages refused as a whole, by position, where a row is left."""
         if not reasons:
             return self
@@ -101,25 +101,6 @@ class Events:
             rows=rows,
             left_out=self.left_out - others,
         )
-
-
-def events_in(chunk: Chunk) -> Events:
-    """A chunk of messages before they are opened, with the size of the longest measured."""
-    messages = _measured(chunk)
-    tombstones = len(chunk) - len(messages)
-    return Events(messages, messages, np.arange(len(messages)), tombstones)
-
-
-def _measured(chunk: Chunk) -> Chunk:
-    """The chunk without messages that have no value, and with the size of its longest value."""
-    if chunk.columns is not None or chunk.longest is not None:
-        return chunk
-    try:
-        sizes = map(len, chunk.values)  # type: ignore[arg-type]
-        return replace(chunk, longest=max(sizes, default=0))
-    except TypeError:  # None has no length
-        present = [i for i, value in enumerate(chunk.values) if value is not None]
-    return _measured(some_rows(chunk, np.array(present, np.intp)))
 
 
 def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
@@ -145,12 +126,6 @@ def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
     )
 
 
-def values_of(chunk: Chunk, rows: NDArray[np.intp]) -> Sequence[bytes]:
-    """The values of a chunk without tombstones at these ascending rows."""
-    values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
-    return values if len(rows) == len(chunk) else [values[i] for i in rows.tolist()]
-
-
 def pieces_of(
     chunk: Chunk,
     kind: Callable[[bytes], bytes] = lambda value: b"",
@@ -172,7 +147,7 @@ def pieces_of(
     yield chunk.part(first, len(chunk), start, chunk.end)
 
 
-def open_texts(events: Events, split: Split, max_event_bytes: int) -> Events:
+def open_texts(events: EventRows, split: Split, max_event_bytes: int) -> EventRows:
     """The events of text messages."""
     values: list[bytes] = []
     counts = np.zeros(len(events.messages), np.intp)
