@@ -180,8 +180,8 @@ class Decoder:
 
         Raises SourceError if a table lacks a required column."""
         events = _unopened(chunk)
-        for stage in self._stages:
-            events = stage(events)
+        for pass_through in self._stages:
+            events = pass_through(events)
         return self._decoded(events)
 
     def _refuse_unread(self, events: EventRows) -> EventRows:
