@@ -15,25 +15,37 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import dumps
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from benchmarks.against_jobs import SIZES, Job, jobs
 from benchmarks.answer import digits, markdown
+from tests.update_jobs import batches_as_json, cases
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CHECKOUTS: Final = ROOT / ".cache" / "against"
 CLOCK: Final = "time.process_time_ns"
 LIMIT: Final = 1.05
+SIZES: Final = (1, 10, 100, 1_000, 100_000)
+LISTS_UP_TO: Final = 1_000  # rows in batches of Python's lists
 ROUNDS: Final = 7
 AGAIN: Final = 2  # how often a ratio above the limit is measured again
 REPEAT_NS: Final = 8_000_000  # the time of one repeat, for which the number of updates is chosen
+FEW: Final = 8  # updates by which that number is chosen
 MOST_UPDATES: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Updates of a metric class with the batches in a file, of so many rows, as "arrays" or
+    "lists"."""
+
+    metric: str
+    file: Path
+    rows: int
+    form: str
 
 
 class Unmeasured(Exception):
@@ -41,13 +53,13 @@ class Unmeasured(Exception):
 
 
 class Version:
-    """A process that runs the jobs with the library of one checkout."""
+    """A process that runs jobs with the library of one checkout."""
 
-    def __init__(self, checkout: Path, jobs_file: Path, clock: str) -> None:
+    def __init__(self, checkout: Path, clock: str) -> None:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
         child = Path(__file__).with_name("against_child.py")
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(child), str(jobs_file), clock],
+            [sys.executable, "-P", str(child), clock],
             env={**environment, "PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -57,15 +69,20 @@ class Version:
         if not Path(library).is_relative_to(checkout):
             raise SystemExit(f"{library} was imported, not the library of {checkout}")
 
-    def spent(self, job: int, updates: int) -> int:
+    def spent(self, job: Job, updates: int) -> int:
         """Nanoseconds of these updates; Unmeasured if the version refuses them."""
         assert self._process.stdin
-        self._process.stdin.write(f"{job} {updates}\n")
+        request = json.dumps([str(job.file), job.form, updates])
+        self._process.stdin.write(f"{request}\n")
         self._process.stdin.flush()
         answer = self._answer()
         if "error" in answer:
             raise Unmeasured(answer["error"])
         return int(str(answer["ns"]))
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
 
     def _answer(self) -> Mapping[str, object]:
         assert self._process.stdout
@@ -75,20 +92,11 @@ class Version:
         answer: dict[str, object] = json.loads(line)
         return answer
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
-    ) -> None:
-        self._process.communicate()
-
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """Nanoseconds a row of both versions, and the ratio of new to old."""
 
-    job: Job
     old: float
     new: float
     ratio: float
@@ -96,96 +104,99 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The measured lines, and the jobs that a version refuses, with its error."""
+    """The measured jobs, and those that a version refuses, each with its error."""
 
-    lines: Mapping[int, Line]
-    skipped: Mapping[int, str]
+    limit: float
+    lines: Mapping[Job, Line]
+    skipped: Mapping[Job, str]
+
+    @property
+    def slower(self) -> list[Job]:
+        """The jobs whose ratio is above the limit."""
+        return [job for job, line in self.lines.items() if line.ratio > self.limit]
+
+    def text(self) -> str:
+        """The table, in which ✗ marks a ratio above the limit; then what was skipped, and why."""
+        head = ["metric", "columns", "rows a batch", "old, ns a row", "new, ns a row", "new / old"]
+        body = [
+            [
+                *(job.metric, job.form, f"{job.rows:,}", digits(line.old), digits(line.new)),
+                f"{line.ratio:.2f}" + " ✗" * (job in self.slower),
+            ]
+            for job, line in self.lines.items()
+        ]
+        reasons = {job.metric: error for job, error in self.skipped.items()}
+        skipped = [f"skipped {metric}: {error}" for metric, error in reasons.items()]
+        counts = f"{len(self.slower)} of {len(self.lines)} ratios are above {self.limit:g}"
+        return "\n".join([markdown([head, *body]), "", *skipped, counts])
+
+
+def jobs(names: Iterable[str], sizes: Sequence[int], folder: Path) -> list[Job]:
+    """The jobs of these metric classes; their batches are written to the folder."""
+    case_of = cases()
+    made = []
+    for name in names:
+        for rows in sizes:
+            file = folder / f"{name} {rows}.json"
+            file.write_text(batches_as_json(case_of[name], rows), encoding="utf-8")
+            forms = ("arrays", "lists")[: 1 + (rows <= LISTS_UP_TO)]
+            made += [Job(name, file, rows, form) for form in forms]
+    return made
 
 
 def compared(
-    checkouts: tuple[Path, Path], chosen: Sequence[Job], limit: float, clock: str = CLOCK
+    old: Path, new: Path, given: Sequence[Job], limit: float = LIMIT, clock: str = CLOCK
 ) -> Comparison:
-    """Each job in both versions; again while its ratio is above the limit, of which the least
-    counts."""
-    lines: dict[int, Line] = {}
-    skipped: dict[int, str] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        jobs_file = Path(folder) / "jobs"
-        jobs_file.write_bytes(dumps([job.packed for job in chosen]))
-        suspects = list(range(len(chosen)))
-        for attempt in range(1 + AGAIN):
-            with _versions(checkouts, jobs_file, clock) as (old, new):
-                for number in suspects:
-                    try:
-                        line = _line(old, new, number, chosen[number], ROUNDS * (1 + attempt))
-                    except Unmeasured as error:
-                        skipped[number] = str(error)
-                        continue
-                    if number not in lines or line.ratio < lines[number].ratio:
-                        lines[number] = line
-            suspects = [number for number, line in lines.items() if line.ratio > limit]
-    return Comparison(dict(sorted(lines.items())), skipped)
+    """Each job in the libraries of two checkouts; again while its ratio is above the limit, and
+    the least ratio counts."""
+    comparison = Comparison(limit, {}, {})
+    lines, skipped, suspects = {}, {}, given
+    for attempt in range(1 + AGAIN):
+        with ExitStack() as processes:
+            versions = Version(old, clock), Version(new, clock)
+            for version in versions:
+                processes.callback(version.close)
+            for job in suspects:
+                try:
+                    line = _line(*versions, job, ROUNDS * (1 + attempt))
+                except Unmeasured as error:
+                    skipped[job] = str(error)
+                    continue
+                if job not in lines or line.ratio < lines[job].ratio:
+                    lines[job] = line
+        comparison = Comparison(limit, lines, skipped)
+        suspects = comparison.slower
+        if not suspects:
+            break
+    return comparison
 
 
-@contextmanager
-def _versions(
-    checkouts: tuple[Path, Path], jobs_file: Path, clock: str
-) -> Iterator[tuple[Version, Version]]:
-    old, new = checkouts
-    with Version(old, jobs_file, clock) as first, Version(new, jobs_file, clock) as second:
-        yield first, second
-
-
-def _line(old: Version, new: Version, number: int, job: Job, rounds: int) -> Line:
-    for version in (old, new):
-        version.spent(number, 1)  # a warm-up, and whether it accepts the job
-    few = 8 if job.rows < 1_000 else 1
-    updates = max(1, min(MOST_UPDATES, few * REPEAT_NS // max(1, old.spent(number, few))))
+def _line(old: Version, new: Version, job: Job, rounds: int) -> Line:
+    for version in (new, old):
+        version.spent(job, 1)  # a warm-up, and whether it accepts the job
+    few = FEW if job.rows <= LISTS_UP_TO else 1
+    updates = max(1, min(MOST_UPDATES, few * REPEAT_NS // max(1, old.spent(job, few))))
     spent: dict[Version, list[int]] = {old: [], new: []}
     for _ in range(rounds):
         for version in (old, new, new, old):
-            spent[version].append(version.spent(number, updates))
+            spent[version].append(version.spent(job, updates))
     ratios = [
-        (spent[new][i] + spent[new][i + 1]) / (spent[old][i] + spent[old][i + 1])
-        for i in range(0, 2 * rounds, 2)
+        sum(spent[new][i : i + 2]) / sum(spent[old][i : i + 2]) for i in range(0, 2 * rounds, 2)
     ]
-    medians = [statistics.median(spent[v]) / updates / job.rows for v in (old, new)]
-    return Line(job, medians[0], medians[1], statistics.median(ratios))
-
-
-def table(comparison: Comparison, limit: float) -> str:
-    """The lines as a table; ✗ marks a ratio above the limit."""
-    head = ["metric", "columns", "rows a batch", "old, ns a row", "new, ns a row", "new / old"]
-    body = [
-        [
-            *(line.job.metric, line.job.form, f"{line.job.rows:,}"),
-            *(digits(line.old), digits(line.new)),
-            f"{line.ratio:.2f}" + " ✗" * (line.ratio > limit),
-        ]
-        for line in comparison.lines.values()
-    ]
-    return markdown([head, *body])
-
-
-def verdict(comparison: Comparison, chosen: Sequence[Job], limit: float) -> str:
-    """What was skipped, and how many ratios are above the limit."""
-    skipped = {chosen[number].metric: error for number, error in comparison.skipped.items()}
-    lines = [f"skipped {metric}: {error}" for metric, error in skipped.items()]
-    slow = sum(line.ratio > limit for line in comparison.lines.values())
-    return "\n".join([*lines, f"{slow} of {len(comparison.lines)} ratios are above {limit:g}"])
+    of_old, of_new = (statistics.median(spent[v]) / updates / job.rows for v in (old, new))
+    return Line(of_old, of_new, statistics.median(ratios))
 
 
 def checkout_of(revision: str) -> Path:
-    """The files of a git revision, in a folder of its own that later runs use again."""
+    """The library of a git revision, in a folder that later runs use again."""
     name = _git("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
     folder = CHECKOUTS / name
     if not folder.is_dir():
-        CHECKOUTS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CHECKOUTS) as made:
-            files = _git("archive", name, "streammetrics")
-            subprocess.run(["tar", "-x", "-C", made], input=files, check=True)
-            Path(made).rename(folder)
-            Path(made).mkdir()  # which is then removed
+        files = _git("archive", name, "streammetrics")
+        half = CHECKOUTS / f"{name}.{os.getpid()}"
+        half.mkdir(parents=True)
+        subprocess.run(["tar", "-x", "-C", str(half)], input=files, check=True)
+        half.rename(folder)
     return folder
 
 
@@ -201,26 +212,20 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
     parser.add_argument("revision", help="the git revision to compare with")
     parser.add_argument("--limit", type=float, default=LIMIT, help="the greatest ratio allowed")
-    parser.add_argument("--only", nargs="+", metavar="METRIC", help="only these metric classes")
+    parser.add_argument("--only", nargs="+", choices=[*cases()], help="only these metric classes")
     parser.add_argument("--rows", nargs="+", type=int, default=SIZES, help="the sizes of batches")
     return parser.parse_args(given)
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the table; 1 if a ratio is above the limit each time."""
-    from tests.cases import CASES  # its metrics are every class
-
     asked = arguments(given)
     old = checkout_of(asked.revision)
-    firsts = {type(case.empty).__name__: case for case in reversed(CASES)}
-    unknown = set(asked.only or ()) - set(firsts)
-    if unknown:
-        raise SystemExit(f"no metric class is called {', '.join(sorted(unknown))}")
-    names = asked.only or sorted(firsts)
-    chosen = list(jobs([firsts[name] for name in names], asked.rows))
-    comparison = compared((old, ROOT), chosen, asked.limit)
-    print(table(comparison, asked.limit), verdict(comparison, chosen, asked.limit), sep="\n\n")
-    return int(any(line.ratio > asked.limit for line in comparison.lines.values()))
+    with tempfile.TemporaryDirectory() as folder:
+        asked_jobs = jobs(asked.only or cases(), asked.rows, Path(folder))
+        comparison = compared(old, ROOT, asked_jobs, asked.limit)
+    print(comparison.text())
+    return int(bool(comparison.slower))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from streammetrics.core import checks
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.buffer import MOST_COLUMNS
-from streammetrics.core.checks import class_numbers, label_table, score_table
+from streammetrics.core.class_checks import class_numbers, label_table, score_table
 from streammetrics.core.conversion import array_of
 from streammetrics.core.errors import bad_rows
 from streammetrics.core.ids.keys import group_ids

@@ -15,15 +15,13 @@ from streammetrics.core.checks import (
     addends,
     binary_labels,
     booleans,
-    class_numbers,
     grades,
     integers,
-    label_table,
     numbers,
     probabilities,
-    score_table,
     scores,
 )
+from streammetrics.core.class_checks import class_numbers, label_table, score_table
 from streammetrics.core.errors import InputError
 
 NAN, INF = float("nan"), float("inf")
