@@ -15,13 +15,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.answer import digits, markdown
+from streammetrics.testing import Case
 from tests.update_jobs import batches_as_json, cases
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -68,6 +69,14 @@ class Version:
         library = str(self._answer()["library"])
         if not Path(library).is_relative_to(checkout):
             raise SystemExit(f"{library} was imported, not the library of {checkout}")
+
+    def accepts(self, job: Job) -> bool:
+        """Whether the version can run a job."""
+        try:
+            self.spent(job, 1)
+        except Unmeasured:
+            return False
+        return True
 
     def spent(self, job: Job, updates: int) -> int:
         """Nanoseconds of these updates; Unmeasured if the version refuses them."""
@@ -131,16 +140,30 @@ class Comparison:
         return "\n".join([markdown([head, *body]), "", *skipped, counts])
 
 
-def jobs(names: Iterable[str], sizes: Sequence[int], folder: Path) -> list[Job]:
-    """The jobs of these metric classes; their batches are written to the folder."""
-    case_of = cases()
-    made = []
+def jobs(
+    names: Iterable[str], sizes: Sequence[int], folder: Path, accepts: Callable[[Job], bool]
+) -> list[Job]:
+    """The jobs of these metric classes; their batches are written to the folder. Of each class the
+    first case that the other version accepts, or the first one, whose error is then shown."""
+    cases_of, made = cases(), []
     for name in names:
-        for rows in sizes:
-            file = folder / f"{name} {rows}.json"
-            file.write_text(batches_as_json(case_of[name], rows), encoding="utf-8")
-            forms = ("arrays", "lists")[: 1 + (rows <= LISTS_UP_TO)]
-            made += [Job(name, file, rows, form) for form in forms]
+        number = 0
+        for number, case in enumerate(cases_of[name]):
+            if accepts(_jobs(case, f"{name} {number}", sizes[:1], folder)[0]):
+                break
+        else:
+            number = 0
+        made += _jobs(cases_of[name][number], f"{name} {number}", sizes, folder)
+    return made
+
+
+def _jobs(case: Case[Any], stem: str, sizes: Sequence[int], folder: Path) -> list[Job]:
+    made = []
+    for rows in sizes:
+        file = folder / f"{stem} {rows}.json"
+        file.write_text(batches_as_json(case, rows), encoding="utf-8")
+        forms = ("arrays", "lists")[: 1 + (rows <= LISTS_UP_TO)]
+        made += [Job(type(case.empty).__name__, file, rows, form) for form in forms]
     return made
 
 
@@ -150,7 +173,9 @@ def compared(
     """Each job in the libraries of two checkouts; again while its ratio is above the limit, and
     the least ratio counts."""
     comparison = Comparison(limit, {}, {})
-    lines, skipped, suspects = {}, {}, given
+    lines: dict[Job, Line] = {}
+    skipped: dict[Job, str] = {}
+    suspects = given
     for attempt in range(1 + AGAIN):
         with ExitStack() as processes:
             versions = Version(old, clock), Version(new, clock)
@@ -222,7 +247,9 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = arguments(given)
     old = checkout_of(asked.revision)
     with tempfile.TemporaryDirectory() as folder:
-        asked_jobs = jobs(asked.only or cases(), asked.rows, Path(folder))
+        probe = Version(old, CLOCK)
+        asked_jobs = jobs(asked.only or cases(), asked.rows, Path(folder), probe.accepts)
+        probe.close()
         comparison = compared(old, ROOT, asked_jobs, asked.limit)
     print(comparison.text())
     return int(bool(comparison.slower))

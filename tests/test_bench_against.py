@@ -70,8 +70,13 @@ def test_what_a_version_refuses_is_skipped_with_its_reason(tmp_path: Path) -> No
     assert "skipped Mean: TypeError: Mean.update() got an unexpected keyword" in found.text()
 
 
-def test_every_metric_class_has_batches_of_the_size_that_it_counts(tmp_path: Path) -> None:
-    for name, case in cases().items():
-        for batch in batches_of(case, 10)[:2]:
-            case.empty.empty().update(**batch)
-        assert [job.form for job in jobs([name], [10], tmp_path)] == ["arrays", "lists"]
+@pytest.mark.parametrize("name", cases())
+def test_every_metric_class_has_batches_that_it_counts(name: str, tmp_path: Path) -> None:
+    case, *others = cases()[name]
+    for batch in batches_of(case, 10)[:2]:
+        case.empty.empty().update(**batch)
+    made = jobs([name], [10], tmp_path, lambda job: True)
+    assert [(job.metric, job.form) for job in made] == [(name, "arrays"), (name, "lists")]
+    last = f"{name} {len(others)} 10.json"
+    made = jobs([name], [10], tmp_path, lambda job: job.file.name == last)
+    assert made[0].file.name == last

@@ -1,4 +1,4 @@
-"""The updates that `benchmarks.against` measures: a case of each metric class, as plain JSON.
+"""The updates that `benchmarks.against` measures: cases of each metric class, as plain JSON.
 
 Where the inputs of a metric are declared, its columns are drawn by their kinds, as the benchmarks
 draw theirs; otherwise its rows are those of the case, repeated. The JSON has no type of the
@@ -32,10 +32,12 @@ _DRAWN: Final = 64  # different rows of a case
 _USERS: Final = 10_000
 
 
-def cases() -> dict[str, Case[Any]]:
-    """The first case of each metric class, by the name of the class."""
-    firsts = {type(case.empty).__name__: case for case in reversed(CASES)}
-    return dict(sorted(firsts.items()))
+def cases() -> dict[str, list[Case[Any]]]:
+    """The cases of each metric class, by the name of the class."""
+    found: dict[str, list[Case[Any]]] = {}
+    for case in CASES:
+        found.setdefault(type(case.empty).__name__, []).append(case)
+    return dict(sorted(found.items()))
 
 
 def batches_as_json(case: Case[Any], rows: int) -> str:

@@ -121,7 +121,7 @@ class Buffer:
             self._appends = self._append_like(validators)
         if self._pieces:
             for name, c in columns.items():
-                self._pieces[name].append(c.tobytes())  # type: ignore[union-attr]  # an array
+                self._pieces[name].append(c.tobytes())  # type: ignore[union-attr, operator]  # an array
         else:
             self._batches.append(batch.copy())
         self._count[0] = n
