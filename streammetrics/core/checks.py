@@ -292,7 +292,7 @@ def _of_type(
 def _has_large(array: NDArray[np.floating]) -> bool:
     """Whether some value may be an integer that was rounded to float64."""
     ends = (array.item(array.argmin()), array.item(array.argmax())) if len(array) else (0, 0)
-    return ends[0] <= -_LARGE or ends[1] >= _LARGE
+    return not (ends[0] > -_LARGE and ends[1] < _LARGE)  # also beside a NaN, which is both ends
 
 
 def _is_number(value: object) -> bool:
