@@ -15,11 +15,19 @@ from benchmarks.coverage.table import Row, Table, shown
 from benchmarks.coverage.tables import TABLES
 
 TEXT = page.PAGE.read_text(encoding="utf-8")
+ROWS = page.tables_of(TEXT)["verdicts"].splitlines()[2:]
 FIGURE = re.compile(r"\.\d{3}|\d+\.\d{2,3}|")
 
 
 def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+NAMES = [cells(row)[0] for row in ROWS if all(cells(row)[4:6])]
+HEAVY = {
+    *(f"rows, lognormal, σ {sigma}; 50 %" for sigma in ("1.5", "2")),
+    *(f"rows, Pareto, a {a}; 50 %" for a in ("1.8", "1.5")),
+}  # the gate of the skewness number
 
 
 def test_the_page_has_a_place_for_each_table_and_no_other() -> None:
@@ -36,6 +44,13 @@ def test_a_table_of_the_page_has_the_columns_and_rows_of_the_command(table: Tabl
         assert all(FIGURE.fullmatch(one) for one in figures)
         assert any(figures)
         assert int(replicates.replace(",", "")) >= 200
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("; 50 %") and n not in HEAVY])
+def test_in_equal_arms_as_much_is_found_as_by_each_arm_by_itself(name: str) -> None:
+    (row,) = [one for one in ROWS if cells(one)[0] == name]
+    *_, found, by_itself, _, _ = cells(row)
+    assert float(found) >= float(by_itself) - 0.02
 
 
 def test_the_names_of_rows_tell_them_apart() -> None:

@@ -43,6 +43,7 @@ SHARES: Final = (0.02, 0.05, 0.1, 0.5, 0.9, 0.95, 0.98)
 MARGIN: Final = 0.1  # of a guardrail, as a share of the mean
 ERRORS: Final = 4.2  # of the difference at the end: the effect that is looked for
 ROWS: Final = 100  # of a mean, before a verdict
+KISH: Final = 20.0  # of the values of an arm by itself
 GROUPS: Final = 16
 
 
@@ -147,6 +148,21 @@ class Pair:
         varied = [one for one in (a, b) if one.variance[i] > 0]
         return all(one.skewness_number(i) >= SKEWNESS for one in varied)
 
+    def each_enough(self, i: int) -> bool:
+        """Whether each arm by itself has enough rows at this look: ten events and ten other rows,
+        by the design effect, or values of which Kish's number is at least 20. So it was once."""
+        for side in (self.control, self.treatment):
+            n = float(side.masses[0][i])
+            if side.df is not None and side.df[i] + 1 < GROUPS:
+                return False
+            if side.events is not None:
+                deff = max(1.0, float(side.deff[i])) if side.deff is not None else 1.0
+                if not min(side.events[i], n - side.events[i]) / deff >= EXPECTED:
+                    return False
+            elif n < ROWS or side.sums[0][i] ** 2 < KISH * side.sums[1][i]:
+                return False
+        return True
+
     def evidence(self, i: int, variance: Floats) -> Evidence:
         """This look, as a comparison has it."""
         a, b = self.control, self.treatment
@@ -166,14 +182,15 @@ class Pair:
         log_e = log_e_of_successes([Successes(*counts, Fraction(str(self.share)))])
         return log_e >= -math.log(ALPHA)
 
-    def rejected(self, variance: Floats, *, gated: bool = True) -> bool:
-        """Whether any look shows a difference."""
+    def rejected(self, variance: Floats, *, enough: Callable[[int], bool] | None = None) -> bool:
+        """Whether any look shows a difference; enough: whether there are enough rows at a look,
+        None where the events alone may show it."""
         sequence = ConfidenceSequence(alpha=ALPHA, v_opt=self.v_opt)
         with np.errstate(all="ignore"):
             far = np.abs(self.treatment.value - self.control.value) > 3.0 * np.sqrt(variance)
         for i in np.flatnonzero(far & (variance > 0)).tolist():
-            if gated and not self.enough(i):
-                if self.events_alarm(i):
+            if not (enough or self.enough)(i):
+                if enough is None and self.events_alarm(i):
                     return True
             elif sequence.at(self.evidence(i, variance)).p_value <= ALPHA:
                 return True
@@ -197,9 +214,10 @@ def watched(pairs: tuple[Pair, Pair, Pair], margin: float) -> list[float]:
     pair, worse, other = pairs
     return [
         float(pair.rejected(pair.variance())),
-        float(pair.rejected(pair.own_variance(), gated=False)),
+        float(pair.rejected(pair.own_variance(), enough=lambda i: True)),
         float(worse.kept(margin)),
         float(other.rejected(other.variance())),
+        float(other.rejected(other.own_variance(), enough=other.each_enough)),
         float(pair.enough(LOOKS - 1)),
     ]
 
@@ -237,7 +255,7 @@ def amounts_watched(
     if heavier is not None:
         (pair,) = pairs
         found = watched((pair, pair, pair), 0.0)
-        return [*found[:2], math.nan, math.nan, found[4]]
+        return [*found[:2], *[math.nan] * 3, found[-1]]
     effect = looked_for(N, variance, share, amounts.mean)
     pairs += [Pair(control, treatment.times(1 - x), v_opt, share) for x in (MARGIN, effect)]
     return watched((pairs[0], pairs[1], pairs[2]), MARGIN * amounts.mean)
@@ -358,6 +376,7 @@ VERDICTS: Final = Table(
         "the same, each arm by its own variance and no gate",
         "guardrail kept, harm at its margin",
         "an effect found",
+        "the same, each arm by itself",
         "judged at the end",
     ),
     tuple(_rows()),

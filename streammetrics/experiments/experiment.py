@@ -29,6 +29,7 @@ from streammetrics.experiments.rates_beside import not_watched, rate_beside, why
 from streammetrics.experiments.report import Outcome, Report
 from streammetrics.experiments.rows_per_unit import RowsPerUnit, arm_of_units, rows_per_unit
 from streammetrics.experiments.same_rows import same_rows
+from streammetrics.kernels.inference.pooled_variance import RowsAndUsers
 
 Arms = Mapping[str, Mapping[str, Accumulator]]
 States = Mapping[str, Arms]
@@ -335,14 +336,18 @@ class Experiment:
     def _of_units(
         self, pair: tuple[Arm, Arm], epoch: str, treatment: str, counted: Found
     ) -> tuple[Arm, Arm]:
-        """Both arms, with their users as a mass where rows are of users that are counted, and the
-        view does not know of how many it is."""
+        """Both arms, with their number of users as a mass where it is counted; areas have one."""
         found = counted.get(epoch, {})
         named = zip((self.plan.control, treatment), pair, strict=True)
         each = [(arm, found[name].sampled if name in found else None) for name, arm in named]
         if any(arm.replicates is None or not units for arm, units in each):
             return pair
-        a, b = (replace(arm, masses={USERS: float(n or 0), **arm.masses}) for arm, n in each)
+        a, b = (
+            arm
+            if isinstance(arm.masses.get(USERS), RowsAndUsers)
+            else replace(arm, masses={**arm.masses, USERS: float(n or 0)})
+            for arm, n in each
+        )
         return a, b
 
     def _sizes(

@@ -1,12 +1,14 @@
 """How much an estimate rests on: its masses, over which the variance of a difference is pooled.
 
-A mean rests on its rows, and over users also on these where an experiment counts them. An area
-rests on pairs of a positive and a negative row, so on PN / (P + N) of P and N rows. Over users that
-holds for the part of its variance that independent rows would have. The rest is between users, and
-users with many rows count for more: it rests on U⁺U⁻ / (U⁺ + U⁻), with U⁺ = (Σ p_u)² / Σ p_u² the
-effective number of users with p_u positive rows, and U⁻ likewise. The groups of users show these
-sums, so nobody has to count users; and all users are no mass of an area, because where one arm has
-ten times the positives of the other, users without any would count as much.
+A mean rests on its rows, and over users also on these: on their number where an experiment counts
+them, else on (Σ n_u)² / Σ n_u², the effective number of users with n_u rows. The groups of users
+show these sums.
+
+An area rests on pairs of a positive and a negative row, so on PN / (P + N) of P and N rows. Over
+users that holds for the part of its variance that independent rows would have. The rest is between
+users, and rests on U⁺U⁻ / (U⁺ + U⁻), U⁺ the effective number of users by their positive rows, and
+U⁻ likewise. All users are no mass of an area, because where one arm has ten times the positives of
+the other, users without any would count as much.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.results.uplift_curve import UpliftCurve
 
 Kind = Literal["rate", "cells", "area", "mean", "quantile"]
-USERS: Final = "users"  # the name of the mass that an experiment adds, unless an arm has it
+USERS: Final = "users"  # the name of the mass that an experiment counts, but for areas
 Basis: TypeAlias = float | RowsAndUsers[float]  # one of the masses
 _Users: TypeAlias = UserGroupsResult | None
 
@@ -41,8 +43,9 @@ def masses_of(
     of the view there, nan if unknown."""
     if kind == "quantile":
         return {}
+    of_users = {} if grouped is None else {USERS: effective_number(grouped.weights)}
     if kind == "cells":
-        return {"decided": float(n), "rows": float(rows)}
+        return {"decided": float(n), "rows": float(rows), **of_users}
     areas = () if kind == "rate" else _areas(figures)
     if areas:
         alone = harmonic_number(areas)
@@ -53,8 +56,8 @@ def masses_of(
         users = harmonic_number(_effective(areas, grouped))
         return {USERS: RowsAndUsers(alone, users, _part_of_rows(deff, grouped))}
     if kind == "area":
-        return {"classes": harmonic_number([class_counts(figures)])}
-    return {"rows": float(n or rows)}
+        return {"classes": harmonic_number([class_counts(figures)]), **of_users}
+    return {"rows": float(n or rows), **of_users}
 
 
 def _part_of_rows(deff: float, grouped: UserGroupsResult) -> float:

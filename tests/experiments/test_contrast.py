@@ -165,7 +165,7 @@ def test_the_exact_evidence_of_events_needs_no_burn_in_and_is_the_half_of_it_aft
     assert finding(two((46, 10_000), (99, 10_000))).e_value == late.e_value(late.anytime)
 
 
-def test_users_that_an_experiment_counts_are_a_mass() -> None:
+def test_users_are_a_mass_by_their_number_if_an_experiment_counts_them_else_by_their_rows() -> None:
     control = grouped_clicks(1, 900, 0.1)
     treatment = grouped_clicks(2, 90, 0.1, first=10**6)
     more = np.repeat(np.arange(10**6, 10**6 + 90), 90)  # so that there are as many rows
@@ -175,5 +175,8 @@ def test_users_that_an_experiment_counts_are_a_mass() -> None:
     without, counted = (
         only(of_states(control, treatment, seen=units, **settings)) for units in ((), seen)
     )
-    assert counted.comparison.anytime_error > 2 * without.comparison.anytime_error
+    assert counted.comparison.anytime_error > 1.5 * counted.comparison.std_error
+    assert without.comparison.anytime_error == pytest.approx(
+        counted.comparison.anytime_error, rel=0.2
+    )
     assert counted.comparison.std_error == without.comparison.std_error

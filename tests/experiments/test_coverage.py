@@ -37,6 +37,7 @@ from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.experiments import Experiment, Horizon, Plan, SampleRatio
 from streammetrics.experiments.assignment import log_e_by_day
 from streammetrics.kernels.inference.variances import jackknife_variance
+from tests.experiments.arms import units as units_of
 
 REPLICATES = 160
 pytestmark = pytest.mark.slow
@@ -154,17 +155,17 @@ def test_arms_that_are_made_of_sums_are_those_of_an_experiment() -> None:
     rng, over = np.random.default_rng(5), []
     settings = Plan(control="a", variants=("a", "b"), decision=("m",), horizon=Horizon(mde=0.1))
     for n in (80, 400, 3000, 20_000):
-        made, states = [], {}
+        made, states, counted = [], {}, {}
         for name, first, rows in (("a", 0, 9 * n), ("b", 10**7, n)):
             users = np.arange(first, first + rows)
             values = np.where(rng.random(rows) < 0.05, rng.lognormal(0, 1, rows), 0.0)
             state = UserGroups(Ratio())
             state.update(groups=users, numerators=values)
-            states[name] = {"m": state}
+            states[name], counted[name] = {"m": state}, units_of(range(first, first + rows))
             of = unit_hashes(users, salt_word("streammetrics"), "users").astype(np.int64) & 63
             y, counts = np.bincount(of, values, minlength=64), np.bincount(of, minlength=64)
             made.append(sparse.of_groups(y[None], counts[None]))
-        (found,) = Experiment(settings, {"": states}).contrasts()
+        (found,) = Experiment(settings, {"": states}, {"": counted}).contrasts()
         control, treatment = made
         effect = treatment.value[0] - control.value[0]
         error = math.sqrt(control.variance[0] + treatment.variance[0])
@@ -293,7 +294,7 @@ def test_a_verdict_is_seldom_wrong_where_each_arm_by_itself_is_often(name: str) 
 @pytest.mark.parametrize("share", ["5 %", "50 %"])
 def test_a_treatment_that_ends_all_events_is_found_in_every_simulation(share: str) -> None:
     for values in ("rows, a rate of 5 %", "users with 30 rows, rates Beta(0.1, 1.9)"):
-        *_, found, judged = SETTINGS[f"{values}, all events end; {share}"].run(40)
+        *_, found, _, judged = SETTINGS[f"{values}, all events end; {share}"].run(40)
         assert found == judged == 1, values
 
 
