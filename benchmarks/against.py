@@ -176,14 +176,14 @@ def compared(
     lines: dict[Job, Line] = {}
     skipped: dict[Job, str] = {}
     suspects = given
-    for attempt in range(1 + AGAIN):
+    for _ in range(1 + AGAIN):
         with ExitStack() as processes:
             versions = Version(old, clock), Version(new, clock)
             for version in versions:
                 processes.callback(version.close)
             for job in suspects:
                 try:
-                    line = _line(*versions, job, ROUNDS * (1 + attempt))
+                    line = _line(*versions, job)
                 except Unmeasured as error:
                     skipped[job] = str(error)
                     continue
@@ -196,17 +196,17 @@ def compared(
     return comparison
 
 
-def _line(old: Version, new: Version, job: Job, rounds: int) -> Line:
+def _line(old: Version, new: Version, job: Job) -> Line:
     for version in (new, old):
         version.spent(job, 1)  # a warm-up, and whether it accepts the job
     few = FEW if job.rows <= LISTS_UP_TO else 1
     updates = max(1, min(MOST_UPDATES, few * REPEAT_NS // max(1, old.spent(job, few))))
     spent: dict[Version, list[int]] = {old: [], new: []}
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         for version in (old, new, new, old):
             spent[version].append(version.spent(job, updates))
     ratios = [
-        sum(spent[new][i : i + 2]) / sum(spent[old][i : i + 2]) for i in range(0, 2 * rounds, 2)
+        sum(spent[new][i : i + 2]) / sum(spent[old][i : i + 2]) for i in range(0, 2 * ROUNDS, 2)
     ]
     of_old, of_new = (statistics.median(spent[v]) / updates / job.rows for v in (old, new))
     return Line(of_old, of_new, statistics.median(ratios))

@@ -149,7 +149,11 @@ def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
         return array.view(np.uint8)
     if not array.size:
         return np.empty(array.shape, np.uint8)
-    if array.dtype.kind == "u" and array.max() <= MAX_GRADE:  # one pass instead of three
+    if (
+        array.dtype.kind in "iu"  # these passes take a quarter of the time of those below
+        and array.item(array.argmax()) <= MAX_GRADE
+        and (array.dtype.kind == "u" or array.item(array.argmin()) >= 0)
+    ):
         return array.astype(np.uint8, copy=False)
     if array.dtype.kind in "uif":
         good = (array >= 0) & (array <= MAX_GRADE)

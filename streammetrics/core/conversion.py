@@ -259,7 +259,7 @@ def array_of(values: object, name: str) -> NDArray[np.generic]:
     if type(values) is np.ndarray:
         return values
     array = _array(values, name)
-    if array.dtype == object and array.ndim == 1:
+    if array.dtype.kind == "O" and array.ndim == 1:
         lists = all(isinstance(v, (list, np.ndarray)) for v in array)
         if lists and len(set(map(len, array))) == 1:
             return np.array(array.tolist())
