@@ -134,7 +134,7 @@ def require_expected(measures: Sequence[Measure], ties: str) -> None:
 
 def require_subtopics(lists: Lists, measures: Sequence[Measure]) -> None:
     """InputError if a measure of subtopics has none to read."""
-    if lists.subtopics is not None or not any([measure.subtopics for measure in measures]):
+    if lists.subtopics is not None or not any(measure.subtopics for measure in measures):
         return
     unseen = lists.unseen is not None and bool(lists.unseen[:, 1:].any())
     if unseen or bool(lists.grades.any()):
