@@ -63,15 +63,15 @@ class Limits:
         self._spans[commit.head.partition] = span // 2
         return True
 
-    def are_passed(self, delta: Delta, more: Chunk) -> bool:
-        """Whether a delta would hold too much with these records."""
+    def are_passed(self, delta: Delta, rows: int, end: int) -> bool:
+        """Whether a delta would hold too much with this many more rows, up to this offset."""
         if delta.end == delta.start:
             return False
         counted, span = delta.counters.rows, self._spans.get(delta.partition)
         return (
-            (counted > 0 and counted + len(more) > self._store.commit_events)
+            (counted > 0 and counted + rows > self._store.commit_events)
             or delta.nbytes >= self._store.commit_bytes
-            or (span is not None and more.end - delta.start > span)
+            or (span is not None and end - delta.start > span)
         )
 
     def parts(self, chunk: Chunk) -> Iterator[Chunk]:

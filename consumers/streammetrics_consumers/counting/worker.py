@@ -215,7 +215,7 @@ class Worker:
         whether the messages after them are still the next ones to count."""
         partition, rows = decoded.chunk.partition, decoded.rows
         delta = self._work[partition].delta
-        if self._limits.are_passed(delta, decoded.chunk):
+        if self._limits.are_passed(delta, rows - decoded.left_out, decoded.chunk.end):
             self._commit([partition])
             delta = self._work[partition].delta
             if delta.end != decoded.chunk.start:

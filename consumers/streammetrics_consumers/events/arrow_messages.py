@@ -15,7 +15,6 @@ and format/Message.fbs of Apache Arrow.
 from __future__ import annotations
 
 import struct
-from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -27,17 +26,15 @@ from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.messages import (
     EMPTY,
     MAX_EVENTS,
-    Opened,
-    of_events,
+    EventRows,
+    chunk_of_events,
     too_large,
     too_many,
 )
-from streammetrics_consumers.model.chunk import Chunk, Lazy, Values
+from streammetrics_consumers.model.chunk import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from streammetrics_consumers.events.event_filter import EventFilter
 
 MAX_OPEN_BYTES: Final = 64 << 20  # of the buffers of one message, decompressed
 _FILE: Final = b"ARROW1\0\0"
@@ -57,61 +54,35 @@ def schema_bytes(message: bytes) -> bytes:
     return message[start : size_at + 4 + size]
 
 
-def open_arrow(
-    chunk: Chunk,
-    needed: Sequence[str],
-    wanted: Sequence[str],
-    refused: Mapping[int, Unfit],
-    where: EventFilter | None = None,
-) -> Opened:
+def open_arrow(events: EventRows, needed: Sequence[str], wanted: Sequence[str]) -> EventRows:
     """The rows of Arrow messages with equal `schema_bytes`.
 
-    needed: paths without which a message is refused; wanted: all paths that are read. refused:
-    messages that are already refused. where: a message whose rows all fail this filter is not
-    refused for its columns; its rows are skipped.
+    needed: paths without which a message is refused; wanted: all paths that are read.
     """
     import pyarrow
-    import pyarrow.ipc
 
-    counts: list[int] = []
-    bad: dict[int, Unfit] = {}
+    counts = np.zeros(len(events.messages), np.intp)
+    refused = dict(events.refused)
     tables: list[pa.Table] = []
-    rows = skipped = 0
-    for i, message in enumerate(chunk.values):
+    for i, message in enumerate(events.messages.values):
         assert message is not None, "tombstones were removed before"
-        found = refused.get(i) or _read(message, needed, wanted, where)
-        if isinstance(found, int):
-            skipped += found
-            counts.append(0)
-        elif isinstance(found, Unfit):
-            bad[rows] = found
-            counts.append(1)
+        table = refused.get(i) or table_of(message, needed, wanted)
+        if isinstance(table, Unfit):
+            refused[i] = table
         else:
-            tables.append(found)
-            counts.append(found.num_rows)
-        rows += counts[-1]
-    messages = np.repeat(np.arange(len(counts)), counts)
+            tables.append(table)
+            counts[i] = table.num_rows
     batches = pyarrow.concat_tables(tables).combine_chunks().to_batches() if tables else []
     columns: Mapping[str, Values] = {path: [] for path in wanted}
-    texts: Sequence[bytes] = ()
+    texts: Sequence[bytes] = ()  # of refused events, for quarantine
     if batches:
         columns, texts = ArrowColumns(batches[0], checked=True), RowTexts(batches[0])
-    refused_rows = sorted(bad)
-
-    def payload(row: int) -> bytes:
-        """The quarantine payload: the text of an event, or a whole refused message."""
-        if row in bad:
-            return chunk.values[int(messages[row])] or b""
-        return texts[row - bisect(refused_rows, row)]
-
-    events = of_events(chunk, messages, Lazy(rows, payload))
-    return replace(events, columns=columns, left_out=skipped), bad
+    chunk = replace(chunk_of_events(events.messages, counts, texts), columns=columns)
+    return replace(events, refused=refused, chunk=chunk, rows=np.arange(len(chunk)))
 
 
-def _read(
-    message: bytes, needed: Sequence[str], wanted: Sequence[str], where: EventFilter | None
-) -> pa.Table | Unfit | int:
-    """The rows of a message, its refusal, or its number of rows if the filter skips them all."""
+def table_of(message: bytes, needed: Sequence[str], wanted: Sequence[str]) -> pa.Table | Unfit:
+    """The rows of a message, or its refusal, which names a field if a column cannot be read."""
     import pyarrow
     import pyarrow.ipc
 
@@ -125,16 +96,7 @@ def _read(
         if unfit is not None:
             return unfit
         schema = pyarrow.ipc.open_stream(payload).schema
-        unfit = unread(schema, needed, wanted)
-        if unfit is None:
-            return _table(payload, schema, wanted)
-        if where is not None and unread(schema, (), where.paths) is None:
-            table = _table(payload, schema, where.paths)
-            batches = table.combine_chunks().to_batches()
-            columns = (ArrowColumns(batch, checked=True) for batch in batches)
-            if all(map(where.keeps_none, columns, [batch.num_rows for batch in batches])):
-                return int(table.num_rows)
-        return unfit
+        return unread(schema, needed, wanted) or _table(payload, schema, wanted)
     except (pyarrow.ArrowException, BadLayout, OSError, ValueError, OverflowError) as error:
         # Includes Arrow's MemoryError, for a size that its own checks accept.
         return Unfit("not_arrow", None, f"expected an Arrow IPC stream: {error}"[:200])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,21 +14,22 @@ from streammetrics_consumers.config.states import EPOCH
 from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
 from streammetrics_consumers.events.columns import Column, Lists, taken
-from streammetrics_consumers.events.event_filter import EventFilter, filter_of
+from streammetrics_consumers.events.event_filter import filter_of
 from streammetrics_consumers.events.fields import (
     EVENT_ID,
     Reading,
     epochs_by_time,
     field_of_event_id,
+    merged,
 )
+from streammetrics_consumers.events.json_and_csv import require_columns
 from streammetrics_consumers.events.kinds import Kinds
 from streammetrics_consumers.events.messages import (
     MAX_MESSAGE_BYTES,
-    Opened,
+    EventRows,
     elements,
     instants,
     lines,
-    messages_of,
     open_texts,
     pieces_of,
     some_rows,
@@ -54,8 +55,9 @@ class Decoded:
     `refused` is ordered by offset and index. `tombstones` counts messages without a value.
     kinds: int8 [n] if events are joined, see `kinds.py`.
     event_ids: with [dedup], the ids of all events that were read, including refused ones;
-    `repeated` counts the events removed as repeats. of_no_kind: the number of events that
-    `[join] others` skips.
+    `repeated` counts the events removed as repeats. rows: the number of events that were read, be
+    they good, refused or skipped; left_out and of_no_kind: the numbers of those that
+    `[event] where` and `[join] others` skip.
     """
 
     chunk: Chunk
@@ -69,6 +71,8 @@ class Decoded:
     kinds: NDArray[np.int8] | None = None
     event_ids: EventIds | None = None
     repeated: int = 0
+    rows: int = 0
+    left_out: int = 0
     of_no_kind: int = 0
 
     def __len__(self) -> int:
@@ -78,12 +82,7 @@ class Decoded:
     @property
     def skipped(self) -> int:
         """The number of events that the config skips."""
-        return self.chunk.left_out + self.of_no_kind
-
-    @property
-    def rows(self) -> int:
-        """The number of events that were read: good, refused or skipped."""
-        return len(self.chunk) + self.chunk.left_out
+        return self.left_out + self.of_no_kind
 
     def without(self, bad: Mapping[int, Unfit]) -> Decoded:
         """The same with these events refused, by position among the good ones."""
@@ -92,7 +91,7 @@ class Decoded:
         keep = np.ones(len(self), np.bool_)
         keep[list(bad)] = False
         more = [refused(self.chunk, int(self.at[i]), why) for i, why in bad.items()]
-        both = sorted((*self.refused, *more), key=lambda entry: (entry.offset, entry.index))
+        both = sorted((*self.refused, *more), key=_position)
         return replace(self.take(np.flatnonzero(keep)), refused=tuple(both))
 
     def take(self, positions: NDArray[np.intp]) -> Decoded:
@@ -127,6 +126,7 @@ class Decoder:
         self.identity = frozenset(field.path for field in (first, *mine)) if mine else None
         self.max_ahead_ms = config.windows.max_ahead_s * 1000
         self.kinds = None if config.join is None else Kinds(config, config.join)
+        self.readings = [self.reading] if self.kinds is None else self.kinds.readings
         self.filter = filter_of(config)
         of_filter = () if self.filter is None else self.filter.paths
         paths = list(self.reading.paths) if self.kinds is None else self.kinds.paths
@@ -139,6 +139,25 @@ class Decoder:
             for other in ("scores", "scores_a", "scores_b", "judged", "subtopics")
             if metric.of_lists and other in metric.inputs
         ]
+        self._stages = list(self._stages_of_config())
+
+    def _stages_of_config(self) -> Iterator[Callable[[EventRows], EventRows]]:
+        """What events pass through, in order."""
+        reads_records = self.kinds is None and self.reading.beside is not None
+        yield self._refuse_unread
+        if self.filter is not None:
+            yield self.filter.refuse_records
+        elif reads_records:
+            yield self._read_records
+        if self.format in ("ndjson", "array", "arrow"):
+            yield self._open
+        if self.filter is not None:
+            yield self.filter.apply
+            if reads_records:  # only messages with an event that is meant must have them
+                yield self._read_records
+        if self.kinds is not None:
+            yield self.kinds.apply
+        yield self._read
 
     @property
     def reads_beside(self) -> bool:
@@ -160,158 +179,149 @@ class Decoder:
         """The columns of a chunk's events; its Arrow messages must have one schema.
 
         Raises SourceError if a table lacks a required column."""
-        messages = _measured(chunk)
-        bad = self._refused_unread(messages)
-        tombstones = len(chunk) - len(messages)
-        record_columns: Mapping[str, Column] = {}
-        unfit: Mapping[int, Unfit] = {}
-        if self.kinds is None and self.reading.beside is not None:
-            record_columns, unfit = self.reading.beside.read(messages)
-        if self.filter is None:
-            opened = self._opened(messages, {**unfit, **bad})
-        else:
-            opened = self._filtered(self.filter, messages, bad, unfit)
-        if self.kinds is not None:
-            return self._of_kinds(self.kinds, messages, opened, tombstones)
-        return self._decoded(opened, messages, record_columns, tombstones)
+        events = _unopened(chunk)
+        for stage in self._stages:
+            events = stage(events)
+        return self._decoded(events)
 
-    def _filtered(
-        self,
-        where: EventFilter,
-        messages: Chunk,
-        bad: dict[int, Unfit],
-        unfit: Mapping[int, Unfit],
-    ) -> Opened:
-        """The events of messages that meet `[event] where`.
-
-        bad: messages that are refused as a whole; unfit: those that are refused if they contain an
-        event that meets the conditions.
-        """
-        bad = {**where.refused(messages), **bad}
-        found = where.apply(self._opened(messages, dict(bad)), messages)
-        if unfit:
-            rows = np.delete(np.arange(len(found[0])), list(found[1]))
-            of = set(messages_of(found[0], messages, rows).tolist())
-            whole = {i: why for i, why in unfit.items() if i in of}
-            if whole:
-                opened = self._opened(messages, {**whole, **bad})
-                found = where.apply(opened, messages)
-        return found
-
-    def _opened(self, messages: Chunk, bad: dict[int, Unfit]) -> Opened:
-        if self.format == "arrow":
-            return open_arrow(messages, self.needed, self.paths, bad, self.filter)
-        if self.format in ("ndjson", "array"):
-            split = lines if self.format == "ndjson" else elements
-            return open_texts(messages, split, bad, self.max_event_bytes)
-        return messages, bad
-
-    def _decoded(
-        self,
-        opened: Opened,
-        messages: Chunk,
-        record_columns: Mapping[str, Column],
-        tombstones: int,
-    ) -> Decoded:
-        chunk, bad = opened
-        at = np.delete(np.arange(len(chunk)), list(bad)) if bad else np.arange(len(chunk))
-        fields, unread = self.reading.read(chunk, at if bad else None)
-        if unread:
-            bad.update((int(at[i]), why) for i, why in unread.items())
-            at = np.delete(at, list(unread))
-        columns, unfit = self.reading.convert(fields, chunk)
-        if record_columns:
-            of_record = messages_of(chunk, messages, at)
-            columns |= {name: taken(one, of_record) for name, one in record_columns.items()}
-        for labels, others, name in self.list_pairs:
-            for i, why in _unequal(columns[labels], columns[others], name).items():
-                unfit.setdefault(i, why)
-        found = None
-        if self.identity is not None:
-            lost = {i: why for i, why in unfit.items() if why.field in self.identity}
-            found = self._ids(chunk, at, columns, lost)
-        made = self._made(chunk, at, columns, bad, tombstones)
-        made = replace(made, event_ids=found)
-        return made.without(unfit) if unfit else made
-
-    def _ids(
-        self,
-        chunk: Chunk,
-        at: NDArray[np.intp],
-        columns: dict[str, Column],
-        lost: Mapping[int, Unfit],
-    ) -> EventIds:
-        """The ids of the events at these positions, without those in `lost` (by row). Removes
-        their column unless a join needs it.
-
-        A time that is too far ahead of its record is replaced by the record time, so that one wrong
-        clock does not expire all ids.
-        """
-        ids: Column = columns.get(EVENT_ID, np.zeros(0, np.int64))
-        if self.kinds is None:
-            del columns[EVENT_ID]
-        times = columns["time"]
-        assert isinstance(ids, np.ndarray) and isinstance(times, np.ndarray)
-        times_ms = times.astype(np.int64, copy=False)
-        if chunk.timestamps_ms is not None:
-            record_times_ms = _record_times(chunk.timestamps_ms, at)
-            # Subtracting from the event time cannot overflow: event times are calendar dates.
-            ahead = times_ms - self.max_ahead_ms > record_times_ms
-            times_ms = np.where(ahead, record_times_ms, times_ms)
-        keep = np.ones(len(at), np.bool_)
-        keep[list(lost)] = False
-        return EventIds(at[keep], np.asarray(ids).view(np.uint64)[keep], times_ms[keep])
-
-    def _of_kinds(self, kinds: Kinds, messages: Chunk, opened: Opened, tombstones: int) -> Decoded:
-        chunk, bad = opened
-        at = np.delete(np.arange(len(chunk)), list(bad))
-        positions, of_kind, columns, of_none = kinds.read(opened, messages, at, bad)
-        columns = columns or {"time": np.zeros(0, np.int64)}
-        ids = None if self.identity is None else self._ids(chunk, positions, columns, {})
-        made = self._made(chunk, positions, columns, bad, tombstones)
-        return replace(made, kinds=of_kind, event_ids=ids, of_no_kind=of_none)
-
-    def _made(
-        self,
-        chunk: Chunk,
-        at: NDArray[np.intp],
-        columns: dict[str, Column],
-        bad: Mapping[int, Unfit],
-        tombstones: int,
-    ) -> Decoded:
-        times = columns.pop("time")
-        assert isinstance(times, np.ndarray)
-        times = times.astype(np.int64, copy=False)
-        keys = {name: columns.pop(name) for name in self._keys if name in columns}
-        if self.epochs is not None:
-            keys[EPOCH] = self.epochs(times)
-        return Decoded(
-            chunk,
-            at,
-            times,
-            None if chunk.timestamps_ms is None else _record_times(chunk.timestamps_ms, at),
-            {name: column for name, column in keys.items() if isinstance(column, DictionaryColumn)},
-            columns,
-            tuple(refused(chunk, i, why) for i, why in sorted(bad.items())),
-            tombstones,
-        )
-
-    def _refused_unread(self, messages: Chunk) -> dict[int, Unfit]:
-        """Messages that are refused before parsing: too large, or in an unreadable batch."""
-        one = self.format not in ("ndjson", "array", "arrow")
-        limit = self.max_event_bytes if one else MAX_MESSAGE_BYTES
+    def _refuse_unread(self, events: EventRows) -> EventRows:
+        """Refuse messages before parsing: those too large, or in an unreadable batch."""
+        messages = events.messages
+        is_one_event = self.format not in ("ndjson", "array", "arrow")
+        limit = self.max_event_bytes if is_one_event else MAX_MESSAGE_BYTES
+        if not messages.cut and (messages.longest or 0) <= limit:
+            return events
         bad = {
             i: too_large(cut.size, limit)
             if cut.unreadable is None
             else Unfit("unreadable", None, cut.unreadable)
             for i, cut in messages.cut.items()
         }
-        if (messages.longest or 0) > limit:
-            values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
-            for i, value in enumerate(values):
-                if len(value) > limit:
-                    bad.setdefault(i, too_large(len(value), limit))
-        return bad
+        values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
+        for i, value in enumerate(values):
+            if len(value) > limit:
+                bad.setdefault(i, too_large(len(value), limit))
+        return events.refuse(bad)
+
+    def _read_records(self, events: EventRows) -> EventRows:
+        """Read the key and headers of messages, and refuse those where they do not fit."""
+        assert self.reading.beside is not None
+        columns, unfit = self.reading.beside.read(events.messages)
+        return replace(events.refuse(unfit), record_columns=columns)
+
+    def _open(self, events: EventRows) -> EventRows:
+        """Split messages into their events."""
+        if self.format == "arrow":
+            return open_arrow(events, self.needed, self.paths)
+        split = lines if self.format == "ndjson" else elements
+        return open_texts(events, split, self.max_event_bytes)
+
+    def _read(self, events: EventRows) -> EventRows:
+        """Read the columns of the events, each by the reading of its kind."""
+        chunk, n = events.chunk, len(events.rows)
+        if chunk.columns is not None and chunk.indices is None:
+            require_columns(self.needed, list(chunk.columns), chunk.partition.topic)
+        parts: list[tuple[NDArray[np.intp], dict[str, Column]]] = []
+        unread: dict[int, Unfit] = {}
+        unfit: dict[int, Unfit] = {}
+        for kind, reading in enumerate(self.readings):
+            among = np.arange(n) if events.kinds is None else np.flatnonzero(events.kinds == kind)
+            if not len(among) and events.kinds is not None:
+                continue
+            rows = events.rows if len(among) == n else events.rows[among]
+            columns, lost, wrong = reading.read(events, rows)
+            unread.update((int(among[i]), why) for i, why in lost.items())
+            unfit.update((int(among[i]), why) for i, why in wrong.items())
+            parts.append((np.delete(among, list(lost)) if lost else among, columns))
+        if unread:
+            is_read = np.ones(n, np.bool_)
+            is_read[list(unread)] = False
+            places = np.cumsum(is_read) - 1
+            parts = [(places[positions], columns) for positions, columns in parts]
+            unfit = {int(places[i]): why for i, why in unfit.items()}
+            events = events.where(is_read, unread)
+        columns = parts[0][1] if events.kinds is None else merged(parts, len(events.rows))
+        for labels, others, name in self.list_pairs:
+            unfit = {**_unequal(columns[labels], columns[others], name), **unfit}
+        return replace(events, columns=columns, unfit=unfit)
+
+    def _decoded(self, events: EventRows) -> Decoded:
+        """The events that fit as columns, and all others refused."""
+        chunk, rows, columns = events.chunk, events.rows, dict(events.columns)
+        times = columns.pop("time", np.zeros(0, np.int64))
+        assert isinstance(times, np.ndarray)
+        times = times.astype(np.int64, copy=False)
+        record_times = None
+        if chunk.timestamps_ms is not None:
+            record_times = _record_times(chunk.timestamps_ms, rows)
+        event_ids = None
+        if self.identity is not None:
+            event_ids = self._event_ids(events, times, record_times)
+            if self.kinds is None:
+                del columns[EVENT_ID]
+        keys = {name: columns.pop(name) for name in self._keys if name in columns}
+        if self.epochs is not None:
+            keys[EPOCH] = self.epochs(times)
+        entries = [refused(events.messages, i, why) for i, why in events.refused.items()]
+        entries += [refused(chunk, i, why) for i, why in events.bad.items()]
+        decoded = Decoded(
+            chunk,
+            rows,
+            times,
+            record_times,
+            {name: column for name, column in keys.items() if isinstance(column, DictionaryColumn)},
+            columns,
+            tuple(sorted(entries, key=_position)),
+            events.tombstones,
+            events.kinds,
+            event_ids,
+            rows=len(rows) + len(entries) + events.left_out + events.of_no_kind,
+            left_out=events.left_out,
+            of_no_kind=events.of_no_kind,
+        )
+        return decoded.without(events.unfit) if events.unfit else decoded
+
+    def _event_ids(
+        self,
+        events: EventRows,
+        times_ms: NDArray[np.int64],
+        record_times_ms: NDArray[np.int64] | None,
+    ) -> EventIds:
+        """The ids of the events. An event has none where its id or time does not fit, or, if events
+        are joined, any field.
+
+        A time that is too far ahead of its record is replaced by the record time, so that one wrong
+        clock does not expire all ids.
+        """
+        ids = events.columns.get(EVENT_ID, np.zeros(0, np.int64))
+        assert isinstance(ids, np.ndarray)
+        if record_times_ms is not None:
+            # Subtracting from the event time cannot overflow: event times are calendar dates.
+            ahead = times_ms - self.max_ahead_ms > record_times_ms
+            times_ms = np.where(ahead, record_times_ms, times_ms)
+        keep = np.ones(len(times_ms), np.bool_)
+        for i, why in events.unfit.items():
+            keep[i] = self.kinds is None and why.field not in (self.identity or ())
+        return EventIds(events.rows[keep], np.asarray(ids).view(np.uint64)[keep], times_ms[keep])
+
+
+def _unopened(chunk: Chunk) -> EventRows:
+    """The messages of a chunk that have a value, with the size of the longest one."""
+    messages = chunk
+    if chunk.columns is None and chunk.longest is None:
+        try:
+            longest = max(map(len, chunk.values), default=0)  # type: ignore[arg-type]
+        except TypeError:  # None has no length
+            present = [i for i, value in enumerate(chunk.values) if value is not None]
+            messages = some_rows(chunk, np.array(present, np.intp))
+            longest = max(map(len, messages.values), default=0)  # type: ignore[arg-type]
+        messages = replace(messages, longest=longest)
+    rows = np.arange(len(messages))
+    return EventRows(messages, messages, rows, tombstones=len(chunk) - len(messages))
+
+
+def _position(entry: Refused) -> tuple[int, int]:
+    return entry.offset, entry.index
 
 
 def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:
@@ -341,15 +351,3 @@ class EventIds:
     positions: NDArray[np.intp]
     ids: NDArray[np.uint64]
     times_ms: NDArray[np.int64]
-
-
-def _measured(chunk: Chunk) -> Chunk:
-    """The chunk without messages that have no value, and with the size of its longest value."""
-    if chunk.columns is not None or chunk.longest is not None:
-        return chunk
-    try:
-        sizes = map(len, chunk.values)  # type: ignore[arg-type]
-        return replace(chunk, longest=max(sizes, default=0))
-    except TypeError:  # None has no length
-        found = [i for i, value in enumerate(chunk.values) if value is not None]
-    return _measured(some_rows(chunk, np.array(found, np.intp)))

@@ -11,7 +11,7 @@ is absent if all of its fields are. Values are compared as the texts that slices
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,8 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.event import plain_text
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
-from streammetrics_consumers.events.fields import is_beside, some_values, text_beside
+from streammetrics_consumers.events.arrow_messages import table_of
+from streammetrics_consumers.events.fields import is_beside, text_beside, values_of
 from streammetrics_consumers.events.json_and_csv import (
     decoded,
     parsed_slowly,
@@ -33,7 +34,7 @@ from streammetrics_consumers.events.json_and_csv import (
     struct_of,
     value_at,
 )
-from streammetrics_consumers.events.messages import Opened, messages_of, some_rows
+from streammetrics_consumers.events.messages import EventRows
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
@@ -56,52 +57,61 @@ class EventFilter:
         self.needed = [one.path for one in inside if one.present]
         self._json = _JsonFields(self.paths)
 
-    def refused(self, records: Chunk) -> dict[int, Unfit]:
-        """The records whose key or headers cannot be read."""
-        return self._of_records(records)[1]
+    def refuse_records(self, events: EventRows) -> EventRows:
+        """Refuse the messages whose key or headers cannot be read."""
+        return events.refuse(self._of_records(events.messages)[1])
 
-    def apply(self, opened: Opened, records: Chunk) -> Opened:
-        """The events that meet the conditions. records: the messages that were split.
+    def apply(self, events: EventRows) -> EventRows:
+        """The events that meet the conditions.
 
         Raises SourceError if a table lacks a column that must be present."""
-        chunk, bad = opened
-        rows = np.delete(np.arange(len(chunk)), list(bad))
-        keep = self._keep(chunk, rows if bad else None)
+        keep = self._keep(events.chunk, events.rows)
+        refused, left_out = events.refused, 0
+        meets, unread = self._of_records(events.messages)
         if self.beside:
-            keep &= self._of_records(records)[0][messages_of(chunk, records, rows)]
-        if keep.all():
-            return opened
-        is_left = np.ones(len(chunk), np.bool_)
-        is_left[rows[~keep]] = False
-        left = np.flatnonzero(is_left)
-        columns = chunk.columns
-        if columns is not None:
-            columns = _SomeRows(columns, np.flatnonzero(keep))
-        left_out = chunk.left_out + len(rows) - int(keep.sum())
-        some = replace(some_rows(chunk, left), columns=columns, left_out=left_out)
-        return some, {int(np.searchsorted(left, row)): why for row, why in bad.items()}
+            keep &= meets[events.messages_of(events.rows)]
+        if events.chunk.columns is not None:
+            refused, left_out = self._without_columns(events, unread)
+        rows = events.rows if keep.all() else events.rows[keep]
+        left_out += len(events.rows) - len(rows)
+        return replace(events, rows=rows, refused=refused, left_out=left_out)
 
-    def keeps_none(self, columns: Mapping[str, Values], n: int) -> bool:
-        """Whether none of these n rows of a table meets the conditions on its columns."""
-        return not self._of_columns(columns, n).any()
+    def _without_columns(
+        self, events: EventRows, unread: Mapping[int, Unfit]
+    ) -> tuple[dict[int, Unfit], int]:
+        """The refused messages, without Arrow messages that were refused for a column and have no
+        row that meets the conditions on columns; and the number of their rows. unread: messages
+        that were refused for their key or headers."""
+        refused, left_out = dict(events.refused), 0
+        for i, why in events.refused.items():
+            if why.field is None or i in unread:
+                continue
+            table = table_of(events.messages.values[i] or b"", (), self.paths)
+            if isinstance(table, Unfit):
+                refused[i] = table if table.field is None else why
+                continue
+            batches = table.combine_chunks().to_batches()
+            columns = [ArrowColumns(batch, checked=True) for batch in batches]
+            met = map(self._of_columns, columns, [batch.num_rows for batch in batches])
+            if not any(flags.any() for flags in met):
+                del refused[i]
+                left_out += table.num_rows
+        return refused, left_out
 
-    def _keep(self, chunk: Chunk, rows: NDArray[np.intp] | None) -> Flags:
-        """Which of these rows (None: all) meet the conditions on fields of the event."""
-        n = len(chunk) if rows is None else len(rows)
+    def _keep(self, chunk: Chunk, rows: NDArray[np.intp]) -> Flags:
+        """Which of these rows meet the conditions on fields of the event."""
         if chunk.columns is not None:
             if chunk.indices is None:
                 self._require(chunk.columns, chunk.partition.topic)
-            return self._of_columns(chunk.columns, n)
-        values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
-        if rows is not None:
-            values = [values[i] for i in rows.tolist()]
+            return self._of_columns(chunk.columns, len(rows))
+        values = values_of(chunk, rows)
         if chunk.fields is None:
             return self._json.test(values, self._inside, chunk.longest)
         self._require(chunk.fields, chunk.partition.topic)
         there = [path for path in self.paths if path in chunk.fields]
         texts, bad = read_csv(values, chunk.fields, there)
-        good = np.delete(np.arange(n), list(bad)) if bad else np.arange(n)
-        keep = np.ones(n, np.bool_)
+        good = np.delete(np.arange(len(rows)), list(bad)) if bad else np.arange(len(rows))
+        keep = np.ones(len(rows), np.bool_)
         for path, test in self._inside.items():
             found = texts.get(path, [""] * len(good))
             keep[good] &= _flags(test, [text or None for text in found])
@@ -183,22 +193,6 @@ def _present(columns: Mapping[str, Values], path: str) -> Flags:
 
 def _is_there(value: object) -> bool:
     return value is not None
-
-
-class _SomeRows(Mapping[str, Values]):
-    """Some rows of columns, selected when a column is read."""
-
-    def __init__(self, columns: Mapping[str, Values], positions: NDArray[np.intp]) -> None:
-        self._columns, self._places = columns, positions
-
-    def __getitem__(self, path: str) -> Values:
-        return some_values(self._columns[path], self._places)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
 
 class _JsonFields:

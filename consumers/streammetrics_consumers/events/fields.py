@@ -54,7 +54,7 @@ from streammetrics_consumers.events.json_and_csv import (
     require_columns,
     value_at,
 )
-from streammetrics_consumers.events.messages import Opened, messages_of, some_rows
+from streammetrics_consumers.events.messages import EventRows, some_rows
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
@@ -330,28 +330,40 @@ class Reading:
             for field, name, convert in self._inside
         ]
 
-    def read(
-        self, chunk: Chunk, positions: Positions | None, among: Positions | None = None
-    ) -> tuple[Mapping[str, Values], Bad]:
-        """The fields of the events at these positions (None: all), and the reason for each bad one.
+    def read(self, events: EventRows, rows: Positions) -> tuple[dict[str, Column], Bad, Bad]:
+        """Read the events at these rows. Returns their columns, with a row for each event that can
+        be read; the reasons of those that cannot, by position in `rows`; and the first reason of
+        each that has a field that does not fit, likewise. Key and headers are read here unless
+        `events` has their columns."""
+        chunk = events.chunk
+        fields, unread = self._fields(chunk, rows)
+        columns, unfit = self._columns(fields, chunk)
+        if self.beside is not None:
+            messages = events.messages_of(np.delete(rows, list(unread)) if unread else rows)
+            of_records = events.record_columns
+            if of_records:
+                columns |= {name: taken(column, messages) for name, column in of_records.items()}
+            else:
+                more, wrong = self.beside.read(some_rows(events.messages, messages))
+                columns |= more
+                unfit = {**wrong, **unfit}
+        if unread and unfit:
+            places = np.delete(np.arange(len(rows)), list(unread))
+            unfit = {int(places[i]): why for i, why in unfit.items()}
+        return columns, unread, unfit
 
-        among: for a chunk with columns, the rows of these events in them (None: all)."""
+    def _fields(self, chunk: Chunk, rows: Positions) -> tuple[Mapping[str, Values], Bad]:
+        """The fields of the events at these rows, and the reason for each that cannot be read."""
         if chunk.columns is not None:
-            if chunk.indices is None and among is None:
-                require_columns(self.needed, list(chunk.columns), chunk.partition.topic)
-            return self._stored(
-                chunk.columns, among, len(chunk) if positions is None else len(positions)
-            )
-        values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
-        if positions is not None:
-            values = [values[i] for i in positions.tolist()]
+            return self._stored(chunk.columns, rows, len(chunk)), {}
+        values = values_of(chunk, rows)
         if chunk.fields is not None:
             require_columns(list(self.paths), chunk.fields, chunk.partition.topic)
             return read_csv(values, chunk.fields, list(self.paths))
         return self._json.read(values, chunk.longest)
 
-    def convert(self, found: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
-        """The columns of the fields returned by `read`, and the first reason for each bad row."""
+    def _columns(self, found: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
+        """The columns of fields, and the first reason for each bad row."""
         columns: dict[str, Column] = {}
         unfit: Bad = {}
         is_json = chunk.columns is None and chunk.fields is None
@@ -367,39 +379,38 @@ class Reading:
                 unfit.setdefault(i, why)
         return {name: columns[first] for name, first in self._names.items()}, unfit
 
-    def of_some(
-        self, opened: Opened, records: Chunk, at: Positions, among: Positions
-    ) -> tuple[dict[str, Column], Bad]:
-        """All columns of the events at the positions `at[among]` of `opened`, including those of
-        key and headers; a bad event has a placeholder. records: the messages that were split."""
-        rows, chunk = at[among], opened[0]
-        fields, unread = self.read(chunk, rows, among)
-        good = np.delete(np.arange(len(rows)), list(unread)) if unread else np.arange(len(rows))
-        found, wrong = self.convert(fields, chunk)
-        bad = {**unread, **{int(good[i]): why for i, why in wrong.items()}}
-        columns: dict[str, Column] = {}
-        for name, column in found.items():
-            columns[name] = spread(column, good, len(rows)) if unread else column
-        if self.beside is not None:
-            of_rows = some_rows(records, messages_of(chunk, records, rows))
-            more, unfit = self.beside.read(of_rows)
-            columns.update(more)
-            for i, why in unfit.items():
-                bad.setdefault(i, why)
-        return columns, bad
-
     def _stored(
-        self, columns: Mapping[str, Values], among: Positions | None, n: int
-    ) -> tuple[Mapping[str, Values], Bad]:
-        nothing: Values = [None] * n
-        found: dict[str, Values] = {}
+        self, columns: Mapping[str, Values], rows: Positions, n: int
+    ) -> Mapping[str, Values]:
+        fields: dict[str, Values] = {}
         for path in self.paths:
             values = columns.get(path)
             if values is None:
-                found[path] = nothing
+                fields[path] = [None] * len(rows)
             else:
-                found[path] = values if among is None else some_values(values, among)
-        return found, {}
+                fields[path] = values if len(rows) == n else some_values(values, rows)
+        return fields
+
+
+def merged(parts: Sequence[tuple[Positions, Mapping[str, Column]]], n: int) -> dict[str, Column]:
+    """The columns of all parts, n rows each: those of a part at its positions, and placeholders
+    where no part has the column."""
+    whole: dict[str, Column] = {}
+    for positions, columns in parts:
+        for name, column in columns.items():
+            earlier = whole.get(name)
+            if earlier is None:
+                whole[name] = spread(column, positions, n)
+            else:
+                assert isinstance(earlier, np.ndarray) and isinstance(column, np.ndarray)
+                earlier[positions] = column
+    return whole
+
+
+def values_of(chunk: Chunk, rows: NDArray[np.intp]) -> Sequence[bytes]:
+    """The values of a chunk without tombstones at these ascending rows."""
+    values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
+    return values if len(rows) == len(chunk) else [values[i] for i in rows.tolist()]
 
 
 def spread(column: Column, positions: Positions, n: int) -> Column:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, TypeAlias, TypeVar
 
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics_consumers.events import Unfit
+from streammetrics_consumers.events.columns import Column
 from streammetrics_consumers.model.chunk import Chunk, Lazy
 
 T = TypeVar("T")
@@ -39,14 +40,67 @@ _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _SPACES: Final = b" \t\r\n"
 
 
-# The events of a chunk of messages, with a row for each event and for each refused message, and the
-# reasons by refused row. Columns of the chunk, if it has any, do not contain the refused rows.
-Opened: TypeAlias = tuple[Chunk, dict[int, Unfit]]
+@dataclass(frozen=True, slots=True, eq=False)
+class EventRows:
+    """The events of a chunk on their way from messages to columns: each stage of the decoder takes
+    them and returns the next.
 
+    messages: those that have a value; tombstones: the number of the others. refused: the reasons of
+    messages that are refused as a whole, by position. chunk: the messages, and once they have been
+    opened their events, a row each; bad: the reasons of refused events, by row. rows: intp [n], the
+    rows that are left, ascending. left_out and of_no_kind: the number of events that the filter and
+    the join skip. record_columns: columns of the key and headers, with a row per message. kinds:
+    int8 [n] if events are joined, see `kinds.py`. columns: n rows each; unfit: the reasons of those
+    whose fields are read and do not fit, by row of the columns.
+    """
 
-def messages_of(events: Chunk, records: Chunk, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The positions in `records` of the messages that contain these rows of `events`."""
-    return np.searchsorted(np.asarray(records.offsets), np.asarray(events.offsets)[rows])
+    messages: Chunk
+    chunk: Chunk
+    rows: NDArray[np.intp]
+    tombstones: int = 0
+    refused: Mapping[int, Unfit] = field(default_factory=dict)
+    bad: Mapping[int, Unfit] = field(default_factory=dict)
+    left_out: int = 0
+    record_columns: Mapping[str, Column] = field(default_factory=dict)
+    kinds: NDArray[np.int8] | None = None
+    of_no_kind: int = 0
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    unfit: Mapping[int, Unfit] = field(default_factory=dict)
+
+    def messages_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The positions of the messages that contain these rows."""
+        offsets = np.asarray(self.messages.offsets)
+        return np.searchsorted(offsets, np.asarray(self.chunk.offsets)[rows])
+
+    def where(self, keep: NDArray[np.bool_], reasons: Mapping[int, Unfit]) -> EventRows:
+        """The events where `keep`, bool [n], before columns are read. reasons: those of the other
+        events that are bad, by position in `rows`."""
+        bad = {int(self.rows[i]): why for i, why in reasons.items()}
+        return replace(
+            self,
+            rows=self.rows[keep],
+            kinds=None if self.kinds is None else self.kinds[keep],
+            bad={**self.bad, **bad},
+        )
+
+    def refuse(self, reasons: Mapping[int, Unfit]) -> EventRows:
+        """The same with these messages refused as a whole, by position, where a row is left."""
+        if not reasons:
+            return self
+        has_rows = set(self.messages_of(self.rows).tolist())
+        refused = {i: why for i, why in reasons.items() if i in has_rows}
+        gone = np.isin(self.messages_of(np.arange(len(self.chunk))), list(refused))
+        bad = {row: why for row, why in self.bad.items() if not gone[row]}
+        rows = self.rows[~gone[self.rows]]
+        # A row that is gone and was neither left nor bad had been left out.
+        others = int(gone.sum()) - (len(self.rows) - len(rows)) - (len(self.bad) - len(bad))
+        return replace(
+            self,
+            refused={**self.refused, **refused},
+            bad=bad,
+            rows=rows,
+            left_out=self.left_out - others,
+        )
 
 
 def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
@@ -93,31 +147,38 @@ def pieces_of(
     yield chunk.part(first, len(chunk), start, chunk.end)
 
 
-def open_texts(
-    chunk: Chunk, split: Split, refused: Mapping[int, Unfit], max_event_bytes: int
-) -> Opened:
-    """The events of text messages. refused: messages that are already refused."""
+def open_texts(events: EventRows, split: Split, max_event_bytes: int) -> EventRows:
+    """The events of text messages."""
     values: list[bytes] = []
-    counts: list[int] = []
-    bad: dict[int, Unfit] = {}
-    for i, message in enumerate(chunk.values):
+    counts = np.zeros(len(events.messages), np.intp)
+    refused = dict(events.refused)
+    for i, message in enumerate(events.messages.values):
         assert message is not None, "tombstones were removed before"
-        found = refused.get(i) or split(message)
-        if isinstance(found, Unfit):
-            bad[len(values)] = found
-            found = [message]
-        values += found
-        counts.append(len(found))
-    if (chunk.longest or 0) > max_event_bytes:
+        parts = refused.get(i) or split(message)
+        if isinstance(parts, Unfit):
+            refused[i] = parts
+        else:
+            values += parts
+            counts[i] = len(parts)
+    bad: dict[int, Unfit] = {}
+    if (events.messages.longest or 0) > max_event_bytes:
         for row, value in enumerate(values):
             if len(value) > max_event_bytes:
-                bad.setdefault(row, too_large(len(value), max_event_bytes))
+                bad[row] = too_large(len(value), max_event_bytes)
+    chunk = chunk_of_events(events.messages, counts, values)
+    rows = np.arange(len(values))
+    return replace(
+        events,
+        refused=refused,
+        chunk=chunk,
+        bad=bad,
+        rows=np.delete(rows, list(bad)) if bad else rows,
+    )
+
+
+def chunk_of_events(chunk: Chunk, counts: NDArray[np.intp], values: Sequence[bytes]) -> Chunk:
+    """A chunk with a row for each value; message i of `chunk` has the next `counts[i]` of them."""
     messages = np.repeat(np.arange(len(counts)), counts)
-    return of_events(chunk, messages, values), bad
-
-
-def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes]) -> Chunk:
-    """A chunk with a row for each value; `messages` [n] is the index of its message in `chunk`."""
     firsts = np.flatnonzero(np.diff(messages, prepend=-1))
     indices = np.arange(len(messages)) - np.repeat(firsts, np.diff(firsts, append=len(messages)))
     times = chunk.timestamps_ms
@@ -128,8 +189,6 @@ def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes])
         np.asarray(chunk.offsets, np.int64)[messages],
         values,
         None if times is None else instants(times)[messages],
-        # A message with only its beginning was refused as a whole.
-        cut={int(np.searchsorted(messages, i)): cut for i, cut in chunk.cut.items()},
         indices=indices,
         longest=chunk.longest,
     )

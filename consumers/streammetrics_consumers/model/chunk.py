@@ -117,9 +117,7 @@ class Chunk:
     whose records were opened into their events; None while a record is one event. `fields` is the
     header of a CSV file. `columns` holds the same rows by column, by dotted path, for sources that
     store columns (times as datetime64[ms]); `values` then makes the text of a row on demand.
-    `left_out` is the number of events of these records that `[event] where` excludes: they have
-    no rows. `longest`: no value has more bytes, and none is missing; None while they have not been
-    measured.
+    `longest`: no value has more bytes, and none is missing; None while they have not been measured.
     """
 
     partition: Partition
@@ -134,7 +132,6 @@ class Chunk:
     fields: tuple[str, ...] | None = None
     columns: Mapping[str, Values] | None = None
     indices: Integers | None = None
-    left_out: int = 0
     longest: int | None = None
 
     def __len__(self) -> int:

@@ -160,7 +160,8 @@ class Replay:
         }
         self._compare_entry(entry, Outcome(found.good, bad), now)
         nothing = decoded.take(np.zeros(0, np.intp))
-        self._count(replace(nothing, chunk=record, refused=(), of_no_kind=0), {})
+        one = replace(nothing, chunk=record, refused=(), rows=1, left_out=0, of_no_kind=0)
+        self._count(one, {})
 
     def _take(
         self,

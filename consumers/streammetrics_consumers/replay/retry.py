@@ -223,7 +223,7 @@ class _Attempt:
             elif is_message(entry, events.get(position), record):
                 good += self._took(entry, run.add_whole(decoded, entry.offset))
             else:
-                self._keep(entry, *(SKIPPED if decoded.chunk.left_out else ANOTHER))
+                self._keep(entry, *(SKIPPED if decoded.left_out else ANOTHER))
         return good
 
     def _took(self, entry: QuarantineRow, found: Outcome) -> list[QuarantineRow]:

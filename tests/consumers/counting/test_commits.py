@@ -182,15 +182,15 @@ def test_parts_hold_a_record_each_and_all_of_the_chunk() -> None:
 def test_a_delta_stops_where_the_next_records_would_be_too_much() -> None:
     limits = Limits(replace(config().store, commit_events=3))
     delta = Delta(config(), LOG, 0)
-    assert not limits.are_passed(delta, chunk([event()] * 9))
+    assert not limits.are_passed(delta, 9, 9)
     delta.add(Decoder(config()).decode(chunk([event()] * 2)))
-    assert not limits.are_passed(delta, chunk([event()], 2))
-    assert limits.are_passed(delta, chunk([event()] * 2, 2))
+    assert not limits.are_passed(delta, 1, 3)
+    assert limits.are_passed(delta, 2, 4)
     limits._spans[LOG] = 3
-    assert not limits.are_passed(delta, chunk([event()], 2))
+    assert not limits.are_passed(delta, 1, 3)
     limits._spans[LOG] = 2
-    assert limits.are_passed(delta, chunk([event()], 2))
-    assert Limits(replace(config().store, commit_bytes=10)).are_passed(delta, chunk([event()], 2))
+    assert limits.are_passed(delta, 1, 3)
+    assert Limits(replace(config().store, commit_bytes=10)).are_passed(delta, 1, 3)
 
 
 def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(

@@ -14,6 +14,7 @@ from streammetrics_consumers.events.fields import ID, VALUE
 from streammetrics_consumers.model.chunk import Values
 
 from streammetrics import DictionaryColumn, hash_ids
+from tests.consumers.messages import arrow, of_format
 from tests.consumers.small_config import chunk, config
 
 EVENT = 'time = "ts"\ntime_unit = "s"\nvariant = "variant"\nvariants = ["a", "b"]\nscore = "score"'
@@ -132,6 +133,16 @@ def test_events_in_messages_have_their_kinds_and_what_stands_in_their_records() 
     assert found.kinds is not None
     assert (found.kinds.tolist(), found.skipped) == ([1, 0, 1], 2)
     assert [(one.offset, one.index, one.field) for one in found.refused] == [(1, 1, "header.arm")]
+
+
+def test_a_refused_row_of_an_arrow_message_is_quarantined_alone() -> None:
+    outcomes = '[join.outcomes]\nclick = { field = "kind", equals = "click" }'
+    rest = JOIN.replace("OTHERS", "refuse").partition("[join.outcomes]")[0] + outcomes
+    of = of_format("arrow", event=EVENT, slices="by = [[]]", rest=rest)
+    bad = [{**SHOWN, "variant": "z"}, {**SHOWN, "kind": "seen"}]
+    (found,) = Decoder(of).pieces(chunk([arrow([SHOWN, *bad])]))
+    assert [entry.index for entry in found.refused] == [1, 2]
+    assert [json.loads(entry.payload) for entry in found.refused] == bad
 
 
 def test_impressions_and_outcomes_have_event_ids_alike() -> None:
