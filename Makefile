@@ -16,7 +16,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters generated docs notebooks site screenshots demo off-policy bench coverage mutants
+.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters generated docs notebooks site screenshots demo off-policy bench bench-against coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -93,6 +93,9 @@ off-policy: .cache/obp/.made  ## print and draw what each log of the Open Bandit
 
 bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libraries; ARGS=--quick, --json FILE, --help
 	.cache/bench/bin/python -m benchmarks $(ARGS)
+
+bench-against: .venv/.dev  ## compare the speed of updates with that of a git revision: REV=HEAD~1; ARGS=--help
+	$(BIN)/python -m benchmarks.against $(REV) $(ARGS)
 
 coverage: .venv/.dev  ## measure how often intervals and tests are wrong (57 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)

@@ -33,14 +33,8 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.checks import (
-    check_choice,
-    check_max_rows,
-    check_number,
-    class_numbers,
-    label_table,
-    score_table,
-)
+from streammetrics.core.checks import check_choice, check_max_rows, check_number
+from streammetrics.core.class_checks import class_numbers, label_table, score_table
 from streammetrics.core.codec import damaged, require
 from streammetrics.core.conversion import FLOAT64, array_of, as_float, exact, whole
 from streammetrics.core.errors import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.classification.binary_confusion import check_threshold
 from streammetrics.core.accumulator import Accumulator
@@ -95,7 +95,9 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         batch = super()._read_rows(given)
-        return Batch(batch.n, {"codes": label_codes(batch.labels, batch.scores, self.threshold)})
+        columns = cast("Mapping[str, NDArray[Any]]", batch.columns)  # sooner than by attribute
+        codes = label_codes(columns["labels"], columns["scores"], self.threshold)
+        return Batch(batch.n, {"codes": codes})
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         if batch.quanta is not None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Never, Self, cast
 import numpy as np
 
 from streammetrics.core.batch import QUANTA, ROUNDED, Batch
-from streammetrics.core.buffer import Buffer
+from streammetrics.core.buffer import Buffer, Placed
 from streammetrics.core.codec import (
     FILE_MAGIC,
     STATE_MAGIC,
@@ -162,8 +162,7 @@ class Accumulator(Declared, ABC):
     def _validators(self) -> Mapping[str, Validator]:
         """The validator of each column: `check` accepts columns of one length that pass. Rows with
         an argument that is not here, or of a metric with its own check, always need `check`."""
-        own = type(self)._read_rows is not Accumulator._read_rows
-        own |= type(self).check is not type(self)._generated
+        own = self._own_check or type(self)._read_rows is not Accumulator._read_rows
         return {} if own else self._bound.validators
 
     def _check(self, given: Mapping[str, Any], weights: object = None) -> Batch:
@@ -181,12 +180,13 @@ class Accumulator(Declared, ABC):
         total = self._total_count + buffer.total + batch.total
         if total > MAX_TOTAL_COUNT:
             self._require_room(batch.total, "update")
-        if not buffer.takes(batch):
+        placed = buffer.put(batch, self._appendable)
+        if placed is Placed.FULL:
+            self._flush()
+            placed = buffer.put(batch, self._appendable)
+        if placed is Placed.TOO_LARGE:
             self.__dict__["_total_count"] += batch.total
             self._feed(batch, None)
-        elif not buffer.put(batch, self._appendable):
-            self._flush()
-            buffer.put(batch, self._appendable)
         if total > _HALF_TOTAL_COUNT:  # the fast path does not check the total count
             buffer.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -21,6 +22,14 @@ _ARRAY: Final = np.ndarray
 _FLOAT64: Final = np.dtype(np.float64)
 
 Validate: TypeAlias = Callable[[NDArray[Any]], "NDArray[Any] | None"]
+
+
+class Placed(Enum):
+    """What became of a batch that was to be buffered."""
+
+    PENDING = 0  # a copy was made
+    FULL = 1  # the pending rows are of another kind, or there would be too many
+    TOO_LARGE = 2  # a pass of the kernels over it costs less
 
 
 class Append(Protocol):
@@ -81,50 +90,53 @@ class Buffer:
         held = sum(len(piece) for pieces in self._pieces.values() for piece in pieces)
         return held + sum(batch.nbytes for batch in self._batches)
 
-    def takes(self, batch: Batch) -> bool:
-        """Whether buffering a batch costs less than a pass of the kernels over it."""
-        if batch.n < SMALL:
-            for c in batch.columns.values():
-                if type(c) is _ARRAY and c.ndim != 1 and c.size > BUFFER_ROWS:
-                    return False
-            return True
-        return batch.n < NARROW and batch.nbytes <= 32 * NARROW
-
-    def put(self, batch: Batch, validators: Mapping[str, Validate]) -> bool:
-        """Buffer a copy of a checked batch; False if the pending rows must be flushed first, since
-        they are of another kind or there would be too many.
+    def put(self, batch: Batch, validators: Mapping[str, Validate]) -> Placed:
+        """Buffer a copy of a checked batch, unless a pass of the kernels over it costs less, or the
+        pending rows must be flushed first.
 
         validators: of the arguments of `append`, in their order; empty if only `check` can decide.
         """
+        if batch.n >= SMALL and (batch.n >= NARROW or batch.nbytes > 32 * NARROW):
+            return Placed.TOO_LARGE
         columns, arrays = batch.columns, True
         kinds: list[object] = [*columns]
         for c in columns.values():
             if type(c) is not _ARRAY:
-                kinds, arrays = [batch.shape], False
-                break
-            kinds.append(c.dtype if c.ndim == 1 else (c.dtype, c.shape[1:]))
-        n = self._count[0] + batch.n
-        alike = kinds == self._kinds
-        if self._count[0] and (not alike or n > self._limit or self.batches >= BUFFER_BATCHES):
-            return False
+                arrays = False
+            elif c.ndim == 1:
+                kinds.append(c.dtype)
+            elif c.size > BUFFER_ROWS and batch.n < SMALL:
+                return Placed.TOO_LARGE
+            else:
+                kinds.append((c.dtype, c.shape[1:]))
+        if not arrays:
+            kinds = [batch.shape]
+        pending, alike = self._count[0], kinds == self._kinds
+        n = pending + batch.n
+        if pending and (not alike or n > self._limit or self.batches >= BUFFER_BATCHES):
+            return Placed.FULL
         if not alike:
-            self._kinds, self._appends = kinds, None
-            self._pieces = {name: [] for name in columns} if arrays else {}
-            plain = cast("dict[str, NDArray[Any]]", columns if arrays else {})
-            self._like = {k: np.empty((0, *c.shape[1:]), c.dtype) for k, c in plain.items()}
-            width = max([_width(c) for c in columns.values()], default=1)
-            self._limit = BUFFER_ROWS // width if arrays else BUFFER_LISTS
+            self._begin(columns, kinds, arrays)
         if self._appends is None and validators and self._pieces:
             self._appends = self._append_like(validators)
         if self._pieces:
-            for pieces, c in zip(self._pieces.values(), columns.values(), strict=True):
-                pieces.append(c.tobytes())  # type: ignore[union-attr, operator]  # all are arrays
+            for name, c in columns.items():
+                self._pieces[name].append(c.tobytes())  # type: ignore[union-attr, operator]  # an array
         else:
             self._batches.append(batch.copy())
         self._count[0] = n
         self._surplus += batch.total - batch.n
         self.append = self._appends or _refuse_rows
-        return True
+        return Placed.PENDING
+
+    def _begin(self, columns: Mapping[str, Column], kinds: list[object], arrays: bool) -> None:
+        """Prepare for batches of other kinds; nothing is pending."""
+        self._kinds, self._appends = kinds, None
+        self._pieces = {name: [] for name in columns} if arrays else {}
+        plain = cast("dict[str, NDArray[Any]]", columns if arrays else {})
+        self._like = {k: np.empty((0, *c.shape[1:]), c.dtype) for k, c in plain.items()}
+        width = max([_width(c) for c in columns.values()], default=1)
+        self._limit = BUFFER_ROWS // width if arrays else BUFFER_LISTS
 
     def close(self) -> None:
         """Disable `append` until the pending rows are flushed."""

@@ -259,7 +259,7 @@ def array_of(values: object, name: str) -> NDArray[np.generic]:
     if type(values) is np.ndarray:
         return values
     array = _array(values, name)
-    if array.dtype == object and array.ndim == 1:
+    if array.dtype.kind == "O" and array.ndim == 1:
         lists = all(isinstance(v, (list, np.ndarray)) for v in array)
         if lists and len(set(map(len, array))) == 1:
             return np.array(array.tolist())
@@ -325,6 +325,14 @@ def _is_list(row: object) -> bool:
 
 
 def _array(values: object, name: str) -> NDArray[Any]:
+    try:
+        if isinstance(values, (list, tuple)):
+            array = np.asarray(values)
+            return _unmixed(values, array) if array.dtype.kind == "U" else array
+        if not isinstance(values, (np.ndarray, DictionaryColumn)):
+            return _of_library(values)
+    except (ValueError, TypeError, RuntimeError, BufferError) as error:
+        raise _no_array(values, name, error) from None
     if isinstance(values, DictionaryColumn):
         raise InputError(
             expected="numbers",
@@ -332,14 +340,6 @@ def _array(values: object, name: str) -> NDArray[Any]:
             where=name,
             hint="convert the column first",
         )
-    try:
-        if isinstance(values, (list, tuple)):
-            array = np.asarray(values)
-            return _unmixed(values, array) if array.dtype.kind == "U" else array
-        if not isinstance(values, np.ndarray):
-            return _of_library(values)
-    except (ValueError, TypeError, RuntimeError, BufferError) as error:
-        raise _no_array(values, name, error) from None
     _refuse_missing(np.ma.getmaskarray(values), name)
     return np.asarray(values)
 

@@ -46,7 +46,7 @@ class Declared:
     _settings: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[Mapping[str, bool]] = {}
     _inputs: ClassVar[Inputs] = Inputs()
-    _generated: ClassVar[object] = None  # the `check` made from the inputs
+    _own_check: ClassVar[bool] = True  # whether `check` is not the one made from the inputs
 
     def __init_subclass__(cls, *, schema: str = "") -> None:
         super().__init_subclass__()  # also of `Generic`
@@ -54,6 +54,7 @@ class Declared:
         if isinstance(declared, Inputs):
             cls._inputs = declared
             _install(cls, declared)
+        cls._own_check = not hasattr(getattr(cls, "check", None), "of_inputs")
         if any(getattr(base, "schema", "") for base in cls.__mro__[1:]):
             raise TypeError(f"{cls.__name__}: a metric is final; share kernels and results instead")
         if not schema:
@@ -99,8 +100,7 @@ class Declared:
         return by_former_names(self._formerly, self._written())
 
     def _written(self) -> Mapping[str, Setting]:
-        every = self.settings().items()
-        return {n: value for n, value in every if value is not None or n not in self._later}
+        return {n: v for n, v in self.settings().items() if v is not None or n not in self._later}
 
     @classmethod
     def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
@@ -178,7 +178,7 @@ def _install(metric: type[Declared], inputs: Inputs) -> None:
     made: dict[str, Callable[..., object]] = {}
     known: dict[str, object] = {"MISSING": MISSING, "wrong_call": wrong_call}
     exec(_source(inputs), known, made)  # as dataclasses do: as fast as handwritten methods
-    metric._generated = made["check"]
+    made["check"].__dict__["of_inputs"] = True
     for name, text in (("update", _UPDATE), ("check", _CHECK)):
         if name not in vars(metric):
             method = made[name]
@@ -206,8 +206,7 @@ def _taking_former_names(
 
 
 def _signature(inputs: Inputs) -> Signature:
-    """The arguments as users see them: an unknown one, or none in a required one's place, is for
-    the error alone."""
+    """The arguments as users see them, without those that only lead to an error."""
     plain, named = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
     found = [Parameter("self", plain)]
     for name, column in inputs:
@@ -242,7 +241,8 @@ def _source(inputs: Inputs) -> str:
         f"    {test if inputs.fast else 'if True:'}\n"
         f"        if {wrong}:\n"
         f"            {refuse}"
-        f"        self._update(self.check({given}))\n"
+        f"        self._update(self.check({given}) if self._own_check else "
+        f"self._check({{{columns}}}{weights}))\n"
         f"def check({head}):\n"
         f"    if {wrong}:\n"
         f"        {refuse}"

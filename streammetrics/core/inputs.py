@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from fractions import Fraction
-from functools import partial
 from keyword import iskeyword
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from streammetrics.core import checks
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.buffer import MOST_COLUMNS
-from streammetrics.core.checks import class_numbers, label_table, score_table
+from streammetrics.core.class_checks import class_numbers, label_table, score_table
 from streammetrics.core.conversion import array_of
 from streammetrics.core.errors import bad_rows
 from streammetrics.core.ids.keys import group_ids
@@ -184,7 +183,8 @@ class Binary(Input):
         self.meaning = "[n] of 0/1 or False/True" + ", or labels like `positive`" * bool(positive)
 
     def reader(self, metric: Declared, name: str) -> Reader:
-        return partial(checks.binary_labels, name=name, positive=self._positive(metric))
+        positive = self._positive(metric)
+        return lambda values: checks.binary_labels(values, name, positive)
 
     def validator(self, metric: Declared) -> Validator | None:
         return Validator.BINARY if self._positive(metric) in (None, 1) else None
@@ -208,7 +208,7 @@ class Real(Input):
     def reader(self, metric: Declared, name: str) -> Reader:
         check, least = checks.finite if self.finite else checks.scores, self.least
         if least is None:
-            return partial(check, name=name)
+            return lambda values: check(values, name)
 
         amounts = self.validator(metric) is Validator.AMOUNTS
 
@@ -247,8 +247,9 @@ class Probability(Input):
 
     def reader(self, metric: Declared, name: str) -> Reader:
         if self.where is None or getattr(metric, self.where):
-            return partial(checks.probabilities, name=name, **self.hint)
-        return partial(checks.scores, name=name)
+            hint = self.hint
+            return lambda values: checks.probabilities(values, name, **hint)
+        return lambda values: checks.scores(values, name)
 
     def validator(self, metric: Declared) -> Validator | None:
         within = self.where is None or getattr(metric, self.where)
@@ -263,7 +264,7 @@ class Amount(Input):
         self.meaning = "[n], no NaN" + "; 1 each by default" * optional
 
     def reader(self, metric: Declared, name: str) -> Reader:
-        return partial(checks.addends, name=name)
+        return lambda values: checks.addends(values, name)
 
     def validator(self, metric: Declared) -> Validator | None:
         return Validator.NUMBERS
@@ -275,7 +276,7 @@ class Integers(Input):
     meaning = "[n] integers"
 
     def reader(self, metric: Declared, name: str) -> Reader:
-        return partial(checks.integers, name=name)
+        return lambda values: checks.integers(values, name)
 
     def validator(self, metric: Declared) -> Validator | None:
         return Validator.INTEGERS
@@ -299,7 +300,7 @@ class Classes(Input):
     def reader(self, metric: Declared, name: str) -> Reader:
         n, table = getattr(metric, self.n), self.table
         if table is None:
-            return partial(class_numbers, n_classes=n, name=name)
+            return lambda values: class_numbers(values, n, name)
         check = label_table if table == "labels" else score_table
 
         def read(values: Any) -> Column:

@@ -134,8 +134,10 @@ def require_expected(measures: Sequence[Measure], ties: str) -> None:
 
 def require_subtopics(lists: Lists, measures: Sequence[Measure]) -> None:
     """InputError if a measure of subtopics has none to read."""
+    if lists.subtopics is not None or not any(measure.subtopics for measure in measures):
+        return
     unseen = lists.unseen is not None and bool(lists.unseen[:, 1:].any())
-    if lists.subtopics is None and (unseen or bool(lists.grades.any())):
+    if unseen or bool(lists.grades.any()):
         hint = "pass subtopics= beside labels; for ids, {id: subtopics} as truth"
         require_none_of_subtopics(measures, hint)
 

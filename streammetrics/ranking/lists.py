@@ -157,7 +157,7 @@ def graded_lists(
 
 def _is_flat(labels: ArrayLike) -> bool:
     """Whether labels are certainly no lists of different lengths."""
-    return isinstance(labels, np.ndarray) and labels.dtype != object
+    return isinstance(labels, np.ndarray) and labels.dtype.kind != "O"
 
 
 class Form(NamedTuple):

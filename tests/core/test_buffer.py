@@ -28,6 +28,7 @@ from streammetrics.core.buffer import (
     NARROW,
     SMALL,
     Buffer,
+    Placed,
     Validate,
 )
 from streammetrics.core.inputs import VALIDATORS, Validator
@@ -55,11 +56,11 @@ def test_it_is_full_after_rows_or_batches_enough() -> None:
         validators = CLEAN | {"scores": VALIDATORS[scores]}
         rows, batches = Buffer(), Buffer()
         for buffer, columns, n in ((rows, many, 8), (batches, few, BUFFER_BATCHES)):
-            assert buffer.put(pair(*columns), validators)
+            assert buffer.put(pair(*columns), validators) is Placed.PENDING
             for _ in range(n - 1):
                 assert buffer.append(*columns)
             assert not buffer.append(*columns)
-            assert not buffer.put(pair(*columns), {})
+            assert buffer.put(pair(*columns), {}) is Placed.FULL
         assert rows.n == BUFFER_ROWS
         assert batches.nbytes == 5 * BUFFER_BATCHES
         assert batches.take_all().n == BUFFER_BATCHES
@@ -71,27 +72,29 @@ def test_batches_are_buffered_that_are_small_or_narrow() -> None:
         metric = BinaryConfusion()
         metric.update(np.zeros(n, np.uint8), np.zeros(n, np.float32))
         assert (metric._buffer.n == n) is buffered
-    for width, few in ((63, True), (64, False)):
+    for width, placed in ((63, Placed.PENDING), (64, Placed.TOO_LARGE)):
         plain, wide = np.zeros(SMALL, np.uint8), np.zeros((SMALL, width), np.uint8)
-        assert Buffer().takes(pair(plain, wide)) is few
+        assert Buffer().put(pair(plain, wide), {}) is placed
 
 
 def test_rows_that_are_wide_are_not_small_however_few() -> None:
     n, width = 100, BUFFER_ROWS // 100
     plain = np.zeros(n, np.uint8)
-    assert Buffer().takes(pair(plain, np.zeros((n, width), np.uint8)))
-    assert not Buffer().takes(pair(plain, np.zeros((n, width + 1), np.uint8)))
+    for more, placed in ((0, Placed.PENDING), (1, Placed.TOO_LARGE)):
+        wide = pair(plain, np.zeros((n, width + more), np.uint8))
+        assert Buffer().put(wide, {}) is placed
     buffer, wide = Buffer(), pair(plain, np.zeros((n, width // 2), np.uint8))
-    assert [buffer.put(wide, {}) for _ in range(3)] == [True, True, False]
+    assert [buffer.put(wide, {}) for _ in range(3)] == [*[Placed.PENDING] * 2, Placed.FULL]
 
 
 def test_rows_that_may_be_wide_fill_the_room_sooner() -> None:
-    half = BUFFER_LISTS // 2
-    wide = pair(Ragged(np.zeros(half), np.arange(half + 1)))
-    thin = pair(np.zeros(half, np.uint8))
-    for batch, batches in ((wide, 2), (thin, 4)):
+    n = BUFFER_LISTS // 4
+    wide = pair(Ragged(np.zeros(n), np.arange(n + 1)))
+    thin = pair(np.zeros(n, np.uint8))
+    for batch, batches in ((wide, 4), (thin, 8)):
         buffer = Buffer()
-        assert [buffer.put(batch, {}) for _ in range(batches + 1)] == [True] * batches + [False]
+        placed = [buffer.put(batch, {}) for _ in range(batches + 1)]
+        assert placed == [*[Placed.PENDING] * batches, Placed.FULL]
 
 
 # -- the fast path, whatever types columns have ----------------------------------------------------
@@ -182,13 +185,15 @@ def test_a_column_too_few_or_too_many_joins_no_rows() -> None:
         for given in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0), (0, 1, 1)):
             buffer = Buffer()
             names = [name for name, kind in zip("abc", kinds, strict=True) if kind]
-            assert buffer.put(Batch(2, dict.fromkeys(names, column)), validators)
+            batch = Batch(2, dict.fromkeys(names, column))
+            assert buffer.put(batch, validators) is Placed.PENDING
             took = buffer.append(*(column if one else None for one in given))
             assert took is (given == kinds)
             assert buffer.n == (4 if took else 2)
             assert buffer.nbytes == 8 * buffer.n * sum(kinds)
     buffer = Buffer()
-    assert buffer.put(Batch(2, dict.fromkeys("abcd", column)), validators | {"d": number})
+    batch = Batch(2, dict.fromkeys("abcd", column))
+    assert buffer.put(batch, validators | {"d": number}) is Placed.PENDING
     assert not buffer.append(column, column, column)
 
 

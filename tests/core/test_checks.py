@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,13 @@ from streammetrics.core.checks import (
     addends,
     binary_labels,
     booleans,
-    class_numbers,
     grades,
     integers,
-    label_table,
     numbers,
     probabilities,
-    score_table,
     scores,
 )
+from streammetrics.core.class_checks import class_numbers, label_table, score_table
 from streammetrics.core.errors import InputError
 
 NAN, INF = float("nan"), float("inf")
@@ -332,3 +331,22 @@ def test_tables_keep_their_precision_and_their_shape() -> None:
     assert score_table(np.zeros((2, 4), np.int64), 4, "scores").dtype == np.float64
     turned = np.arange(6.0).reshape(2, 3).T
     assert score_table(turned, 2, "scores").tolist() == turned.tolist()
+
+
+def test_a_list_is_refused_for_the_rows_that_are_refused_alone() -> None:
+    hostile = (0, 1, True, 0.5, -0.0, -1.0, HOLDS, HOLDS + 1, -HOLDS - 1, 2.0**60, 2**60, NAN, INF)
+    for check in (scores, numbers, probabilities, addends):
+        alone: dict[int, float | None] = {}
+        for i, value in enumerate(hostile):
+            try:
+                alone[i] = check([value], "x").item()
+            except InputError:
+                alone[i] = None
+        for i, j, k in product(range(len(hostile)), repeat=3):
+            values = [hostile[i], hostile[j], hostile[k]]
+            expected = [alone[i], alone[j], alone[k]]
+            if None in expected:
+                with pytest.raises(InputError):
+                    check(values, "x")
+            else:
+                assert repr(check(values, "x").tolist()) == repr([float(v) for v in expected])

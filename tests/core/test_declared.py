@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from streammetrics import MulticlassConfusion
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import SettingsError
-from streammetrics.core.inputs import Inputs, Integers
+from streammetrics.core.inputs import Inputs, Integers, Real
 from streammetrics.core.parts.counts import Counts, CountsColumn
+from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.part import Slots
 from tests.cases import CASES
 from tests.toys import Tally
 
@@ -133,3 +137,25 @@ def test_widths_are_of_arguments_that_take_tables() -> None:
         metric = case.empty
         assert set(metric.widths()) <= set(metric.arguments())
         assert all(widths[-1] is not None for widths in metric.widths().values())
+
+
+def test_a_check_of_a_metric_itself_decides_what_its_update_counts() -> None:
+    class Sums(Accumulator):
+        inputs = Inputs(values=Real())
+        total = ExactSum()
+
+        def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+            self.total.add(batch.values, slots)
+
+        def compute(self) -> float:
+            self._flush()
+            return self.total.value()
+
+    class Doubled(Sums, schema="test-doubled-by-its-check/1"):
+        def check(self, values: ArrayLike) -> Batch:
+            return super().check(2 * np.asarray(values))
+
+    doubled = Doubled()
+    for values in ([1.0, 2.0], np.array([4.0]), np.array([8.0])):
+        doubled.update(values)
+    assert doubled.compute() == 30

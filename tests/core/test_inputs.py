@@ -19,7 +19,7 @@ from streammetrics import (
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.buffer import Buffer
+from streammetrics.core.buffer import Buffer, Placed
 from streammetrics.core.ids.id_hashes import hash_ids
 from streammetrics.core.inputs import (
     VALIDATORS,
@@ -72,7 +72,8 @@ SURE: Final = {  # one metric of each class and set of validators
 def kept(validator: Validator, kind: Any, column: Any) -> bytes | None:
     """The bytes that a buffer keeps of a column where a row of this type is pending."""
     buffer = Buffer()
-    assert buffer.put(Batch(1, {"a": np.zeros(1, kind)}), {"a": VALIDATORS[validator]})
+    batch = Batch(1, {"a": np.zeros(1, kind)})
+    assert buffer.put(batch, {"a": VALIDATORS[validator]}) is Placed.PENDING
     if not buffer.append(column):
         return None
     return buffer.take_all().a[1:].tobytes()
