@@ -139,14 +139,14 @@ class StringIds(Ids):
     def _named(self, names: Sequence[str]) -> Indices:
         positions = self.positions
         # A list first: if numpy drew the indices one by one, the processor would wait for each.
-        found = list(map(positions.__getitem__, names))
+        indices = list(map(positions.__getitem__, names))
         if len(positions) > len(self.names):
             if len(positions) > MAX_IDS:
                 raise too_many(len(positions))
             new = _tail(positions, len(self.names))
             self.names.extend(new)
             self.strings += sum(map(getsizeof, new))
-        return np.array(found, np.uint32)
+        return np.array(indices, np.uint32)
 
 
 class MemberIds(StringIds):
@@ -171,10 +171,10 @@ class MemberIds(StringIds):
         ids, indices = super().decode(n, data)
         try:
             pairs = _pairs_of(ids.names)
-            again = [pair_text(owner, members_text(members)) for owner, *members in pairs]
+            texts = [pair_text(owner, members_text(members)) for owner, *members in pairs]
         except (ValueError, TypeError, RecursionError):
-            again = []
-        if again != ids.names:
+            texts = []
+        if texts != ids.names:
             raise damaged("a set of members in another form than written")
         return ids, indices
 
@@ -185,7 +185,7 @@ def members_text(members: Collection[int | str]) -> str:
     >>> pair_text(7, members_text(["price", "car", 3]))
     '[7,3,"car","price"]'
     """
-    if not members or not all(type(one) is str or _is_int64(one) for one in members):
+    if not members or not all(type(member) is str or _is_int64(member) for member in members):
         raise ValueError(members)
     ordered = sorted(set(members), key=lambda one: (isinstance(one, str), one))
     return encode_key(tuple(ordered)).decode()[1:-1]
@@ -207,11 +207,11 @@ def _pairs_of(names: Sequence[str]) -> list[list[int | str]]:
     return pairs
 
 
-def _tail(positions: dict[str, int], known: int) -> list[str]:
-    """The keys of a dict after the first `known`, newest last."""
+def _tail(positions: dict[str, int], n_known: int) -> list[str]:
+    """The keys of a dict after the first `n_known`, newest last."""
     tail = []
     for name in reversed(positions):
-        if positions[name] < known:
+        if positions[name] < n_known:
             break
         tail.append(name)
     return tail[::-1]
@@ -259,10 +259,10 @@ class IntegerIds(Ids):
 
     def __init__(self, ids: NDArray[np.int64] | None = None) -> None:
         """ids: [n] different ids, whose indices are 0 to n - 1."""
-        known = np.empty(0, np.int64) if ids is None else ids
-        self.n = len(known)
+        first_ids = np.empty(0, np.int64) if ids is None else ids
+        self.n = len(first_ids)
         self.ids = np.zeros(max(16, self.n), np.int64)
-        self.ids[: self.n] = known
+        self.ids[: self.n] = first_ids
         self.table = np.empty(0, np.int32)  # made when first needed
         self.multiplier = np.uint64(_GOLDEN)
         self.shared = False
@@ -277,14 +277,14 @@ class IntegerIds(Ids):
             self._make_table()
         out = np.empty(len(ids), np.int32)
         for i in range(0, len(ids), _BLOCK):
-            some, found = ids[i : i + _BLOCK], out[i : i + _BLOCK]
-            self._find(some, found)
-            new = np.flatnonzero(found == _EMPTY)
+            block, indices = ids[i : i + _BLOCK], out[i : i + _BLOCK]
+            self._find(block, indices)
+            new = np.flatnonzero(indices == _EMPTY)
             if len(new):
-                strangers, again = some.take(new), np.empty(len(new), np.int32)
+                strangers, new_indices = block.take(new), np.empty(len(new), np.int32)
                 self._add(np.unique(strangers))
-                self._find(strangers, again)
-                found[new] = again
+                self._find(strangers, new_indices)
+                indices[new] = new_indices
         return out.view(np.uint32)
 
     def index_all(self, other: Self) -> Indices:
@@ -331,26 +331,30 @@ class IntegerIds(Ids):
     def _find(self, ids: NDArray[np.int64], out: Found) -> None:
         """Write the index of each id to `out`, or `_EMPTY` where it is not in the table."""
         for i in range(0, len(ids), _CHUNK):
-            some, found = ids[i : i + _CHUNK], out[i : i + _CHUNK]
-            words = self._words(some)
+            chunk, indices = ids[i : i + _CHUNK], out[i : i + _CHUNK]
+            words = self._words(chunk)
             positions = self._positions(words)
-            self.table.take(positions, out=found, mode="clip")  # clip: no copy; none is outside
-            others = self._others(found, some)
-            steps, positions = self._steps(words.take(others)), positions.take(others)
+            self.table.take(positions, out=indices, mode="clip")  # clip: no copy; none is outside
+            rows = self._others(indices, chunk)
+            steps, positions = self._steps(words.take(rows)), positions.take(rows)
             for _ in range(_PATH - 1):
-                if not len(others):
+                if not len(rows):
                     break
                 positions = positions + steps & self._last
-                here = self.table.take(positions, mode="clip")
-                found[others] = here
-                on = self._others(here, some.take(others))
-                others, positions, steps = others.take(on), positions.take(on), steps.take(on)
-            found[others] = _EMPTY  # at the end of their paths
+                candidates = self.table.take(positions, mode="clip")
+                indices[rows] = candidates
+                remaining = self._others(candidates, chunk.take(rows))
+                rows, positions, steps = (
+                    rows.take(remaining),
+                    positions.take(remaining),
+                    steps.take(remaining),
+                )
+            indices[rows] = _EMPTY  # at the end of their paths
 
-    def _others(self, found: Found, ids: NDArray[np.int64]) -> NDArray[np.intp]:
+    def _others(self, indices: Found, ids: NDArray[np.int64]) -> NDArray[np.intp]:
         """The rows whose position in the table holds the index of another id."""
-        known = self.ids.take(found, mode="clip")  # clip: `_EMPTY` reads some id
-        return np.flatnonzero((known != ids) & (found != _EMPTY))
+        table_ids = self.ids.take(indices, mode="clip")  # clip: `_EMPTY` reads some id
+        return np.flatnonzero((table_ids != ids) & (indices != _EMPTY))
 
     def _add(self, ids: NDArray[np.int64]) -> None:
         """Give indices and positions to these different ids, none of which is in the table."""
@@ -359,8 +363,8 @@ class IntegerIds(Ids):
             raise too_many(new)
         self._own()
         if new > len(self.ids):
-            more = max(new, 2 * len(self.ids)) - len(self.ids)
-            self.ids = np.concatenate([self.ids, np.zeros(more, np.int64)])
+            room = max(new, 2 * len(self.ids)) - len(self.ids)
+            self.ids = np.concatenate([self.ids, np.zeros(room, np.int64)])
         self.ids[start:new] = ids
         self.n = new
         if _ROOM * new > len(self.table):

@@ -100,30 +100,33 @@ def hashed_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray
     # Words are read at any byte, up to seven bytes beyond the last text.
     padded = np.concatenate([data[: offsets[-1]], np.zeros(8, np.uint8)])
     words = np.ndarray(len(padded) - 7, "<u8", padded.data, strides=(1,))
-    for at in range(0, n, _CHUNK):
-        here = out[at : at + _CHUNK]
-        starts, sizes = offsets[at : at + len(here)], np.diff(offsets[at : at + len(here) + 1])
+    for start in range(0, n, _CHUNK):
+        hashes = out[start : start + _CHUNK]
+        starts, sizes = (
+            offsets[start : start + len(hashes)],
+            np.diff(offsets[start : start + len(hashes) + 1]),
+        )
         most = int(sizes.max())
         if most > LONGEST:
             long = np.flatnonzero(sizes > LONGEST)
             short = np.flatnonzero(sizes <= LONGEST)
-            here[short] = _hashed(words, starts[short], sizes[short]).view(np.int64)
+            hashes[short] = _hashed(words, starts[short], sizes[short]).view(np.int64)
             digests = [_digest(data, int(starts[i]), int(sizes[i])) for i in long.tolist()]
             of_digests = np.frombuffer(b"".join(digests), np.uint8)
-            here[long] = hashed_texts(of_digests, np.arange(len(long) + 1, dtype=np.int64) * 32)
+            hashes[long] = hashed_texts(of_digests, np.arange(len(long) + 1, dtype=np.int64) * 32)
         else:
-            here[:] = _hashed(words, starts, sizes).view(np.int64)
+            hashes[:] = _hashed(words, starts, sizes).view(np.int64)
     return out
 
 
 def hashes_of(column: DictionaryColumn) -> NDArray[np.int64]:
     """The hash of each value of a column of strings, computed once for all its readers."""
-    known = _KNOWN.get(column)
-    if known is None:
-        known = hashed_ids(cast("tuple[str, ...]", column.values))
-        known.flags.writeable = False
-        _KNOWN[column] = known
-    return known
+    hashes = _KNOWN.get(column)
+    if hashes is None:
+        hashes = hashed_ids(cast("tuple[str, ...]", column.values))
+        hashes.flags.writeable = False
+        _KNOWN[column] = hashes
+    return hashes
 
 
 def _digest(data: NDArray[np.uint8], start: int, size: int) -> bytes:
@@ -142,19 +145,21 @@ def _hashed(words: Words, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -
     last = words[starts + (whole << 3)] & _BEFORE[sizes & 7] | (sizes << 56).view(np.uint64)
     state = [np.full(len(sizes), word, np.uint64) for word in _BEGIN]
     spare = np.empty(len(sizes), np.uint64)
-    more = len(whole)
+    n_longer = len(whole)
     for i in range(int(whole.max(initial=0))):
-        more = int(np.searchsorted(-whole[:more], -i, side="left"))
-        _word([part[:more] for part in state], words[starts[:more] + 8 * i], spare[:more])
+        n_longer = int(np.searchsorted(-whole[:n_longer], -i, side="left"))
+        _word(
+            [part[:n_longer] for part in state], words[starts[:n_longer] + 8 * i], spare[:n_longer]
+        )
     _word(state, last, spare)
     state[2] ^= _END
     for _ in range(3):
         _round(state, spare)
-    found: Words = state[0] ^ state[1] ^ state[2] ^ state[3]
+    hashes: Words = state[0] ^ state[1] ^ state[2] ^ state[3]
     if order is None:
-        return found
-    out = np.empty_like(found)
-    out[order] = found
+        return hashes
+    out = np.empty_like(hashes)
+    out[order] = hashes
     return out
 
 

@@ -109,23 +109,23 @@ def found_keys(
 
     Keys of the map need no other check. To find the different keys first would take twice the time.
     """
-    given: Sequence[Any]
+    values: Sequence[Any]
     if isinstance(keys, DictionaryColumn) and _is_large(keys) and len(keys) >= at_least:
-        given = [*map(keys.values.__getitem__, _codes_of(keys, name).tolist())]
+        values = [*map(keys.values.__getitem__, _codes_of(keys, name).tolist())]
     elif isinstance(keys, list) and len(keys) >= at_least:
-        given = keys
+        values = keys
     elif type(keys) is np.ndarray and keys.dtype.kind in "OU" and keys.size >= at_least:
-        given = keys.tolist()  # of a table, rows that are lists
+        values = keys.tolist()  # of a table, rows that are lists
     else:
         return None
-    kinds = set(map(type, given))
-    if not (set(map(type, chain.from_iterable(given))) if kinds == {tuple} else kinds) <= _SCALARS:
+    kinds = set(map(type, values))
+    if not (set(map(type, chain.from_iterable(values))) if kinds == {tuple} else kinds) <= _SCALARS:
         return None  # True is 1 to a map
-    at = np.fromiter(map(index.get, given, repeat(NOT_FOUND)), np.intp, len(given))
-    new = [given[i] for i in np.flatnonzero(at == NOT_FOUND).tolist()]
+    places = np.fromiter(map(index.get, values, repeat(NOT_FOUND)), np.intp, len(values))
+    new = [values[i] for i in np.flatnonzero(places == NOT_FOUND).tolist()]
     if new and _most_bytes_of(new, set(map(type, new))) >= MAX_KEY_BYTES:
         return None
-    return FoundKeys(np.arange(len(given)), tuple(given), index, at)
+    return FoundKeys(np.arange(len(values)), tuple(values), index, places)
 
 
 def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
@@ -151,16 +151,16 @@ def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColum
     (('variant', 'a'), ('variant', 'b'))
     """
     name = _joined_pairs(name)
-    named = [
+    pairs = [
         NO_KEY if key is None else (name, *key) if isinstance(key, tuple) else (name, key)
         for key in keys.values
     ]
-    made = DictionaryColumn(keys.codes, tuple(named))
+    column = DictionaryColumn(keys.codes, tuple(pairs))
     most = _most_bytes_of(keys.values, set(map(type, keys.values)))
     if most + _text_bytes(len(name)) < MAX_KEY_BYTES:
-        return made
-    bad = [i for i, key in enumerate(named) if key is not NO_KEY and _too_long(key)]
-    return _without(made, bad, where)
+        return column
+    bad = [i for i, key in enumerate(pairs) if key is not NO_KEY and _too_long(key)]
+    return _without(column, bad, where)
 
 
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
@@ -201,18 +201,18 @@ def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
     return DictionaryColumn(inverse.astype(np.intp), tuple(values.tolist()))
 
 
-def _from_objects(given: list[Key], name: str) -> DictionaryColumn:
-    values, kinds = given, set(map(type, given))
+def _from_objects(objects: list[Key], name: str) -> DictionaryColumn:
+    values, kinds = objects, set(map(type, objects))
     # Rows of scalars repeat so often that only different ones are worth another pass.
     sure = tuple in kinds and _most_bytes_of(values, kinds) < MAX_KEY_BYTES
     if not (sure or kinds <= _SCALARS):
-        values = [_plain(value) for value in given]
+        values = [_plain(value) for value in objects]
         if not all(map(_is_key, values)):
-            raise _bad_keys(given, name)
+            raise _bad_keys(objects, name)
     # True, 1.0 and 1 are one key of a dict, so the dict is made of values of known types.
-    known: defaultdict[Key, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
-    keys = DictionaryColumn(codes, tuple(known))
+    key_codes: defaultdict[Key, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(key_codes.__getitem__, values), np.intp, len(values))
+    keys = DictionaryColumn(codes, tuple(key_codes))
     return keys if sure else _checked_codes(keys, name, kinds if kinds <= _SCALARS else None)
 
 
@@ -235,7 +235,7 @@ def _most_bytes_of(values: Sequence[Key], kinds: set[type]) -> int:
     scalars: list[Sequence[Any]] = [flat[i::step] for i in range(step)]
     if len(kinds) > 1:
         scalars.append([value for value in values if type(value) is not tuple])
-    most = max([_most_bytes_of_scalars(some, set(map(type, some))) for some in scalars])
+    most = max([_most_bytes_of_scalars(column, set(map(type, column))) for column in scalars])
     return min(width * most, MAX_KEY_BYTES)
 
 
@@ -247,9 +247,9 @@ def _most_bytes_of_scalars(values: Sequence[Any], kinds: set[type]) -> int:
         return _integer_bytes(max(max(values), -min(values)).bit_length())
     if not kinds <= _SCALARS:
         return MAX_KEY_BYTES
-    each = [(kind, [v for v in values if type(v) is kind]) for kind in kinds & {str, int}]
-    both = [_most_bytes_of_scalars(some, {kind}) for kind, some in each]
-    return max(both, default=_integer_bytes(0))
+    by_kind = [(kind, [v for v in values if type(v) is kind]) for kind in kinds & {str, int}]
+    bounds = [_most_bytes_of_scalars(scalars, {kind}) for kind, scalars in by_kind]
+    return max(bounds, default=_integer_bytes(0))
 
 
 def _plain(value: Any) -> Any:
@@ -263,7 +263,7 @@ def _paired(key: Key) -> Key:
     """The key with one character for each pair of surrogates: in JSON, and so in the bytes of a
     state, they are the same."""
     if isinstance(key, tuple):
-        return tuple([_joined_pairs(one) if type(one) is str else one for one in key])
+        return tuple([_joined_pairs(scalar) if type(scalar) is str else scalar for scalar in key])
     return _joined_pairs(key) if type(key) is str else key
 
 
@@ -370,16 +370,16 @@ def group_ids(
     if kind == "integer":
         return _integers(groups, name, setting)
     if not (isinstance(groups, DictionaryColumn) and set(map(type, groups.values)) <= {str}):
-        given = dictionary_column(groups, name)
+        encoded = dictionary_column(groups, name)
         hint = f'pass strings, or use {setting}="integer" for integers'
-        _refuse_others(given, (str, int) if decimals else (str,), name, hint)
-        groups = DictionaryColumn(given.codes, tuple(map(str, given.values)))
+        _refuse_others(encoded, (str, int) if decimals else (str,), name, hint)
+        groups = DictionaryColumn(encoded.codes, tuple(map(str, encoded.values)))
     strings = whole(groups, name)
     if kind == "exact":
         return strings
     # Other metrics may read the same column, so the hashes are kept with that object.
-    known = groups if strings.values is groups.values else strings
-    return hashes_of(known)[strings.codes]
+    owner = groups if strings.values is groups.values else strings
+    return hashes_of(owner)[strings.codes]
 
 
 def _integers(groups: ArrayLike | DictionaryColumn, name: str, setting: str) -> NDArray[np.int64]:

@@ -78,16 +78,16 @@ def mixed(words: Words, salt: np.uint64) -> Words:
     """splitmix64 of (word XOR salt), [n]."""
     out = words ^ salt
     spare = np.empty(min(_CHUNK, len(out)), np.uint64)
-    for at in range(0, len(out), _CHUNK):
-        here = out[at : at + _CHUNK]
-        some = spare[: len(here)]
-        here += _GOLDEN
+    for start in range(0, len(out), _CHUNK):
+        chunk = out[start : start + _CHUNK]
+        shifted = spare[: len(chunk)]
+        chunk += _GOLDEN
         for shift, factor in _STEPS:
-            np.right_shift(here, shift, out=some)
-            here ^= some
-            here *= factor
-        np.right_shift(here, _LAST, out=some)
-        here ^= some
+            np.right_shift(chunk, shift, out=shifted)
+            chunk ^= shifted
+            chunk *= factor
+        np.right_shift(chunk, _LAST, out=shifted)
+        chunk ^= shifted
     return out
 
 
@@ -98,18 +98,18 @@ def words_of(hashes: Words, salt: np.uint64) -> Words:
     >>> words_of(mixed(word, salt_word("a")), salt_word("a")).tolist()
     [5, 7]
     """
-    found = _unshifted(hashes, 31)
+    words = _unshifted(hashes, 31)
     for shift, factor in reversed(_STEPS):
-        found = _unshifted(found * np.uint64(pow(int(factor), -1, 1 << 64)), int(shift))
-    return (found - _GOLDEN) ^ salt
+        words = _unshifted(words * np.uint64(pow(int(factor), -1, 1 << 64)), int(shift))
+    return (words - _GOLDEN) ^ salt
 
 
 def _unshifted(words: Words, shift: int) -> Words:
     """The x with x ^ x >> shift = word, [n]."""
-    found = words.copy()
+    inverse = words.copy()
     for bits in range(shift, 64, shift):
-        found ^= words >> np.uint64(bits)
-    return found
+        inverse ^= words >> np.uint64(bits)
+    return inverse
 
 
 def _words(ids: NDArray[np.int64] | DictionaryColumn) -> Words:

@@ -71,9 +71,9 @@ class BagColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        held = self.keys.nbytes + sum(rows.nbytes for rows in self.waiting)
+        row_bytes = self.keys.nbytes + sum(rows.nbytes for rows in self.waiting)
         ids = 0 if self.ids is None else self.ids.nbytes
-        return held + ids + self.totals.nbytes + self.surplus.nbytes + self.over.nbytes
+        return row_bytes + ids + self.totals.nbytes + self.surplus.nbytes + self.over.nbytes
 
     @property
     def total(self) -> int:
@@ -158,15 +158,15 @@ class BagColumn(Column):
             for start, end in pairwise(sizes.cumsum().tolist())
         ]
 
-    def pair_sums(self, made: Callable[[Layout, int], PairSum | None]) -> list[Ints] | None:
-        """The sums over all keys of each store and over their pairs, which `made` defines for this
-        layout and number of groups; None if it does not, or if they cannot be kept."""
+    def pair_sums(self, pairs_for: Callable[[Layout, int], PairSum | None]) -> list[Ints] | None:
+        """The sums over all keys of each store and over their pairs, which `pairs_for` defines for
+        this layout and number of groups; None if it does not, or if they cannot be kept."""
         self._index_waiting()
         self._purge()
-        pairs = made(self.keys.layout, 1 if self.ids is None else self.ids.n)
-        found = [] if pairs is None else [store.sums(pairs) for store in self.keys.stores]
-        kept = [sums for sums in found if sums is not None]
-        return kept if len(kept) == len(self.keys.stores) else None
+        pairs = pairs_for(self.keys.layout, 1 if self.ids is None else self.ids.n)
+        optional_sums = [] if pairs is None else [store.sums(pairs) for store in self.keys.stores]
+        store_sums = [sums for sums in optional_sums if sums is not None]
+        return store_sums if len(store_sums) == len(self.keys.stores) else None
 
     def labels(self) -> NDArray[np.uint8]:
         """The different labels of all rows, ascending."""
@@ -204,8 +204,8 @@ class BagColumn(Column):
     ) -> None:
         """Add rows [n], without NaN. slots None: all to slot 0; labels None: all are 0; units: of
         weight, at least 1, None: 1 each."""
-        given = {"values": values, "labels": labels, "slots": slots, "ids": groups, "units": units}
-        rows = Batch(len(values), {name: c for name, c in given.items() if c is not None})
+        inputs = {"values": values, "labels": labels, "slots": slots, "ids": groups, "units": units}
+        rows = Batch(len(values), {name: c for name, c in inputs.items() if c is not None})
         if slots is None:
             self.totals[0] += rows.n
         else:
@@ -214,8 +214,8 @@ class BagColumn(Column):
             add_surplus(self.surplus, slots, units)
         self._drop()
         if self.rule.max_rows is not None and self.over.any():
-            here = np.zeros(rows.n, np.intp) if slots is None else slots
-            rows = rows.take(np.flatnonzero(~self.over[here]))
+            row_slots = np.zeros(rows.n, np.intp) if slots is None else slots
+            rows = rows.take(np.flatnonzero(~self.over[row_slots]))
         if isinstance(groups, np.ndarray) and rows.n < _WAIT // 2:
             # Looking up a few ids costs nearly as much as looking up thousands.
             if self.waiting and self.waiting[0].shape != rows.shape:
@@ -260,10 +260,10 @@ class BagColumn(Column):
         self._lay_out()
 
     def widen(self, width: int) -> None:
-        more = width - self.width
-        self.totals = np.concatenate([self.totals, np.zeros(more, np.int64)])
-        self.surplus = np.concatenate([self.surplus, np.zeros(more, np.int64)])
-        self.over = np.concatenate([self.over, np.zeros(more, np.bool_)])
+        n_new = width - self.width
+        self.totals = np.concatenate([self.totals, np.zeros(n_new, np.int64)])
+        self.surplus = np.concatenate([self.surplus, np.zeros(n_new, np.int64)])
+        self.over = np.concatenate([self.over, np.zeros(n_new, np.bool_)])
         self.width = width
         self._lay_out()
 
@@ -303,10 +303,10 @@ class BagColumn(Column):
             slot_of = np.repeat(np.arange(len(slots), dtype=np.uint64), sizes)
             groups = None
             if self.ids is not None:
-                used, at = distinct(layout.parts(fields.lead)[1].view(np.intp), self.ids.n)
+                used, positions = distinct(layout.parts(fields.lead)[1].view(np.intp), self.ids.n)
                 new.ids, indices = self.ids.subset(used.astype(np.uint32))
                 new._lay_out()
-                groups = indices.astype(np.uint64)[at]
+                groups = indices.astype(np.uint64)[positions]
             new.keys.put(fields.led_by(new.keys.layout.lead(slot_of, groups)), run.counts)
         return new
 
@@ -458,8 +458,8 @@ class BagsColumn(SeveralColumn[BagColumn]):
         groups: NDArray[np.int64] | DictionaryColumn | None = None,
     ) -> None:
         """Add rows [m] to these bags of the states at `slots`; None: of state 0."""
-        at = bags if slots is None else slots * self.n + bags
-        self.inner.add(values, labels, at, groups, units)
+        bag_slots = bags if slots is None else slots * self.n + bags
+        self.inner.add(values, labels, bag_slots, groups, units)
 
     def bag(self, number: int) -> BagColumn:
         """One bag of state 0, as a column of its own."""

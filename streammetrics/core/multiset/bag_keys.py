@@ -47,9 +47,13 @@ class Groups:
     def rows(self, groups: NDArray[np.intp]) -> tuple[Codes, NDArray[np.uint8]]:
         """The codes of the values, in their width, and the labels of all rows of these groups (by
         position, ascending), one group after the other; the values of a group ascend."""
-        at, _ = ranges(self._bounds[groups], self._bounds[groups + 1])
-        whole = len(at) > 0 and at[-1] - at[0] + 1 == len(at)
-        run = self._run.slice(int(at[0]), int(at[-1]) + 1) if whole else self._run.take(at)
+        positions, _ = ranges(self._bounds[groups], self._bounds[groups + 1])
+        whole = len(positions) > 0 and positions[-1] - positions[0] + 1 == len(positions)
+        run = (
+            self._run.slice(int(positions[0]), int(positions[-1]) + 1)
+            if whole
+            else self._run.take(positions)
+        )
         codes, labels = self._layout.codes(self._layout.open(run))
         if self._layout.value_bits == 32:
             codes = codes.astype(np.uint32)
@@ -60,9 +64,9 @@ class Groups:
     def repeated(self) -> NDArray[np.intp]:
         """The positions of the groups in which some row occurs more than once."""
         run = self._run
-        again = ~run.firsts() if run.counts is None else run.counts > 1
-        found = np.searchsorted(self._bounds, np.flatnonzero(again), side="right") - 1
-        return np.unique(found)
+        repeats = ~run.firsts() if run.counts is None else run.counts > 1
+        positions = np.searchsorted(self._bounds, np.flatnonzero(repeats), side="right") - 1
+        return np.unique(positions)
 
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
@@ -117,9 +121,9 @@ class Keys:
         moved: list[list[Run]] = [[] for _ in self.stores]
         for leads, codes, counts in table.pieces(lead):
             entry, label = np.nonzero(counts.T)
-            held = counts[label, entry]
+            entry_counts = counts[label, entry]
             fields = self.layout.fields(leads[entry], codes[entry], label.astype(np.uint8))
-            several = None if int(held.max()) == 1 else narrowed(held)
+            several = None if int(entry_counts.max()) == 1 else narrowed(entry_counts)
             for pieces, piece in zip(moved, self.layout.close(fields, several), strict=True):
                 pieces.append(piece)
         self._put(moved, ascending=bool((lead[1:] > lead[:-1]).all()))
@@ -133,41 +137,41 @@ class Keys:
     ) -> None:
         """Add the keys of another: from slot i to slot `to[i]` and from group i to `groups[i]`
         (None: the same groups), but none to the slots that are `over`."""
-        mine, theirs = self.layout, other.layout
+        layout, other_layout = self.layout, other.layout
         same_slots = bool((to == np.arange(len(to))).all())
-        if groups is None and over is None and mine == theirs and same_slots:
+        if groups is None and over is None and layout == other_layout and same_slots:
             for store, of_other in zip(self.stores, other.stores, strict=True):
                 for run in of_other.flush():
                     store.add_sorted(run)
             return
         slot_of = to.astype(np.uint64)
         one_slot = groups is not None and over is None and len(to) == 1
-        leads = mine.lead(slot_of, groups) if one_slot else None  # a lead is a group's index
+        leads = layout.lead(slot_of, groups) if one_slot else None  # a lead is a group's index
 
         def renamed(lead: U64) -> tuple[U64, NDArray[np.intp] | None]:
             if leads is not None:
                 return leads.take(lead.view(np.intp), mode="clip"), None  # clip: no copy
-            slots, of_group = theirs.parts(lead)
+            slots, of_group = other_layout.parts(lead)
             slots = slot_of[slots]
             keep = None if over is None else np.flatnonzero(~over[slots])
-            return mine.lead(slots, of_group if groups is None else groups[of_group]), keep
+            return layout.lead(slots, of_group if groups is None else groups[of_group]), keep
 
         self.carry(other, renamed)
 
     def carry(self, other: Keys, change: Change, ascending: bool = False) -> None:
         """Add the keys of another, whose values are as wide or narrower, with changed leads;
         `ascending`: their order stays."""
-        for number, theirs in enumerate(other.stores):
-            for run in theirs.flush():
+        for number, store in enumerate(other.stores):
+            for run in store.flush():
                 moved: list[list[Run]] = [[] for _ in self.stores]
                 for i in range(0, len(run), _CHUNK):
-                    some = run.slice(i, i + _CHUNK)
-                    fields = other.layout.open(some, number)
+                    chunk = run.slice(i, i + _CHUNK)
+                    fields = other.layout.open(chunk, number)
                     if other.layout.value_bits < self.layout.value_bits:
                         codes, labels = other.layout.codes(fields)
                         fields = self.layout.fields(fields.lead, widened(codes), labels)
                     lead, keep = change(fields.lead)
-                    fields, counts = fields.led_by(lead), some.counts
+                    fields, counts = fields.led_by(lead), chunk.counts
                     if keep is not None:
                         fields, counts = fields.take(keep), None if counts is None else counts[keep]
                     closed = self.layout.close(fields, counts)
@@ -178,12 +182,12 @@ class Keys:
     def picked(self, slots: NDArray[np.intp]) -> list[tuple[Fields, Run, NDArray[np.intp]]]:
         """For each store: the keys of these slots one after another, as fields and as a run, and
         the number of keys of each slot."""
-        found = []
+        selections = []
         for number, run in enumerate(self.runs()):
-            at, sizes = ranges(*self.layout.bounds(run, slots))
-            some = run.take(at)
-            found.append((self.layout.open(some, number), some, sizes))
-        return found
+            positions, sizes = ranges(*self.layout.bounds(run, slots))
+            keys = run.take(positions)
+            selections.append((self.layout.open(keys, number), keys, sizes))
+        return selections
 
     def put(self, fields: Fields, counts: NDArray[np.unsignedinteger] | None) -> None:
         """Add keys in ascending order."""

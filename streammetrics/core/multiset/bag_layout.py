@@ -68,9 +68,13 @@ class Fields:
         """The same tails under other leads."""
         return Fields(lead, self.over, self.tail)
 
-    def take(self, at: NDArray[np.intp]) -> Fields:
+    def take(self, positions: NDArray[np.intp]) -> Fields:
         """These keys."""
-        return Fields(self.lead[at], None if self.over is None else self.over[at], self.tail[at])
+        return Fields(
+            self.lead[positions],
+            None if self.over is None else self.over[positions],
+            self.tail[positions],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +135,23 @@ class Layout:
         high = np.empty(n, np.uint64) if self.form == "wide" else None
         label_bits, over_bits = np.uint64(self.label_bits), np.uint64(self.over_bits)
         for i in range(0, n, _CHUNK):
-            here = slice(i, i + _CHUNK)
-            code = codes_of(values[here])
-            out = low[here]
+            chunk = slice(i, i + _CHUNK)
+            code = codes_of(values[chunk])
+            out = low[chunk]
             if high is None:
-                self._write_lead(out, None if slots is None else slots[here], groups, here)
+                self._write_lead(out, None if slots is None else slots[chunk], groups, chunk)
                 out <<= np.uint64(self.value_bits)
                 out |= code
             else:
-                lead = high[here]
-                self._write_lead(lead, None if slots is None else slots[here], groups, here)
+                lead = high[chunk]
+                self._write_lead(lead, None if slots is None else slots[chunk], groups, chunk)
                 if over_bits:
                     lead <<= over_bits
                     lead |= code >> np.uint64(self.value_bits - self.over_bits)
                 np.copyto(out, code)
             if labels is not None:
                 out <<= label_bits
-                out |= labels[here]
+                out |= labels[chunk]
         return [Run(low, high)]
 
     def _write_lead(
@@ -155,15 +159,15 @@ class Layout:
         out: U64,
         slots: NDArray[np.intp] | None,
         groups: NDArray[np.uint32] | None,
-        here: slice,
+        chunk: slice,
     ) -> None:
         if slots is None:
-            np.copyto(out, np.uint64(0) if groups is None else groups[here])
+            np.copyto(out, np.uint64(0) if groups is None else groups[chunk])
             return
         np.copyto(out, slots, casting="unsafe")
         if groups is not None:
             out <<= np.uint64(self.group_bits)
-            out |= groups[here]
+            out |= groups[chunk]
 
     def _planes(self, values: Values, labels: NDArray[np.uint8]) -> list[Run]:
         """Keys of the negative values, and of the others: the tail without the sign bit."""
@@ -184,12 +188,12 @@ class Layout:
             negative = values[i : i + _CHUNK] < 0
             code <<= kind(1)  # shifts the sign out
             code |= labels[i : i + _CHUNK]
-            some = np.compress(negative, code)  # a sixth of the time of code[negative]
-            below[a : a + len(some)] = some
-            a += len(some)
-            some = np.compress(~negative, code)
-            above[b : b + len(some)] = some
-            b += len(some)
+            keys = np.compress(negative, code)  # a sixth of the time of code[negative]
+            below[a : a + len(keys)] = keys
+            a += len(keys)
+            keys = np.compress(~negative, code)
+            above[b : b + len(keys)] = keys
+            b += len(keys)
         return [Run(below), Run(above)]
 
     def apart(self, values: Values, column: Words) -> list[Words]:
@@ -245,7 +249,7 @@ class Layout:
         sign = (tail >> np.uint64(32) if over is None else over) != 0
         words: Words = tail.astype(self.kind)
         positions = np.flatnonzero(~sign), np.flatnonzero(sign)
-        return [Run(words, None, counts).take(at) for at in positions]
+        return [Run(words, None, counts).take(store_positions) for store_positions in positions]
 
     def codes(self, fields: Fields) -> tuple[U64, NDArray[np.uint8]]:
         """Codes of values, and labels."""

@@ -75,11 +75,11 @@ class Table:
         for i in range(0, len(self.codes), _CHUNK):
             end = min(i + _CHUNK, len(self.codes))
             first, last = np.searchsorted(ends, [i, end - 1], "right")
-            some = slice(int(first), int(last) + 1)
-            starts = np.maximum(ends[some] - self.sizes[some], i)
-            sizes = np.minimum(ends[some], end) - starts
+            groups = slice(int(first), int(last) + 1)
+            starts = np.maximum(ends[groups] - self.sizes[groups], i)
+            sizes = np.minimum(ends[groups], end) - starts
             counts = np.array([of_label[i:end] for of_label in self.counts], np.int64)
-            yield np.repeat(leads[some], sizes), self.codes[i:end], counts
+            yield np.repeat(leads[groups], sizes), self.codes[i:end], counts
 
 
 def group_starts(words: Words, group_shift: int) -> NDArray[np.intp]:
@@ -87,8 +87,8 @@ def group_starts(words: Words, group_shift: int) -> NDArray[np.intp]:
     step = words.dtype.type(1 << group_shift)
     starts = [np.zeros(min(1, len(words)), np.intp)]
     for i in range(0, len(words) - 1, _CHUNK):
-        here = words[i : i + _CHUNK + 1]
-        starts.append(np.flatnonzero((here[1:] ^ here[:-1]) >= step) + (i + 1))
+        chunk = words[i : i + _CHUNK + 1]
+        starts.append(np.flatnonzero((chunk[1:] ^ chunk[:-1]) >= step) + (i + 1))
     return np.concatenate(starts)
 
 
@@ -102,41 +102,43 @@ def table_of(
     codes: list[Codes] = []
     counts: list[list[Words]] = [[np.empty(0, np.uint8)] for _ in range(labels)]
     leads, starts = [np.empty(0, np.uint64)], [np.empty(0, np.intp)]
-    done, last = 0, None
+    n_done, last = 0, None
     for store, run in enumerate(runs):
         first = run.firsts(layout.label_bits)
         of_run: Codes = np.empty(int(np.count_nonzero(first)), kind)
         codes.append(of_run)
         filled = 0
-        for some in _pieces(run, first, order):
-            at = np.flatnonzero(some.firsts(layout.label_bits))
-            fields = layout.open(some, store)
+        for piece in _pieces(run, first, order):
+            positions = np.flatnonzero(piece.firsts(layout.label_bits))
+            fields = layout.open(piece, store)
             code, label = layout.codes(fields)
-            of_run[filled : filled + len(at)] = code[at]
-            filled += len(at)
-            ends = np.append(at[1:], len(label))
-            more = np.flatnonzero(ends - at > 1)
-            left = ends - at
-            if some.counts is not None:
-                left = np.add.reduceat(some.counts, at, dtype=np.int64)
+            of_run[filled : filled + len(positions)] = code[positions]
+            filled += len(positions)
+            ends = np.append(positions[1:], len(label))
+            repeats = np.flatnonzero(ends - positions > 1)
+            left = ends - positions
+            if piece.counts is not None:
+                left = np.add.reduceat(piece.counts, positions, dtype=np.int64)
             for value in range(1, labels):
-                counts[value].append(_counted(label == value, some.counts, at, ends, more))
+                counts[value].append(
+                    _counted(label == value, piece.counts, positions, ends, repeats)
+                )
                 left -= counts[value][-1].astype(np.int64)
             counts[0].append(narrowed(left))
-            lead = fields.lead[at]
+            lead = fields.lead[positions]
             new = np.ones(len(lead), np.bool_)
             new[1:] = lead[1:] != lead[:-1]
             new[0] = last is None or lead[0] != last
             last = lead[-1]
             leads.append(lead[new])
-            starts.append(np.flatnonzero(new) + done)
-            done += len(at)
+            starts.append(np.flatnonzero(new) + n_done)
+            n_done += len(positions)
     lead = np.concatenate(leads)
     bits = layout.group_bits
     return Table(
         totals,
         slots=(lead >> np.uint64(bits)).astype(np.intp),
-        sizes=np.diff(np.append(np.concatenate(starts), done)),
+        sizes=np.diff(np.append(np.concatenate(starts), n_done)),
         codes=codes[0] if len(codes) == 1 else np.concatenate(codes),
         counts=[np.concatenate(of_label) for of_label in counts],
         ids=ids,
@@ -169,8 +171,8 @@ def _pieces(run: Run, first: NDArray[np.bool_], order: IdOrder | None) -> Iterat
         yield from _slices(run, first, 0, len(run))
         return
     sizes = order.ends - order.starts
-    done = np.cumsum(sizes)
-    cuts = np.searchsorted(done, np.arange(0, len(run), _CHUNK))
+    ends = np.cumsum(sizes)
+    cuts = np.searchsorted(ends, np.arange(0, len(run), _CHUNK))
     large = cuts[sizes[cuts] > _CHUNK]  # groups that are cut themselves
     edges = np.unique(np.concatenate([cuts, large + 1, [len(sizes)]])).tolist()
     for start, end in pairwise(edges):
@@ -196,24 +198,26 @@ def _next(first: NDArray[np.bool_], start: int) -> int:
 
 
 def _counted(
-    here: NDArray[np.bool_],
+    has_label: NDArray[np.bool_],
     counts: Words | None,
-    at: NDArray[np.intp],
+    starts: NDArray[np.intp],
     ends: NDArray[np.intp],
-    more: NDArray[np.intp],
+    repeats: NDArray[np.intp],
 ) -> Words:
-    """The count of a label from each position in `at` to its end; more: those with several keys."""
+    """The count of a label from each start to its end; repeats: those with several keys."""
     if counts is not None:
-        return narrowed(np.add.reduceat(np.where(here, counts, 0), at, dtype=np.int64))
-    if 8 * len(more) > len(at):
-        return narrowed(np.add.reduceat(here, at, dtype=np.int64))
-    found: Words = here[at].view(np.uint8)
-    if len(more):
-        between = np.stack([at[more], ends[more]], axis=1).ravel()
-        several = narrowed(np.add.reduceat(np.append(here, False), between, dtype=np.int64)[::2])
-        found = found.astype(several.dtype, copy=False)
-        found[more] = several
-    return found
+        return narrowed(np.add.reduceat(np.where(has_label, counts, 0), starts, dtype=np.int64))
+    if 8 * len(repeats) > len(starts):
+        return narrowed(np.add.reduceat(has_label, starts, dtype=np.int64))
+    label_counts: Words = has_label[starts].view(np.uint8)
+    if len(repeats):
+        between = np.stack([starts[repeats], ends[repeats]], axis=1).ravel()
+        several = narrowed(
+            np.add.reduceat(np.append(has_label, False), between, dtype=np.int64)[::2]
+        )
+        label_counts = label_counts.astype(several.dtype, copy=False)
+        label_counts[repeats] = several
+    return label_counts
 
 
 def write_table(rule: Rule, table: Table, out: Writer) -> None:
@@ -273,30 +277,30 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
     counts: list[Words] = []
     rows, total = np.zeros(k, np.int64), 0
     for _ in range(rule.labels):
-        found = data.ints(k)
-        total += exact_total(found)
+        label_counts = data.ints(k)
+        total += exact_total(label_counts)
         if total >= 1 << 63:
             raise damaged("counts of 2**63 rows or more")
-        rows += found
-        counts.append(narrowed(found))
+        rows += label_counts
+        counts.append(narrowed(label_counts))
     if exact_total(totals) >= 1 << 63:
         raise damaged("counts of 2**63 rows or more")
     if k and not rows.min():
         raise damaged("a value without rows")
-    running, held = np.zeros(k + 1, np.int64), np.zeros(width, np.int64)
+    running, units = np.zeros(k + 1, np.int64), np.zeros(width, np.int64)
     np.cumsum(rows, out=running[1:])
-    np.add.at(held, slots, running[ends] - running[ends - sizes])
+    np.add.at(units, slots, running[ends] - running[ends - sizes])
     over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
-    there = np.where(over, 0, totals)
-    if not bool((held == there).all()):
+    n_rows = np.where(over, 0, totals)
+    if not bool((units == n_rows).all()):
         different = np.zeros(width, np.int64)
         for of_label in counts:
             np.add.at(different, np.repeat(slots, sizes), of_label > 0)
         # Each weighted row has at least one unit, and each different row occurred.
-        if not (rule.weighted and bool(((different <= there) & (there <= held)).all())):
+        if not (rule.weighted and bool(((different <= n_rows) & (n_rows <= units)).all())):
             raise damaged("totals that do not match the rows")
     narrow: Codes = codes.astype(np.uint32) if bits_of(values) == 32 else codes
-    return Table(totals, slots, sizes, narrow, counts, ids, groups, held)
+    return Table(totals, slots, sizes, narrow, counts, ids, groups, units)
 
 
 def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.intp], Indices]:

@@ -80,13 +80,13 @@ class Run:
         """The first word of each key."""
         return self.low if self.high is None else self.high
 
-    def take(self, at: NDArray[np.intp]) -> Run:
+    def take(self, positions: NDArray[np.intp]) -> Run:
         """These entries."""
         high, counts = self.high, self.counts
         return Run(
-            self.low[at],
-            None if high is None else high[at],
-            None if counts is None else counts[at],
+            self.low[positions],
+            None if high is None else high[positions],
+            None if counts is None else counts[positions],
         )
 
     def slice(self, start: int, end: int) -> Run:
@@ -174,22 +174,25 @@ def merged(runs: Sequence[Run]) -> Run:
     sizes: list[int] = []
     counts: list[Words | None] = []
     for ends in pairwise(equal_cuts([run.lead for run in runs], _RANGE)):
-        some = [run.slice(a, b) for run, a, b in zip(runs, *ends, strict=True) if a < b]
-        if not some:
+        pieces = [run.slice(a, b) for run, a, b in zip(runs, *ends, strict=True) if a < b]
+        if not pieces:
             continue
-        here = room.slice(end, end + sum(map(len, some)))
-        run = _counted(_sorted(Run.join(some, here), in_runs=True, skewed=skewed))
-        here.low[: len(run)] = run.low
-        if here.high is not None and run.high is not None:
-            here.high[: len(run)] = run.high
+        target = room.slice(end, end + sum(map(len, pieces)))
+        run = _counted(_sorted(Run.join(pieces, target), in_runs=True, skewed=skewed))
+        target.low[: len(run)] = run.low
+        if target.high is not None and run.high is not None:
+            target.high[: len(run)] = run.high
         sizes.append(len(run))
         counts.append(run.counts)
         end += len(run)
-    if all(held is None for held in counts):
+    if all(run_counts is None for run_counts in counts):
         return room
-    filled = [_ones(k) if held is None else held for k, held in zip(sizes, counts, strict=True)]
+    filled = [
+        _ones(k) if run_counts is None else run_counts
+        for k, run_counts in zip(sizes, counts, strict=True)
+    ]
     run = room.cut(end, np.concatenate(filled))
-    if all(held is not None for held in counts):
+    if all(run_counts is not None for run_counts in counts):
         return run
     if 2 * end > n and all(run.counts is None for run in runs):
         return run.repeated()
@@ -204,9 +207,9 @@ def in_pieces(runs: Sequence[Run], ignored_bits: int = 0) -> Iterator[Run]:
         yield runs[0]
         return
     for ends in pairwise(equal_cuts([run.low for run in runs], _PIECE, ignored_bits)):
-        some = [run.slice(a, b) for run, a, b in zip(runs, *ends, strict=True) if a < b]
-        if some:
-            yield _counted(_sorted(Run.join(some), in_runs=True))
+        pieces = [run.slice(a, b) for run, a, b in zip(runs, *ends, strict=True) if a < b]
+        if pieces:
+            yield _counted(_sorted(Run.join(pieces), in_runs=True))
 
 
 def _ones(n: int) -> NDArray[np.uint8]:
@@ -253,16 +256,16 @@ def _sort_words(words: Words) -> None:
     half, end = np.uint64(_HALF), 0
     halves, above = np.empty(len(words), np.uint32), np.empty(len(words), np.uint8)
     for i in range(0, len(words), _CHUNK):
-        some = words[i : i + _CHUNK]
-        halves[i : i + _CHUNK] = some  # the lower half
+        chunk = words[i : i + _CHUNK]
+        halves[i : i + _CHUNK] = chunk  # the lower half
         if least < most:
-            above[i : i + _CHUNK] = (some >> half) - np.uint64(least)
+            above[i : i + _CHUNK] = (chunk >> half) - np.uint64(least)
     for high in range(least, most + 1):
         part = halves if least == most else np.compress(above == high - least, halves)
         part.sort()
-        here = words[end : end + len(part)]
-        np.copyto(here, part)
-        here |= np.uint64(high << _HALF)
+        target = words[end : end + len(part)]
+        np.copyto(target, part)
+        target |= np.uint64(high << _HALF)
         end += len(part)
 
 
@@ -304,45 +307,47 @@ def _order(low: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
         members = np.zeros(len(low), np.bool_)
         members[1:] = tied
         members[:-1] |= tied
-        at = np.flatnonzero(members)
-        order[at] = order[at][np.lexsort((by_low[at], first[at]))]
+        ties = np.flatnonzero(members)
+        order[ties] = order[ties][np.lexsort((by_low[ties], first[ties]))]
     return order
 
 
 def _counted(run: Run) -> Run:
     """Count equal keys of a sorted run: always if there are counts, else only if most keys repeat.
     The different keys are moved together in place."""
-    low, high, held = run.low, run.high, run.counts
+    low, high, old_counts = run.low, run.high, run.counts
     n, chunks = len(run), range(0, len(run) - 1, _CHUNK)
     different = 1 + sum(int(np.count_nonzero(run.changes(i, i + _CHUNK))) for i in chunks)
-    if different >= n or (held is None and 2 * different > n):
+    if different >= n or (old_counts is None and 2 * different > n):
         return run
     counts: list[Words] = []
-    kept, before, done = 1, 0, 0  # keys so far; rows before the last of them; rows so far
+    n_kept, before, n_rows = 1, 0, 0  # keys so far; rows before the last of them; rows so far
     for i in chunks:
-        at = np.flatnonzero(run.changes(i, i + _CHUNK))
-        if not len(at):
-            done += 0 if held is None else int(held[i : min(i + _CHUNK, n - 1)].sum(dtype=np.int64))
+        positions = np.flatnonzero(run.changes(i, i + _CHUNK))
+        if not len(positions):
+            if old_counts is not None:
+                n_rows += int(old_counts[i : min(i + _CHUNK, n - 1)].sum(dtype=np.int64))
             continue
-        starts = np.empty(len(at) + 1, np.int64)  # rows before each new key, and the one before
+        # Rows before each new key, and the one before.
+        starts = np.empty(len(positions) + 1, np.int64)
         starts[0] = before
-        if held is None:
-            np.add(at, i + 1, out=starts[1:])
+        if old_counts is None:
+            np.add(positions, i + 1, out=starts[1:])
         else:
-            running = np.cumsum(held[i : min(i + _CHUNK, n - 1)], dtype=np.int64)
-            np.add(running[at], done, out=starts[1:])
-            done += int(running[-1])
+            running = np.cumsum(old_counts[i : min(i + _CHUNK, n - 1)], dtype=np.int64)
+            np.add(running[positions], n_rows, out=starts[1:])
+            n_rows += int(running[-1])
         before = int(starts[-1])
         counts.append(narrowed(starts[1:] - starts[:-1]))
-        at += i + 1
-        end = kept + len(at)
-        low[kept:end] = low[at]
+        positions += i + 1
+        end = n_kept + len(positions)
+        low[n_kept:end] = low[positions]
         if high is not None:
-            high[kept:end] = high[at]
-        kept = end
-    last = n if held is None else done + int(held[-1])
+            high[n_kept:end] = high[positions]
+        n_kept = end
+    last = n if old_counts is None else n_rows + int(old_counts[-1])
     counts.append(narrowed(np.array([last - before])))
-    few = run.slice(0, kept)
+    few = run.slice(0, n_kept)
     return Run(few.low, few.high, np.concatenate(counts))
 
 

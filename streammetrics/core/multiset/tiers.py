@@ -63,10 +63,11 @@ class Summed:
 
     def apart(self, runs: Sequence[Run]) -> list[Run] | None:
         """Those of `runs` that are not summed; None if one is missing, or is there twice."""
-        mine, all_ids = set(map(id, self.runs)), set(map(id, runs))
-        if len(all_ids) < len(runs) or not mine <= all_ids:  # a state may be merged with itself
+        summed_ids, all_ids = set(map(id, self.runs)), set(map(id, runs))
+        # A state may be merged with itself.
+        if len(all_ids) < len(runs) or not summed_ids <= all_ids:
             return None
-        return [run for run in runs if id(run) not in mine]
+        return [run for run in runs if id(run) not in summed_ids]
 
     def grown(self, new: Run, pairs: PairSum) -> Summed:
         """With a new run, and runs of like sizes merged."""
@@ -82,8 +83,8 @@ class Summed:
         while first and _LIKE * like >= len(runs[first - 1]):
             first -= 1
             like += len(runs[first])
-        kept = {i: ranked for i, ranked in self.ranked.items() if i < first}
-        return Summed((*runs[:first], merged(runs[first:])), sums, kept)
+        searched = {i: ranked for i, ranked in self.ranked.items() if i < first}
+        return Summed((*runs[:first], merged(runs[first:])), sums, searched)
 
 
 class Tiers:
@@ -102,8 +103,8 @@ class Tiers:
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        held = sum(r.nbytes for r in self.pending) + sum(r.nbytes for r in self.runs)
-        return held + (0 if self.summed is None else self.summed.nbytes)
+        run_bytes = sum(r.nbytes for r in self.pending) + sum(r.nbytes for r in self.runs)
+        return run_bytes + (0 if self.summed is None else self.summed.nbytes)
 
     def __len__(self) -> int:
         """Entries held; a key may have several."""

@@ -43,33 +43,33 @@ def summed(runs: Sequence[Run], size: int) -> Run:
     codes = words[first].astype(np.int64, copy=False)
     counts = np.add.reduceat(amounts, first, dtype=np.int64) if len(first) else NO_CODES
     if not counts.all():  # weights of zero are ignored
-        here = np.flatnonzero(counts != 0)
-        codes, counts = codes[here], counts[here]
+        positions = np.flatnonzero(counts != 0)
+        codes, counts = codes[positions], counts[positions]
     return codes, counts
 
 
-def merged(mine: Run, theirs: Run, size: int) -> Run:
+def merged(run: Run, other_run: Run, size: int) -> Run:
     """As `summed`, of two ascending runs: by ranges of codes, whose temporaries stay in the cache.
 
     Fresh memory for millions of codes would take most of the time.
     """
-    if not len(mine[0]):
-        return theirs
-    cuts = np.arange(_PIECE, len(mine[0]), _PIECE)
-    ends = np.searchsorted(theirs[0], mine[0][cuts])
-    room = len(mine[0]) + len(theirs[0])
+    if not len(run[0]):
+        return other_run
+    cuts = np.arange(_PIECE, len(run[0]), _PIECE)
+    ends = np.searchsorted(other_run[0], run[0][cuts])
+    room = len(run[0]) + len(other_run[0])
     codes, counts, n = np.empty(room, np.int64), np.empty(room, np.int64), 0
     for a, b, c, d in zip(
         [0, *cuts.tolist()],
-        [*cuts.tolist(), len(mine[0])],
+        [*cuts.tolist(), len(run[0])],
         [0, *ends.tolist()],
-        [*ends.tolist(), len(theirs[0])],
+        [*ends.tolist(), len(other_run[0])],
         strict=True,
     ):
-        some = summed([(mine[0][a:b], mine[1][a:b]), (theirs[0][c:d], theirs[1][c:d])], size)
-        here = slice(n, n + len(some[0]))
-        codes[here], counts[here] = some
-        n = here.stop
+        piece = summed([(run[0][a:b], run[1][a:b]), (other_run[0][c:d], other_run[1][c:d])], size)
+        places = slice(n, n + len(piece[0]))
+        codes[places], counts[places] = piece
+        n = places.stop
     codes.resize(n, refcheck=False)  # no byte moves; room that had no codes cost nothing
     counts.resize(n, refcheck=False)
     return codes, counts

@@ -65,14 +65,18 @@ class _Rows(NamedTuple):
     cells: NDArray[np.intp]
     weights: Ints | None
 
-    def take(self, some: NDArray[np.intp]) -> _Rows:
+    def take(self, positions: NDArray[np.intp]) -> _Rows:
         """Some of the rows, in separate memory."""
-        slots, weights = (None if one is None else one[some] for one in (self.slots, self.weights))
-        return _Rows(slots, self.keys[some], self.cells[some], weights)
+        slots, weights = (
+            None if array is None else array[positions] for array in (self.slots, self.weights)
+        )
+        return _Rows(slots, self.keys[positions], self.cells[positions], weights)
 
     def copy(self) -> _Rows:
         """All rows, in separate memory."""
-        slots, weights = (None if one is None else one.copy() for one in (self.slots, self.weights))
+        slots, weights = (
+            None if array is None else array.copy() for array in (self.slots, self.weights)
+        )
         return _Rows(slots, self.keys.copy(), self.cells.copy(), weights)
 
 
@@ -117,21 +121,21 @@ class CollapsedColumn(Column):
         """Add 1, or the weight (at least 1), to the cell of each key; all [n], and copied."""
         if not len(keys):
             return
-        given = rows = _Rows(slots, keys, cells, weights)
+        all_rows = rows = _Rows(slots, keys, cells, weights)
         if self.counted.table is not None and not self.others and len(keys) >= _FEW_PENDING:
             rows = self._without_known(rows)
         if len(rows.keys):
             self.rows.append(rows)
             self._append(len(rows.keys))
-        if self.rows and self.rows[-1] is given:  # they are still pending
-            self.rows[-1] = given.copy()
+        if self.rows and self.rows[-1] is all_rows:  # they are still pending
+            self.rows[-1] = all_rows.copy()
 
     def state(self, slot: int) -> tuple[int, Ints, Run]:
         """The shift of a state, its keys, ascending, and its counts by number of the key · cells +
         cell."""
         self.settle()
-        held = self.take(np.array([slot], np.intp))
-        return int(held.shifts[0]), held.counted.keys.keys, held.counted.sparse()
+        column = self.take(np.array([slot], np.intp))
+        return int(column.shifts[0]), column.counted.keys.keys, column.counted.sparse()
 
     def widen(self, width: int) -> None:
         self.shifts = np.concatenate([self.shifts, np.zeros(width - self.width, np.int64)])
@@ -139,42 +143,46 @@ class CollapsedColumn(Column):
 
     def merge(self, other: Self, to: Slots) -> None:
         other.settle()
-        held = other.counted
-        if not len(held.keys.keys):
+        key_counts = other.counted
+        if not len(key_counts.keys.keys):
             return
         np.maximum.at(self.shifts, to, other.shifts)
-        table = None if held.table is None else held.table.copy()
-        keys = held.keys._replace(slots=to[held.keys.slots])
-        self.others.append(_Counted(keys, table, held.codes, held.amounts))
-        self._append(len(held.codes) if held.table is None else held.table.size)
+        table = None if key_counts.table is None else key_counts.table.copy()
+        keys = key_counts.keys._replace(slots=to[key_counts.keys.slots])
+        self.others.append(_Counted(keys, table, key_counts.codes, key_counts.amounts))
+        self._append(len(key_counts.codes) if key_counts.table is None else key_counts.table.size)
 
     def take(self, slots: Slots) -> Self:
         self.settle()
         new = type(self)(self.cells, self.possible, len(slots), self.most)
-        new.shifts, held = self.shifts[slots], self.counted
-        first = np.searchsorted(held.keys.slots, slots)
-        some, sizes = ranges(first, np.searchsorted(held.keys.slots, slots, "right"))
-        keys = Keys(np.repeat(np.arange(len(slots)), sizes), held.keys.keys[some])
-        if held.table is not None:
-            new.counted = _Counted(keys, held.table[some])
+        new.shifts, key_counts = self.shifts[slots], self.counted
+        first = np.searchsorted(key_counts.keys.slots, slots)
+        numbers, sizes = ranges(first, np.searchsorted(key_counts.keys.slots, slots, "right"))
+        keys = Keys(np.repeat(np.arange(len(slots)), sizes), key_counts.keys.keys[numbers])
+        if key_counts.table is not None:
+            new.counted = _Counted(keys, key_counts.table[numbers])
             return new
-        begin = np.searchsorted(held.codes, some * self.cells)
-        at, sizes = ranges(begin, np.searchsorted(held.codes, (some + 1) * self.cells))
-        moved = np.repeat((np.arange(len(some)) - some) * self.cells, sizes)
-        new.counted = _Counted(keys, None, held.codes[at] + moved, held.amounts[at])
+        begin = np.searchsorted(key_counts.codes, numbers * self.cells)
+        entries, sizes = ranges(
+            begin, np.searchsorted(key_counts.codes, (numbers + 1) * self.cells)
+        )
+        moved = np.repeat((np.arange(len(numbers)) - numbers) * self.cells, sizes)
+        new.counted = _Counted(
+            keys, None, key_counts.codes[entries] + moved, key_counts.amounts[entries]
+        )
         return new
 
     def encode(self, out: Writer) -> None:
         self.settle()
-        held = self.counted
+        key_counts = self.counted
         out.raw(self.shifts.astype(np.uint8).tobytes())
-        out.ints(np.bincount(held.keys.slots, minlength=self.width))
+        out.ints(np.bincount(key_counts.keys.slots, minlength=self.width))
         if self.possible is None:
-            out.words(held.keys.keys.view(np.uint64) ^ np.uint64(1 << 63))
+            out.words(key_counts.keys.keys.view(np.uint64) ^ np.uint64(1 << 63))
         else:
-            out.ints(held.keys.keys)
-        codes, counts = held.sparse()
-        room = len(held.keys.keys) * self.cells
+            out.ints(key_counts.keys.keys)
+        codes, counts = key_counts.sparse()
+        room = len(key_counts.keys.keys) * self.cells
         if 4 * len(codes) > room:
             out.uint(1)
             table = np.zeros(room, np.int64)
@@ -183,7 +191,7 @@ class CollapsedColumn(Column):
             return
         out.uint(0)
         number, cell = np.divmod(codes, self.cells)
-        out.ints(np.bincount(number, minlength=len(held.keys.keys)))
+        out.ints(np.bincount(number, minlength=len(key_counts.keys.keys)))
         out.ints(cell)
         out.ints(counts)
 
@@ -206,12 +214,12 @@ class CollapsedColumn(Column):
             require(4 * used > n * cells, "a table with few occupied cells")
             self.counted = _Counted(keys, table.reshape(n, cells))
         else:
-            each = data.ints(n)
-            some = sum(each.tolist())
-            require(some <= data.left, f"{some} cells in {data.left} bytes")
-            require(4 * some <= n * cells, "a sparse form of many occupied cells")
-            codes = np.repeat(np.arange(n) * cells, each) + self._read_cells(some, data)
-            counts = data.ints(some)
+            cells_by_key = data.ints(n)
+            n_cells = sum(cells_by_key.tolist())
+            require(n_cells <= data.left, f"{n_cells} cells in {data.left} bytes")
+            require(4 * n_cells <= n * cells, "a sparse form of many occupied cells")
+            codes = np.repeat(np.arange(n) * cells, cells_by_key) + self._read_cells(n_cells, data)
+            counts = data.ints(n_cells)
             require(bool((np.diff(codes) > 0).all() and (counts > 0).all()), "cells out of order")
             self.counted = _Counted(keys, None, codes, counts)
         self._require_least_shifts()
@@ -222,38 +230,40 @@ class CollapsedColumn(Column):
         return (data.words(n) ^ np.uint64(1 << 63)).view(np.int64)
 
     def _read_cells(self, n: int, data: Reader) -> Ints:
-        found = data.ints(n)
-        require(not n or int(found.max()) < self.cells, "a cell that does not exist")
-        return found
+        cells = data.ints(n)
+        require(not n or int(cells.max()) < self.cells, "a cell that does not exist")
+        return cells
 
     def _require_keys(self, keys: Keys) -> None:
-        slots, given = keys
-        kept = masks(self.shifts)[slots]
+        slots, integers = keys
+        mask = masks(self.shifts)[slots]
         least, most = (0, self.possible - 1) if self.possible is not None else _ENDS.tolist()
-        ascending = (slots[1:] > slots[:-1]) | (given[1:] > given[:-1])
-        within = (given >= (least & kept)) & (given <= most) & (given == given & kept)
+        ascending = (slots[1:] > slots[:-1]) | (integers[1:] > integers[:-1])
+        within = (integers >= (least & mask)) & (integers <= most) & (integers == integers & mask)
         require(bool(ascending.all() and within.all()), "keys out of order or out of range")
 
     def _require_least_shifts(self) -> None:
         """StateError unless rows can have needed these shifts: with one bit more, each key that has
         several units of weight can have been two, and there must have been more than MOST: those of
         pairs of models had no more than that formerly."""
-        held = self.counted
-        codes, counts = held.sparse()
-        first = np.searchsorted(codes, np.arange(len(held.keys.keys)) * self.cells)
-        require(len(np.unique(codes // self.cells)) == len(held.keys.keys), "a key without rows")
+        key_counts = self.counted
+        codes, counts = key_counts.sparse()
+        first = np.searchsorted(codes, np.arange(len(key_counts.keys.keys)) * self.cells)
+        require(
+            len(np.unique(codes // self.cells)) == len(key_counts.keys.keys), "a key without rows"
+        )
         if not self.shifts.any():
             return
         most = np.minimum(counts, 2)
         units = np.minimum(np.add.reduceat(most, first) if len(first) else most, 2)
-        before = np.bincount(held.keys.slots, units, self.width)
+        before = np.bincount(key_counts.keys.slots, units, self.width)
         require(bool((before[self.shifts > 0] > MOST).all()), "keys shifted by too many bits")
 
     # -- placing what is pending ------------------------------------------------------------------
     def _append(self, n: int) -> None:
         self.n_pending += n
-        held = self.counted
-        size = len(held.codes) if held.table is None else held.table.size
+        key_counts = self.counted
+        size = len(key_counts.codes) if key_counts.table is None else key_counts.table.size
         if self.n_pending >= max(_FEW_PENDING, size):
             self.settle()
 
@@ -263,78 +273,85 @@ class CollapsedColumn(Column):
         window, table = _window(rows, self.shifts), self.counted.table
         if window is None or table is None:
             return rows
-        at, size, least = window
+        places, size, least = window
         slots, keys = self.counted.keys
         shifted = keys >> self.shifts[slots]
         shifted -= least
-        here = np.flatnonzero((shifted >= 0) & (shifted < size))
+        numbers = np.flatnonzero((shifted >= 0) & (shifted < size))
         first = np.full(size * len(self.shifts), -1)
-        first[slots[here] * size + shifted[here]] = here * self.cells
-        codes = first[at]
+        first[slots[numbers] * size + shifted[numbers]] = numbers * self.cells
+        codes = first[places]
         new = np.flatnonzero(codes < 0)
-        others, flat = rows.take(new), table.reshape(-1)
+        rest, flat = rows.take(new), table.reshape(-1)
         codes += rows.cells
         codes[new] = 0  # they are added there, and taken away again
         np.add.at(flat, codes, 1 if rows.weights is None else rows.weights)
-        flat[0] -= len(new) if others.weights is None else others.weights.sum()
-        return others
+        flat[0] -= len(new) if rest.weights is None else rest.weights.sum()
+        return rest
 
     def settle(self) -> None:
         """Count everything that is pending."""
         if not self.n_pending:
             return
-        rows, others = _joined(self.rows), [self.counted, *self.others]
+        rows, all_counts = _joined(self.rows), [self.counted, *self.others]
         placed: _Placed | None = None
         if rows is not None:
             if rows.slots is None and len(rows.keys) > _SAMPLE and not len(self.counted.keys.keys):
                 self._foresee(rows.keys[:_SAMPLE])
-            found = _distinct(rows, self.shifts, self.cells)
-            if isinstance(found, _Counted):
-                others, rows = [*others, found], None
+            counts_or_places = _distinct(rows, self.shifts, self.cells)
+            if isinstance(counts_or_places, _Counted):
+                all_counts, rows = [*all_counts, counts_or_places], None
             else:
-                placed = found
-        sets = [one.keys for one in others] + ([] if placed is None else [placed.keys])
+                placed = counts_or_places
+        sets = [key_counts.keys for key_counts in all_counts]
+        sets += [] if placed is None else [placed.keys]
         keys, to = united(sets, self.shifts, self.most)
-        ends = np.cumsum([0, *[len(one.keys) for one in sets]])
-        each = [to[a:b] for a, b in pairwise(ends.tolist())]
+        ends = np.cumsum([0, *[len(key_set.keys) for key_set in sets]])
+        positions = [to[a:b] for a, b in pairwise(ends.tolist())]
         self.rows, self.others, self.n_pending = [], [], 0
         codes = NO_CODES
         if rows is not None and placed is not None:
             first = np.empty(placed.size, np.intp)  # of each place the code of its first cell
-            first[placed.places] = each[-1] * self.cells
+            first[placed.places] = positions[-1] * self.cells
             codes = first[placed.at]
             codes += rows.cells
         weights = None if rows is None else rows.weights
-        self.counted = self._placed(keys, others, each, codes, weights)
+        self.counted = self._placed(keys, all_counts, positions, codes, weights)
 
     def _foresee(self, keys: Ints) -> None:
         """Raise the shift of slot 0 to the least of these rows, so that others are few at once."""
-        some = np.unique(keys & (-1 << int(self.shifts[0])))
+        distinct_keys = np.unique(keys & (-1 << int(self.shifts[0])))
         self.shifts[:1] = least_shifts(
-            Keys(np.zeros(len(some), np.intp), some), self.shifts, self.most
+            Keys(np.zeros(len(distinct_keys), np.intp), distinct_keys), self.shifts, self.most
         )[:1]
 
     def _placed(
         self,
         keys: Keys,
-        others: list[_Counted],
-        each: list[NDArray[np.intp]],
+        all_counts: list[_Counted],
+        positions: list[NDArray[np.intp]],
         codes: NDArray[np.intp],
         weights: Ints | None,
     ) -> _Counted:
-        """The counts of all of these. each: of the keys of each of `others`, where they are among
-        `keys`. codes, weights: of single rows."""
+        """The counts of all of these. positions: of the keys of each of `all_counts`, where they
+        are among `keys`. codes, weights: of single rows."""
         size = len(keys.keys) * self.cells
-        held = sum(len(one.codes) if one.table is None else one.table.size for one in others)
-        if size <= _DENSE and 4 * (held + len(codes)) > size:
+        n_entries = sum(
+            len(key_counts.codes) if key_counts.table is None else key_counts.table.size
+            for key_counts in all_counts
+        )
+        if size <= _DENSE and 4 * (n_entries + len(codes)) > size:
             table = np.zeros((len(keys.keys), self.cells), np.int64)
-            for one, at in zip(others, each, strict=False):
-                _add_to(table, one, at, self.cells)
+            for key_counts, to in zip(all_counts, positions, strict=False):
+                _add_to(table, key_counts, to, self.cells)
             np.add.at(table.reshape(-1), codes, 1 if weights is None else weights)
             if 4 * np.count_nonzero(table) > size:
                 return _Counted(keys, table)
             return _Counted(keys, None, *_Counted(keys, table).sparse())
-        runs = [_moved(one, at, self.cells) for one, at in zip(others, each, strict=False)]
+        runs = [
+            _moved(key_counts, to, self.cells)
+            for key_counts, to in zip(all_counts, positions, strict=False)
+        ]
         if len(codes):
             runs.append((codes, np.ones(len(codes), np.int64) if weights is None else weights))
         runs = [run for run in runs if len(run[0])]
@@ -346,14 +363,14 @@ def _joined(rows: list[_Rows]) -> _Rows | None:
     if len(rows) < 2:
         return rows[0] if rows else None
     slots = None
-    if any(one.slots is not None for one in rows):
-        slots = np.concatenate([np.zeros(len(one.keys), np.intp) if one.slots is None else one.slots
-                                for one in rows])  # fmt: skip
+    if any(piece.slots is not None for piece in rows):
+        slots = np.concatenate([np.zeros(len(piece.keys), np.intp) if piece.slots is None
+                                else piece.slots for piece in rows])  # fmt: skip
     weights = None
-    if any(one.weights is not None for one in rows):
-        weights = np.concatenate([np.ones(len(one.keys), np.int64) if one.weights is None
-                                  else one.weights for one in rows])  # fmt: skip
-    keys, cells = (np.concatenate([one[i] for one in rows]) for i in (1, 2))
+    if any(piece.weights is not None for piece in rows):
+        weights = np.concatenate([np.ones(len(piece.keys), np.int64) if piece.weights is None
+                                  else piece.weights for piece in rows])  # fmt: skip
+    keys, cells = (np.concatenate([piece[i] for piece in rows]) for i in (1, 2))
     return _Rows(slots, keys, cells, weights)
 
 
@@ -380,9 +397,9 @@ def _distinct(rows: _Rows, shifts: Ints, cells: int) -> _Placed | _Counted:
         if slots is not None:
             shifted += slots * size
         if every <= _MARKED:
-            seen = np.zeros(every, np.bool_)
-            seen[shifted] = True
-            places = np.flatnonzero(seen)
+            marks = np.zeros(every, np.bool_)
+            marks[shifted] = True
+            places = np.flatnonzero(marks)
             return _Placed(_keys_at(places, size, least, shifts), places, every, shifted)
         shifted *= cells
         shifted += rows.cells
@@ -393,9 +410,11 @@ def _distinct(rows: _Rows, shifts: Ints, cells: int) -> _Placed | _Counted:
         codes = codes - number * cells
         codes += np.repeat(np.arange(len(new)) * cells, np.diff(new, append=len(codes)))
         return _Counted(keys, None, codes, counts)
-    some = np.zeros(len(shifted), np.intp) if slots is None else slots
-    found, at = in_order(some, shifted << shifts[some], shifts)
-    return _Placed(found, np.arange(len(found.keys)), len(found.keys), at)
+    row_slots = np.zeros(len(shifted), np.intp) if slots is None else slots
+    distinct_keys, numbers = in_order(row_slots, shifted << shifts[row_slots], shifts)
+    return _Placed(
+        distinct_keys, np.arange(len(distinct_keys.keys)), len(distinct_keys.keys), numbers
+    )
 
 
 def _shifted(rows: _Rows, shifts: Ints) -> Ints:
@@ -431,22 +450,22 @@ def _sorted_counts(codes: Ints, weights: Ints | None, size: int) -> Run:
     return counted(ordered)
 
 
-def _add_to(table: Ints, one: _Counted, to: NDArray[np.intp], cells: int) -> None:
+def _add_to(table: Ints, key_counts: _Counted, to: NDArray[np.intp], cells: int) -> None:
     """Add counts to the rows of a table; to: of each key its row."""
-    if one.table is None:
-        codes, counts = _moved(one, to, cells)
+    if key_counts.table is None:
+        codes, counts = _moved(key_counts, to, cells)
         np.add.at(table.reshape(-1), codes, counts)
     elif len(to) == len(table) and (np.diff(to) > 0).all():
-        table += one.table
+        table += key_counts.table
     elif len(to) and (np.diff(to) > 0).all():
-        table[to] += one.table
+        table[to] += key_counts.table
     elif len(to):
-        np.add.at(table, to, one.table)
+        np.add.at(table, to, key_counts.table)
 
 
-def _moved(one: _Counted, to: NDArray[np.intp], cells: int) -> Run:
+def _moved(key_counts: _Counted, to: NDArray[np.intp], cells: int) -> Run:
     """The codes with other numbers of their keys, and the counts."""
-    codes, counts = one.sparse()
+    codes, counts = key_counts.sparse()
     if not len(codes):
         return codes, counts
     number = codes // cells

@@ -63,15 +63,17 @@ def in_order(slots: Slots, keys: Ints, shifts: Ints) -> tuple[Keys, NDArray[np.i
 def united(sets: Sequence[Keys], shifts: Ints, most: int = MOST) -> tuple[Keys, NDArray[np.intp]]:
     """The different keys of all sets, collapsed where a slot has more than `most`, whose shift is
     raised in place; and the number of each given key among them."""
-    slots, keys = (np.concatenate([one[i] for one in sets]) for i in (0, 1))
+    slots, keys = (np.concatenate([key_set[i] for key_set in sets]) for i in (0, 1))
     keys &= masks(shifts)[slots]
-    found, number = in_order(slots, keys, shifts)
-    least = least_shifts(found, shifts, most)
+    distinct_keys, number = in_order(slots, keys, shifts)
+    least = least_shifts(distinct_keys, shifts, most)
     if (least == shifts).all():
-        return found, number
+        return distinct_keys, number
     shifts[:] = least
-    fewer, at = in_order(found.slots, found.keys & masks(shifts)[found.slots], shifts)
-    return fewer, at[number]
+    fewer, new_numbers = in_order(
+        distinct_keys.slots, distinct_keys.keys & masks(shifts)[distinct_keys.slots], shifts
+    )
+    return fewer, new_numbers[number]
 
 
 def least_shifts(keys: Keys, shifts: Ints, most: int = MOST) -> Ints:
@@ -81,14 +83,14 @@ def least_shifts(keys: Keys, shifts: Ints, most: int = MOST) -> Ints:
     if not len(sizes) or sizes.max() <= most:
         return shifts
     crowded = sizes > most
-    here = np.flatnonzero((keys.slots[1:] == keys.slots[:-1]) & crowded[keys.slots[1:]])
-    bits = _bit_lengths(keys.keys[here] ^ keys.keys[here + 1])
-    ordered = np.sort(keys.slots[here] * 128 - bits)  # of each slot the highest first
+    neighbours = np.flatnonzero((keys.slots[1:] == keys.slots[:-1]) & crowded[keys.slots[1:]])
+    bits = _bit_lengths(keys.keys[neighbours] ^ keys.keys[neighbours + 1])
+    ordered = np.sort(keys.slots[neighbours] * 128 - bits)  # of each slot the highest first
     slots = np.flatnonzero(crowded)
     first = np.searchsorted(ordered, slots * 128 - 64)
-    found = shifts.copy()
-    found[slots] = slots * 128 - ordered[first + most - 1]
-    return found
+    new_shifts = shifts.copy()
+    new_shifts[slots] = slots * 128 - ordered[first + most - 1]
+    return new_shifts
 
 
 def _bit_lengths(words: Ints) -> Ints:
@@ -96,5 +98,5 @@ def _bit_lengths(words: Ints) -> Ints:
     bits = words.view(np.uint64)
     high = bits >> np.uint64(32)
     part = np.where(high > 0, high, bits & np.uint64(0xFFFFFFFF)).astype(np.float64)
-    found: Ints = np.frexp(part)[1].astype(np.int64) + np.where(high > 0, 32, 0)
-    return found
+    lengths: Ints = np.frexp(part)[1].astype(np.int64) + np.where(high > 0, 32, 0)
+    return lengths

@@ -76,8 +76,8 @@ class CountsColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        held = self.codes.nbytes + self.counts.nbytes + self.pending_bytes
-        return held + (0 if self.table is None else self.table.nbytes)
+        sparse_bytes = self.codes.nbytes + self.counts.nbytes + self.pending_bytes
+        return sparse_bytes + (0 if self.table is None else self.table.nbytes)
 
     def add(
         self,
@@ -89,27 +89,27 @@ class CountsColumn(Column):
 
         With weights, slots are [n].
         """
-        at = within(slots, self.cells, cells)
-        if isinstance(at, ManySlots):
+        codes = within(slots, self.cells, cells)
+        if isinstance(codes, ManySlots):
             if self.cells > _ALWAYS_DENSE:
-                for _, one in at.each():
-                    self._add(one, None)
-            elif at.pays:
-                np.add.at(self._cells(), at.present, at.counts())
+                for _, grouping_codes in codes.each():
+                    self._add(grouping_codes, None)
+            elif codes.pays:
+                np.add.at(self._cells(), codes.present, codes.counts())
             else:
-                self._add(at.every(), None)
+                self._add(codes.every(), None)
             return
-        self._add(at, weights)
+        self._add(codes, weights)
 
-    def _add(self, at: NDArray[np.intp], weights: NDArray[np.int64] | None) -> None:
-        if self._dense(len(at)):
-            np.add.at(self._cells(), at, 1 if weights is None else weights)
+    def _add(self, codes: NDArray[np.intp], weights: NDArray[np.int64] | None) -> None:
+        if self._dense(len(codes)):
+            np.add.at(self._cells(), codes, 1 if weights is None else weights)
         elif weights is None:
-            self.rows.append(at.astype(self._kind))  # a copy
+            self.rows.append(codes.astype(self._kind))  # a copy
             self._append(self.rows[-1].nbytes)
         else:
-            self.pending.append((at.astype(np.int64), weights.astype(np.int64)))
-            self._append(16 * len(at))
+            self.pending.append((codes.astype(np.int64), weights.astype(np.int64)))
+            self._append(16 * len(codes))
 
     def add_flags(self, slots: Slots | None, *flags: NDArray[np.bool_] | bool) -> None:
         """Add 1 for each row to a table [2, 2, ...], at what its flags say: [n], or one for all
@@ -127,8 +127,8 @@ class CountsColumn(Column):
     def flag_totals(self, slots: Slots) -> list[list[int]]:
         """Of a table [2, 2, ...] the rows of each of these states, and those with each flag."""
         every: NDArray[np.int64] = self.tables(slots)
-        each = [every, *(np.take(every, 1, axis) for axis in range(1, every.ndim))]
-        return [some.sum(axis=tuple(range(1, some.ndim))).tolist() for some in each]
+        tables = [every, *(np.take(every, 1, axis) for axis in range(1, every.ndim))]
+        return [table.sum(axis=tuple(range(1, table.ndim))).tolist() for table in tables]
 
     def dense(self, slot: int = 0) -> NDArray[np.int64]:
         """One state as an array of the declared shape."""
@@ -230,11 +230,11 @@ class CountsColumn(Column):
             new.codes, new.counts = self.codes, self.counts  # these are never written to
             return new
         first = np.searchsorted(self.codes, slots * self.cells)
-        at, sizes = ranges(first, np.searchsorted(self.codes, (slots + 1) * self.cells))
+        positions, sizes = ranges(first, np.searchsorted(self.codes, (slots + 1) * self.cells))
         shift = (np.arange(len(slots)) - slots) * self.cells
-        new.codes = self.codes[at]
+        new.codes = self.codes[positions]
         new.codes += np.repeat(shift, sizes)
-        new.counts = self.counts[at]
+        new.counts = self.counts[positions]
         return new
 
     def encode(self, out: Writer) -> None:
@@ -259,14 +259,14 @@ class CountsColumn(Column):
         sizes = ends[1:] - ends[:-1]
         cells = codes - (np.arange(len(slots)) * self.cells).repeat(sizes)
         fields = [ints_each(sizes, np.arange(len(slots) + 1))]
-        fields += [ints_each(some, ends) for some in (cells, counts)]
-        each = [*map(b"".join, zip(repeat(b"\0"), *fields))]
+        fields += [ints_each(column, ends) for column in (cells, counts)]
+        encoded = [*map(b"".join, zip(repeat(b"\0"), *fields))]
         full = np.flatnonzero(4 * sizes > self.cells)
         if len(full):
             tables, edges = self.tables(slots[full]), np.arange(len(full) + 1) * self.cells
             for i, table in zip(full.tolist(), ints_each(tables.reshape(-1), edges), strict=True):
-                each[i] = b"\1" + table
-        return each
+                encoded[i] = b"\1" + table
+        return encoded
 
     def read(self, data: Reader) -> None:
         """Fill an empty column from the bytes that `encode` wrote."""
@@ -332,29 +332,29 @@ class CountsColumn(Column):
             self.table, self.top = self.table.astype(np.int64), _UNKNOWN
         return cast("NDArray[np.int64]", self.table.reshape(-1))
 
-    def _merge_tables(self, theirs: NDArray[np.integer], top: int) -> None:
+    def _merge_tables(self, tables: NDArray[np.integer], top: int) -> None:
         """Add tables [n, cells], as many at once as their narrow type can add up."""
-        n = len(theirs)
-        step = max(n, 1) if theirs.itemsize == 8 else (1 << 8 * theirs.itemsize) // (top + 1)
+        n = len(tables)
+        step = max(n, 1) if tables.itemsize == 8 else (1 << 8 * tables.itemsize) // (top + 1)
         for i in range(0, n, step):
-            some = theirs[i : i + step]
-            if len(some) > 1:
-                some = np.add.reduce(some, axis=0, dtype=some.dtype, keepdims=True)
-            self._merge_table(some, top * min(step, n - i))
+            piece = tables[i : i + step]
+            if len(piece) > 1:
+                piece = np.add.reduce(piece, axis=0, dtype=piece.dtype, keepdims=True)
+            self._merge_table(piece, top * min(step, n - i))
 
-    def _merge_table(self, theirs: NDArray[np.integer], top: int) -> None:
+    def _merge_table(self, other_table: NDArray[np.integer], top: int) -> None:
         """Add a table in which no count exceeds `top`."""
         if self.table is None and not (len(self.codes) or self.pending_bytes):
-            self.table, self.top = theirs.copy(), top
+            self.table, self.top = other_table.copy(), top
             return
         if self.table is None:
             self._make_table()
-        mine = self.table
-        assert mine is not None
+        table = self.table
+        assert table is not None
         self.top += top
-        if self.top >> 8 * mine.itemsize and mine.itemsize < 8:
-            self.table = mine = mine.astype(kind_for(self.top))
-        np.add(mine, theirs, out=mine)
+        if self.top >> 8 * table.itemsize and table.itemsize < 8:
+            self.table = table = table.astype(kind_for(self.top))
+        np.add(table, other_table, out=table)
 
     def _place(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Add counts to the cells of these codes."""
@@ -385,12 +385,12 @@ class CountsColumn(Column):
         if self.pending:
             self.codes, self.counts = summed([(self.codes, self.counts), *self.pending], size)
         if self.rows:
-            each, settled = self.rows, (self.codes, self.counts)
+            pieces, settled = self.rows, (self.codes, self.counts)
             if exact_total(self.counts) <= _FEW_ROWS * len(self.codes):
                 # To sort these again takes less time than to merge cells.
-                again = np.repeat(self.codes.astype(self._kind, copy=False), self.counts)
-                each, settled = [*each, again], (NO_CODES, NO_CODES)
-            rows = np.concatenate(each)
+                settled_rows = np.repeat(self.codes.astype(self._kind, copy=False), self.counts)
+                pieces, settled = [*pieces, settled_rows], (NO_CODES, NO_CODES)
+            rows = np.concatenate(pieces)
             rows.sort()
             self.codes, self.counts = merged(settled, counted(rows), size)
         self.pending, self.rows, self.pending_bytes = [], [], 0
@@ -441,8 +441,8 @@ class Tables(Part[T]):
         return self.column(self.shape(owner), width)
 
     def decode(self, owner: Declared, width: int, data: Reader) -> T:
-        known = owner.__dict__.get(self.name)  # a column of these settings
-        column = self.column(known.shape if known is not None else self.shape(owner), width)
+        template = owner.__dict__.get(self.name)  # a column of these settings
+        column = self.column(template.shape if template is not None else self.shape(owner), width)
         column.read(data)
         return column
 

@@ -99,21 +99,21 @@ class ExactSumColumn(Column):
         """Add values [n] to the states at `slots` [n], or all to state 0; no NaN."""
         whole = 0
         for start in range(0, len(values), CHUNK):
-            some = values[start : start + CHUNK]
-            top = largest(some)
+            chunk = values[start : start + CHUNK]
+            top = largest(chunk)
             if top == math.inf:
                 to = None if slots is None else slots[start : start + CHUNK]
-                self.add(*self._without_infinities(some, to))
+                self.add(*self._without_infinities(chunk, to))
             elif slots is not None:
                 to = slots[start : start + CHUNK]
                 if isinstance(to, ManySlots) and not to.pays:
-                    self.add(to.spread(some), to.every())
-                elif not (top < 1 << 31 and self._add_integers(some, to)):
-                    self._add_to_slots(some, to, top)
-            elif (units := sum_by_levels(some, top)) is not None:
+                    self.add(to.spread(chunk), to.every())
+                elif not (top < 1 << 31 and self._add_integers(chunk, to)):
+                    self._add_to_slots(chunk, to, top)
+            elif (units := sum_by_levels(chunk, top)) is not None:
                 whole += units
             elif len(values) - start < _MANY:
-                self._add_units(as_units(some), None)
+                self._add_units(as_units(chunk), None)
             else:  # more such chunks are likely to follow
                 rest, _ = self._without_infinities(values[start:], None)
                 self._add_units(sum_by_exponent(rest), None)
@@ -121,8 +121,8 @@ class ExactSumColumn(Column):
         if whole:
             first, limbs = in_limbs(whole)
             self._cover(first, first + len(limbs), 1)
-            at = first - self.first
-            self.limbs[0, at : at + len(limbs)] += limbs
+            offset = first - self.first
+            self.limbs[0, offset : offset + len(limbs)] += limbs
 
     def add_products(
         self,
@@ -149,7 +149,7 @@ class ExactSumColumn(Column):
             units = limbs[:, high].tolist()
             for limb in range(high - 1, low - 1, -1):
                 below = limbs[:, limb].tolist()
-                units = [(above << BITS) + more for above, more in zip(units, below, strict=True)]
+                units = [(above << BITS) + digit for above, digit in zip(units, below, strict=True)]
         shift = UNIT - BITS * (self.first + low)
         return Dyadics(units, shift) if shift >= 0 else Dyadics([u << -shift for u in units], 0)
 
@@ -198,9 +198,9 @@ class ExactSumColumn(Column):
 
     def widen(self, width: int) -> None:
         if width > len(self.limbs):
-            more = max(width, 2 * len(self.limbs)) - len(self.limbs)
-            self.limbs = padded(self.limbs, below=more)
-            self.infinities = padded(self.infinities, below=more)
+            n_new = max(width, 2 * len(self.limbs)) - len(self.limbs)
+            self.limbs = padded(self.limbs, below=n_new)
+            self.infinities = padded(self.infinities, below=n_new)
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
@@ -208,14 +208,14 @@ class ExactSumColumn(Column):
             other._settle()
         n = other.limbs.shape[1]
         self._cover(other.first, other.first + n, other.width)
-        at = other.first - self.first
+        offset = other.first - self.first
         if other.width == 1:
             slot = to.item(0)
-            limbs, infinities = self.limbs[slot, at : at + n], self.infinities[slot]
+            limbs, infinities = self.limbs[slot, offset : offset + n], self.infinities[slot]
             np.add(limbs, other.limbs[0], out=limbs)
             np.add(infinities, other.infinities[0], out=infinities)
             return
-        np.add.at(self.limbs[:, at : at + n], to, other.limbs[: other.width])
+        np.add.at(self.limbs[:, offset : offset + n], to, other.limbs[: other.width])
         np.add.at(self.infinities, to, other.infinities[: other.width])
 
     def take(self, slots: Slots) -> Self:
@@ -229,8 +229,8 @@ class ExactSumColumn(Column):
             self._encode_one(out)
             return
         length, low, negative, content = self._trimmed()
-        for some in (length, low, negative, self.infinities[: self.width].ravel()):
-            out.ints(some)
+        for column in (length, low, negative, self.infinities[: self.width].ravel()):
+            out.ints(column)
         out.raw(content)
 
     def encode_each(self, slots: Slots, n: int = 1) -> list[bytes]:
@@ -241,7 +241,7 @@ class ExactSumColumn(Column):
         length, low, negative, content = states._trimmed()
         edges = np.arange(0, len(slots) + 1, n)
         ends = np.concatenate([[0], np.cumsum(length)])[edges].tolist()
-        fields = [ints_each(some, edges) for some in (length, low, negative)]
+        fields = [ints_each(column, edges) for column in (length, low, negative)]
         fields.append(ints_each(states.infinities.ravel(), 2 * edges))
         fields.append([content[start:end] for start, end in pairwise(ends)])
         return [*map(b"".join, zip(*fields, strict=True))]
@@ -255,9 +255,9 @@ class ExactSumColumn(Column):
         high = size.shape[1] - used[:, ::-1].argmax(axis=1)
         length = np.where(used.any(axis=1), high - low, 0)
         positions = np.arange(size.shape[1])
-        kept = (positions >= low[:, None]) & (positions < (low + length)[:, None])
+        mask = (positions >= low[:, None]) & (positions < (low + length)[:, None])
         first = np.where(length > 0, low + _LIMB_BYTES * self.first, 0)
-        return length, first, negative.astype(np.int64), size[kept].tobytes()
+        return length, first, negative.astype(np.int64), size[mask].tobytes()
 
     def _encode_one(self, out: Writer) -> None:
         """As `encode`, for one state in a tenth of the time that numpy takes."""
@@ -265,8 +265,8 @@ class ExactSumColumn(Column):
         size = abs(units)
         zeros = ((size & -size).bit_length() - 1) // 8 if size else 0
         data = (size >> 8 * zeros).to_bytes((size.bit_length() + 7) // 8 - zeros, "little")
-        for one in (len(data), zeros, int(units < 0)):
-            out.int_(one)
+        for number in (len(data), zeros, int(units < 0)):
+            out.int_(number)
         out.ints(self.infinities[0])
         out.raw(data)
 
@@ -279,14 +279,14 @@ class ExactSumColumn(Column):
     ) -> tuple[NDArray[np.float64], AnySlots | None]:
         """Count the infinities among the values and return the others."""
         infinite = np.isinf(values)
-        here, others = np.flatnonzero(infinite), np.flatnonzero(~infinite)
-        if not len(here):
+        infinite_rows, finite_rows = np.flatnonzero(infinite), np.flatnonzero(~infinite)
+        if not len(infinite_rows):
             return values, slots
-        to = None if slots is None else slots[here]
-        at = within(to, 2, (values[here] > 0).astype(np.intp))
-        for one in [at] if not isinstance(at, ManySlots) else [one for _, one in at.each()]:
-            np.add.at(self.infinities.reshape(-1), one, 1)
-        return values[others], None if slots is None else slots[others]
+        to = None if slots is None else slots[infinite_rows]
+        cells = within(to, 2, (values[infinite_rows] > 0).astype(np.intp))
+        for index in [cells] if not isinstance(cells, ManySlots) else [c for _, c in cells.each()]:
+            np.add.at(self.infinities.reshape(-1), index, 1)
+        return values[finite_rows], None if slots is None else slots[finite_rows]
 
     def _add_integers(self, values: NDArray[np.float64], slots: AnySlots) -> bool:
         """Add values that are all small integers (clicks, views), or return False."""
@@ -322,15 +322,15 @@ class ExactSumColumn(Column):
         levels, rest = sum_by_levels_in_slots(values, add, top, few)
         for units, exponent in levels:
             self._add_multiples(units, exponent, to)
-        here = np.flatnonzero(rest != 0)
-        if not len(here):
+        positions = np.flatnonzero(rest != 0)
+        if not len(positions):
             return
-        small, slots = as_units(rest[here]), slots[here]
+        small, slots = as_units(rest[positions]), slots[positions]
         if not isinstance(slots, ManySlots):
             self._add_units(small, slots)
             return
-        for rows, one in slots.each():
-            self._add_units(small if rows is None else small.take(rows), one)
+        for rows, row_slots in slots.each():
+            self._add_units(small if rows is None else small.take(rows), row_slots)
 
     def _add_multiples(self, units: NDArray[np.int64], exponent: int, slots: Slots) -> None:
         """Add units of 2 ** exponent to slots that all differ."""
@@ -345,17 +345,17 @@ class ExactSumColumn(Column):
         used = [i for i, part in enumerate(parts) if part.any()]
         if used:
             self._cover(limb + used[0], limb + used[-1] + 1, 1)
-        at = slots * self.limbs.shape[1] + (limb - self.first)
+        positions = slots * self.limbs.shape[1] + (limb - self.first)
         for i in used:
-            np.add.at(self.limbs.reshape(-1), at + i, parts[i])
+            np.add.at(self.limbs.reshape(-1), positions + i, parts[i])
 
     def _add_units(self, rows: Units, slots: Slots | None) -> None:
         """Add each integer to the three limbs that its bits can touch."""
         units, position, sign = rows
         if not units.all():  # zeros have no position, and must not allocate limbs
-            here = np.flatnonzero(units != 0)
-            units, position, sign = units[here], position[here], sign[here]
-            slots = None if slots is None else slots[here]
+            nonzero_rows = np.flatnonzero(units != 0)
+            units, position, sign = units[nonzero_rows], position[nonzero_rows], sign[nonzero_rows]
+            slots = None if slots is None else slots[nonzero_rows]
         if not len(units):
             return
         shift = position & (BITS - 1)
@@ -470,27 +470,27 @@ def _decoded(width: int, data: Reader, slots: Slots | None) -> ExactSumColumn:
     """The sums of these slots; None: of all. The limbs of others are not made."""
     if width == 1:
         return _decoded_one(data) if slots is None else _decoded_one(data).take(slots)
-    (long, most), (lows, more), (negative, sign) = [data.narrow(width) for _ in range(3)]
+    (long, most), (lows, top), (negative, sign) = [data.narrow(width) for _ in range(3)]
     infinities = data.narrow(2 * width)[0].reshape(width, 2)
     length, low = long.astype(np.int16), lows.astype(np.int16)
-    if max(most, more, (low + length).max(initial=0)) > _MAX_BYTES or sign > 1:
+    if max(most, top, (low + length).max(initial=0)) > _MAX_BYTES or sign > 1:
         raise damaged("an exact sum that is out of range")
     if ((length == 0) & ((low | negative) != 0)).any():
         raise damaged("a zero that is not in its canonical form")
     content = np.frombuffer(data.raw(int(length.sum())), np.uint8)
     end = np.cumsum(length, dtype=np.intp)
-    here = np.flatnonzero(length)
-    if not (content[end[here] - 1].all() and content[(end - length)[here]].all()):
+    nonzero = np.flatnonzero(length)
+    if not (content[end[nonzero] - 1].all() and content[(end - length)[nonzero]].all()):
         raise damaged("an exact sum with leading or trailing zeros")
     if slots is not None:
-        at, _ = ranges((end - length)[slots], end[slots])
-        content, length, low, negative = content[at], length[slots], low[slots], negative[slots]
-        infinities, here = infinities[slots], np.flatnonzero(length)
+        places, _ = ranges((end - length)[slots], end[slots])
+        content, length, low, negative = content[places], length[slots], low[slots], negative[slots]
+        infinities, nonzero = infinities[slots], np.flatnonzero(length)
     column = ExactSumColumn(len(length))
     column.infinities = infinities.astype(np.int64)
-    if not len(here):
+    if not len(nonzero):
         return column
-    first = int(low[here].min()) // _LIMB_BYTES
+    first = int(low[nonzero].min()) // _LIMB_BYTES
     n = int((low + length).max() - 1) // _LIMB_BYTES + 1 - first
     size = np.zeros((len(length), _LIMB_BYTES * n), np.uint8)
     positions = np.arange(size.shape[1]) + _LIMB_BYTES * first

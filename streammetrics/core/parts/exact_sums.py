@@ -111,7 +111,7 @@ class NamedSumsColumn(Column):
 
     @property
     def total_count(self) -> int:
-        return max(one.total_count for one in self.columns)  # a row counts once in each
+        return max(column.total_count for column in self.columns)  # a row counts once in each
 
     @property
     def stacks(self) -> bool:
@@ -119,7 +119,7 @@ class NamedSumsColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in self.columns)
+        return sum(column.nbytes for column in self.columns)
 
     def add(self, slots: AnySlots | None = None, **terms: Floats | tuple[Floats, Floats]) -> None:
         """Add a term of each row to the sums of these names, in the states at `slots` [n], or all
@@ -140,33 +140,37 @@ class NamedSumsColumn(Column):
 
     def pairs(self, slots: Slots) -> Iterator[tuple[tuple[int, int], ...]]:
         """For each of these states its sums as units, and n: units / 2 ** n."""
-        each = (zip(units, repeat(n)) for units, n in (one.units(slots) for one in self.columns))
-        return zip(*each, strict=True)
+        sums = (
+            zip(units, repeat(n)) for units, n in (column.units(slots) for column in self.columns)
+        )
+        return zip(*sums, strict=True)
 
     def fractions(self, slot: int = 0) -> tuple[Fraction | float, ...]:
         """The exact sums of one state, in the order of their names; inf, -inf or nan where an
         infinity was added."""
-        return tuple(one.fraction(slot) for one in self.columns)
+        return tuple(column.fraction(slot) for column in self.columns)
 
     def widen(self, width: int) -> None:
-        for one in self.columns:
-            one.widen(width)
+        for column in self.columns:
+            column.widen(width)
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
-        for mine, theirs in zip(self.columns, other.columns, strict=True):
-            mine.merge(theirs, to)
+        for column, other_column in zip(self.columns, other.columns, strict=True):
+            column.merge(other_column, to)
 
     def take(self, slots: Slots) -> Self:
-        return type(self)({name: one.take(slots) for name, one in self.sums.items()}, len(slots))
+        return type(self)(
+            {name: column.take(slots) for name, column in self.sums.items()}, len(slots)
+        )
 
     def encode(self, out: Writer) -> None:
-        for one in self.columns:
-            one.encode(out)
+        for column in self.columns:
+            column.encode(out)
 
     def encode_each(self, slots: Slots) -> list[bytes]:
-        each = zip(*(one.encode_each(slots) for one in self.columns), strict=True)
-        return [*map(b"".join, each)]
+        encoded = zip(*(column.encode_each(slots) for column in self.columns), strict=True)
+        return [*map(b"".join, encoded)]
 
 
 class NamedSums(Part[NamedSumsColumn]):
@@ -191,8 +195,8 @@ class NamedSums(Part[NamedSumsColumn]):
 
     def _each(self, make: Callable[[], ExactSumColumn], width: int) -> NamedSumsColumn:
         sums = {name: make() for name in self.names}
-        for one in sums.values():
-            require_finite(one, "an infinite sum of finite numbers")
+        for column in sums.values():
+            require_finite(column, "an infinite sum of finite numbers")
         return NamedSumsColumn(sums, width)
 
 
@@ -247,15 +251,15 @@ class ProductSums(NamedTuple):
 
     def units(self, slots: Slots) -> list[Iterator[tuple[tuple[int, int], ...]]]:
         """For each sum those of the states: for each scale units, and n: units / 2 ** n."""
-        each = [zip(units, repeat(n)) for units, n in (one.units(slots) for one in self.near)]
+        sums = [zip(units, repeat(n)) for units, n in (column.units(slots) for column in self.near)]
         units, n = self.far.units(slots)
-        each += [zip(units[cell :: self.far.n], repeat(n)) for cell in range(self.far.n)]
-        return [zip(*each[i :: len(self.near)], strict=True) for i in range(len(self.near))]
+        sums += [zip(units[cell :: self.far.n], repeat(n)) for cell in range(self.far.n)]
+        return [zip(*sums[i :: len(self.near)], strict=True) for i in range(len(self.near))]
 
     def finite_fractions(self, slot: int = 0) -> list[Fraction]:
         """The sums of one state's finite products."""
         sums = [
-            *(one.finite_fraction(slot) for one in self.near),
+            *(column.finite_fraction(slot) for column in self.near),
             *self.far.finite_fractions(slot),
         ]
         return [of_scales(sums[i :: len(self.near)]) for i in range(len(self.near))]
@@ -334,8 +338,8 @@ def require_signed_cubes(n: int, squares: int, cubes: ExactSumColumn, slot: int,
     rounded squares: |Σ x³| ≤ (Σ x²)^(3/2). Those past the floats are infinite."""
     require(max(cubes.infinities[slot].tolist()) <= n, what)
     if cubes.finite(slot):
-        largest, found = (squares + (n << UNIT - _TINY)) ** 3, cubes.quanta(slot)
-        require(found * found * QUANTA <= largest + (largest >> _SLACK) + 1, what)
+        largest, total = (squares + (n << UNIT - _TINY)) ** 3, cubes.quanta(slot)
+        require(total * total * QUANTA <= largest + (largest >> _SLACK) + 1, what)
 
 
 def require_three_moments(
@@ -388,5 +392,5 @@ def surely_cubes(squares: Floats, cubes: Floats) -> NDArray[np.bool_]:
 
 def small_integers(column: ExactSumColumn) -> NDArray[np.int64] | None:
     """All finite sums at once, if each is an integer below 2 ** 32 in size; else None."""
-    known = column.first == UNIT // BITS and not column.limbs[:, 1:].any()
-    return column.limbs[: column.width, 0] if known else None
+    are_small = column.first == UNIT // BITS and not column.limbs[:, 1:].any()
+    return column.limbs[: column.width, 0] if are_small else None

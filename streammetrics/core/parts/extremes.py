@@ -43,17 +43,17 @@ class ExtremesColumn(Column):
     def add(self, values: NDArray[np.floating], slots: AnySlots | None = None) -> None:
         """Add values [n] to the states at `slots` [n], or to state 0; no NaN."""
         if isinstance(slots, ManySlots):
-            for rows, one in slots.each():
-                self.add(values if rows is None else values[rows], one)
+            for rows, row_slots in slots.each():
+                self.add(values if rows is None else values[rows], row_slots)
             return
         if slots is None and len(values):
             values = values[[values.argmin(), values.argmax()]]
-        at = np.zeros(len(values), np.intp) if slots is None else slots
-        some = values.astype(np.float64, copy=False)
-        beyond = some < self.least.take(at)
-        beyond |= some > self.greatest.take(at)
+        targets = np.zeros(len(values), np.intp) if slots is None else slots
+        floats = values.astype(np.float64, copy=False)
+        beyond = floats < self.least.take(targets)
+        beyond |= floats > self.greatest.take(targets)
         if beyond.any():  # few, once a slot has some rows
-            self._extend(at[beyond], some[beyond], some[beyond])
+            self._extend(targets[beyond], floats[beyond], floats[beyond])
 
     def of(self, slots: Slots) -> tuple[Floats, Floats]:
         """The least and the greatest of these states, [slots] each; nan where nothing was added."""
@@ -63,9 +63,9 @@ class ExtremesColumn(Column):
         return least, greatest
 
     def widen(self, width: int) -> None:
-        more = np.full(width - self.width, np.inf)
-        self.least = np.concatenate([self.least, more])
-        self.greatest = np.concatenate([self.greatest, -more])
+        infinities = np.full(width - self.width, np.inf)
+        self.least = np.concatenate([self.least, infinities])
+        self.greatest = np.concatenate([self.greatest, -infinities])
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
@@ -75,9 +75,9 @@ class ExtremesColumn(Column):
         return type(self)(self.least[slots], self.greatest[slots])
 
     def encode(self, out: Writer) -> None:
-        known = self.known
+        is_known = self.known
         for end, values in zip(_ENDS, (self.least, self.greatest), strict=True):
-            ExtremeColumn(end.sign, ordered_integers(values), known).encode(out)
+            ExtremeColumn(end.sign, ordered_integers(values), is_known).encode(out)
 
     def _extend(self, slots: Slots, low: Floats, high: Floats) -> None:
         np.minimum.at(self.least, slots, low + 0.0)  # not -0.0
@@ -96,10 +96,10 @@ class Extremes(Part[ExtremesColumn]):
     def decode(self, owner: Declared, width: int, data: Reader) -> ExtremesColumn:
         column = self.empty(owner, width)
         low, high = (end.decode(owner, width, data) for end in _ENDS)
-        for found, values in ((low, column.least), (high, column.greatest)):
-            ordered = found.values[found.known]
+        for extreme, values in ((low, column.least), (high, column.greatest)):
+            ordered = extreme.values[extreme.known]
             require(are_codes(codes_of(ordered), "float64"), "extremes that are no floats")
-            values[found.known] = floats_of(ordered)
+            values[extreme.known] = floats_of(ordered)
         same = np.array_equal(low.known, high.known) and np.array_equal(low.known, column.known)
         require(same, "a least value without a greatest, or above it")
         return column

@@ -81,8 +81,8 @@ def largest(values: NDArray[np.float64]) -> float:
 
     As unsigned integers, floats are ordered by absolute value, with negative ones above others.
     """
-    found: float = values.item(values.view(np.uint64).argmax())
-    return found if found > 0 else max(-found, values.item(values.argmax()))
+    value: float = values.item(values.view(np.uint64).argmax())
+    return value if value > 0 else max(-value, values.item(values.argmax()))
 
 
 def as_units(values: NDArray[np.float64]) -> Units:
@@ -104,12 +104,12 @@ def sum_by_exponent(values: NDArray[np.float64]) -> Units:
     low, high = np.zeros(4096, np.int64), np.zeros(4096, np.int64)
     bits = np.ascontiguousarray(values).view(np.int64)
     for start in range(0, len(bits), CHUNK):
-        some = bits[start : start + CHUNK]
-        kind = some >> 52
+        chunk = bits[start : start + CHUNK]
+        kind = chunk >> 52
         kind &= 0xFFF
-        half = some & 0x3FFFFFF
+        half = chunk & 0x3FFFFFF
         np.add.at(low, kind, half)
-        np.bitwise_and(some, _FRACTION, out=half)
+        np.bitwise_and(chunk, _FRACTION, out=half)
         half >>= 26
         np.add.at(high, kind, half)
         hidden = np.bincount(kind, minlength=4096)

@@ -33,9 +33,9 @@ def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDA
     if size > _SPARSE * len(values) + _FEW:
         present, positions = np.unique(values, return_inverse=True)
         return present, positions.astype(np.intp, copy=False)
-    there = np.zeros(size, np.bool_)
-    there[values] = True
-    present = np.flatnonzero(there)
+    marks = np.zeros(size, np.bool_)
+    marks[values] = True
+    present = np.flatnonzero(marks)
     index = np.empty(size, np.intp)
     index[present] = np.arange(len(present))
     return present, index[values]
@@ -64,38 +64,38 @@ class _Plan(NamedTuple):
 def _planned(groupings: Sequence[Grouping], size: int) -> _Plan:
     """The plan for `size` cells in each slot: a block grows while this saves more than it costs."""
     blocks: list[tuple[NDArray[np.intp], list[Slots]]] = []  # slots of each combination
-    for own, index in groupings:
+    for new_slots, index in groupings:
         n = len(index)
         if blocks:
-            codes, held = blocks[-1]
-            b, m = len(held), len(held[0])
+            codes, block_slots = blocks[-1]
+            b, m = len(block_slots), len(block_slots[0])
             most = m + n // (size * b * (b + 1))
-            possible = m * len(own)
+            possible = m * len(new_slots)
             if possible <= max(most, _SPARSE * n):
-                pairs, joint = np.arange(possible), codes * len(own) + index
+                pairs, joint = np.arange(possible), codes * len(new_slots) + index
                 if possible > most:  # some of them may not occur
                     pairs, joint = distinct(joint, possible)
                 if len(pairs) <= most:
-                    before, last = np.divmod(pairs, len(own))
-                    blocks[-1] = joint, [*(slots[before] for slots in held), own[last]]
+                    before, last = np.divmod(pairs, len(new_slots))
+                    blocks[-1] = joint, [*(slots[before] for slots in block_slots), new_slots[last]]
                     continue
-        blocks.append((index, [own]))
-    sizes = [len(held[0]) for _, held in blocks]
+        blocks.append((index, [new_slots]))
+    sizes = [len(block_slots[0]) for _, block_slots in blocks]
     ends = np.cumsum(sizes).tolist()
-    every = np.concatenate([slots for _, held in blocks for slots in held])
-    at = np.concatenate(
+    every = np.concatenate([slots for _, block_slots in blocks for slots in block_slots])
+    combinations = np.concatenate(
         [
             np.arange(end - m, end)
-            for (_, held), m, end in zip(blocks, sizes, ends, strict=True)
-            for _ in held
+            for (_, block_slots), m, end in zip(blocks, sizes, ends, strict=True)
+            for _ in block_slots
         ]
     )
-    here = np.flatnonzero(every != NO_SLOT)
-    order = here[np.argsort(every[here], kind="stable")]
+    positions = np.flatnonzero(every != NO_SLOT)
+    order = positions[np.argsort(every[positions], kind="stable")]
     ordered = every[order]
     firsts = np.flatnonzero(np.diff(ordered, prepend=NO_SLOT))
     codes_of = [(codes, m) for (codes, _), m in zip(blocks, sizes, strict=True)]
-    return _Plan(codes_of, at[order], firsts, ordered[firsts])
+    return _Plan(codes_of, combinations[order], firsts, ordered[firsts])
 
 
 class ManySlots:
@@ -142,24 +142,26 @@ class ManySlots:
         if self._each is None:
             self._each = []
             for slots, codes in self.groupings:
-                one, rows = slots[codes], None
+                row_slots, rows = slots[codes], None
                 if NO_SLOT in slots:
-                    rows = np.flatnonzero(one != NO_SLOT)
-                    one = one[rows]
+                    rows = np.flatnonzero(row_slots != NO_SLOT)
+                    row_slots = row_slots[rows]
                 if self.cells is not None:
-                    one = one * self.size + (self.cells if rows is None else self.cells[rows])
-                if len(one):
-                    self._each.append((rows, one))
+                    row_slots = row_slots * self.size + (
+                        self.cells if rows is None else self.cells[rows]
+                    )
+                if len(row_slots):
+                    self._each.append((rows, row_slots))
         return self._each
 
     def every(self) -> Slots:
         """The slots of all rows that count, of one grouping after another."""
-        return np.concatenate([np.empty(0, np.intp), *[one for _, one in self.each()]])
+        return np.concatenate([np.empty(0, np.intp), *[row_slots for _, row_slots in self.each()]])
 
     def spread(self, values: Floats) -> Floats:
         """The value [n] of each of the rows of `every`."""
-        some = [values if rows is None else values[rows] for rows, _ in self.each()]
-        return np.concatenate([np.empty(0), *some])
+        pieces = [values if rows is None else values[rows] for rows, _ in self.each()]
+        return np.concatenate([np.empty(0), *pieces])
 
     @property
     def pays(self) -> bool:
@@ -190,10 +192,12 @@ class ManySlots:
     def _added(self, values: Floats | None, exponent: int) -> Integers:
         plan, size = self._plan(), self.size
         if self._codes is None:
-            own = [codes for codes, _ in plan.blocks]
-            self._codes = own if self.cells is None else [c * size + self.cells for c in own]
-        each = zip(self._codes, plan.blocks, strict=True)
-        added = np.concatenate([np.bincount(codes, values, m * size) for codes, (_, m) in each])
+            block_codes = [codes for codes, _ in plan.blocks]
+            self._codes = (
+                block_codes if self.cells is None else [c * size + self.cells for c in block_codes]
+            )
+        blocks = zip(self._codes, plan.blocks, strict=True)
+        added = np.concatenate([np.bincount(codes, values, m * size) for codes, (_, m) in blocks])
         whole = added if values is None else np.ldexp(added, -exponent)
         by_slot = whole.astype(np.int64, copy=False).reshape(-1, size)[plan.members]
         return np.add.reduceat(by_slot, plan.firsts, axis=0).reshape(-1)
@@ -205,8 +209,8 @@ class ManySlots:
 
     def _some(self, rows: slice | NDArray[np.intp], plans: dict[int, _Plan]) -> ManySlots:
         cells = None if self.cells is None else self.cells[rows]
-        some = [Grouping(slots, codes[rows]) for slots, codes in self.groupings]
-        return ManySlots(some, self.size, cells, plans)
+        groupings = [Grouping(slots, codes[rows]) for slots, codes in self.groupings]
+        return ManySlots(groupings, self.size, cells, plans)
 
 
 AnySlots: TypeAlias = Slots | ManySlots

@@ -73,11 +73,11 @@ class Column(ABC):
 
     def encode_each(self, slots: Slots) -> list[bytes]:
         """The canonical bytes of each of these states, as `encode` writes it alone."""
-        each = []
+        encoded = []
         for i in range(len(slots)):
             self.take(slots[i : i + 1]).encode(out := Writer())
-            each.append(out.bytes_())
-        return each
+            encoded.append(out.bytes_())
+        return encoded
 
 
 class SeveralColumn(Column, Generic[C]):
@@ -192,16 +192,16 @@ class ExtremeColumn(Column):
             return
         if slots is None:
             values, slots = values[[values.argmax() if self.sign > 0 else values.argmin()]], SLOT_0
-        more = np.flatnonzero(self.beyond(values, slots) | (values == none_of(self.sign)))
-        if len(more):  # few, once a slot has some rows
-            here = slots[more]
-            self.known[here] = True
-            (np.maximum if self.sign > 0 else np.minimum).at(self.values, here, values[more])
+        rows = np.flatnonzero(self.beyond(values, slots) | (values == none_of(self.sign)))
+        if len(rows):  # few, once a slot has some rows
+            row_slots = slots[rows]
+            self.known[row_slots] = True
+            (np.maximum if self.sign > 0 else np.minimum).at(self.values, row_slots, values[rows])
 
     def beyond(self, values: NDArray[np.int64], slots: Slots) -> NDArray[np.bool_]:
         """Whether each value is beyond the extreme of its slot: bool [n]."""
-        known = self.values.take(slots)
-        return values > known if self.sign > 0 else values < known
+        extremes = self.values.take(slots)
+        return values > extremes if self.sign > 0 else values < extremes
 
     def value(self, slot: int = 0) -> int | None:
         """The extreme, or None where nothing was added."""
@@ -213,14 +213,14 @@ class ExtremeColumn(Column):
         return np.where(self.known[slots], floats_of(self.values[slots]), np.nan)
 
     def widen(self, width: int) -> None:
-        more = width - self.width
-        self.values = np.concatenate([self.values, np.full(more, none_of(self.sign))])
-        self.known = np.concatenate([self.known, np.zeros(more, np.bool_)])
+        n_new = width - self.width
+        self.values = np.concatenate([self.values, np.full(n_new, none_of(self.sign))])
+        self.known = np.concatenate([self.known, np.zeros(n_new, np.bool_)])
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
-        here = np.flatnonzero(other.known)
-        self.add(other.values[here], to[here])
+        known_slots = np.flatnonzero(other.known)
+        self.add(other.values[known_slots], to[known_slots])
 
     def take(self, slots: Slots) -> Self:
         return type(self)(self.sign, self.values[slots], self.known[slots])
@@ -242,17 +242,17 @@ class Extreme(Part[ExtremeColumn]):
         self.sign = {"max": 1, "min": -1}[kind]
 
     def empty(self, owner: Declared, width: int) -> ExtremeColumn:
-        known = np.zeros(width, np.bool_)
-        return ExtremeColumn(self.sign, np.full(width, none_of(self.sign)), known)
+        is_known = np.zeros(width, np.bool_)
+        return ExtremeColumn(self.sign, np.full(width, none_of(self.sign)), is_known)
 
     def idempotent(self, owner: Declared) -> bool:
         return True
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ExtremeColumn:
         column = self.empty(owner, width)
-        known = data.bits(width)
-        values = np.frombuffer(data.raw(8 * int(known.sum())), "<i8")
+        is_known = data.bits(width)
+        values = np.frombuffer(data.raw(8 * int(is_known.sum())), "<i8")
         if (values == -(1 << 63)).any():
             raise damaged("an extreme of -2**63")
-        column.values[known], column.known = values * self.sign, known
+        column.values[is_known], column.known = values * self.sign, is_known
         return column

@@ -67,9 +67,9 @@ class RecordSet:
             if not len(table):  # its keys, if any, are unused
                 continue
             renamed = table
-            for i, (mine, theirs) in enumerate(zip(self.keys, other.keys, strict=True)):
-                if mine is not None and theirs is not None:
-                    numbers = mine.numbers(theirs.values)
+            for i, (keys, other_keys) in enumerate(zip(self.keys, other.keys, strict=True)):
+                if keys is not None and other_keys is not None:
+                    numbers = keys.numbers(other_keys.values)
                     renamed = renamed.with_field(i, numbers[renamed.fields[i]])
             self._append(renamed)
 
@@ -87,24 +87,24 @@ class RecordSet:
             self.in_order = True
         return self.run
 
-    def column(self, number: int, at: NDArray[np.intp] | slice) -> Values:
+    def column(self, number: int, positions: NDArray[np.intp] | slice) -> Values:
         """The values of a field of the settled records at these positions."""
         table = self.settled()
-        return values_of(table.fields[number][at], self.kinds[number], self.keys[number])
+        return values_of(table.fields[number][positions], self.kinds[number], self.keys[number])
 
-    def picked(self, at: NDArray[np.intp]) -> RecordSet:
+    def picked(self, positions: NDArray[np.intp]) -> RecordSet:
         """The settled records at these positions, ascending."""
-        made = RecordSet(self.kinds, self.settled().take(at))
-        made.keys = [None if keys is None else keys.twin() for keys in self.keys]
-        return made
+        records = RecordSet(self.kinds, self.settled().take(positions))
+        records.keys = [None if keys is None else keys.twin() for keys in self.keys]
+        return records
 
     def twin(self) -> RecordSet:
         """An independent copy of the set; the records are shared."""
-        made = RecordSet(self.kinds, self.run)
-        made.keys = [None if keys is None else keys.twin() for keys in self.keys]
-        made.waiting, made.n_waiting = [*self.waiting], self.n_waiting
-        made.in_order = self.in_order
-        return made
+        records = RecordSet(self.kinds, self.run)
+        records.keys = [None if keys is None else keys.twin() for keys in self.keys]
+        records.waiting, records.n_waiting = [*self.waiting], self.n_waiting
+        records.in_order = self.in_order
+        return records
 
     def encode(self, out: Writer) -> None:
         """Write the number of records, the ids, the least time, the times less it, the fields."""
@@ -130,12 +130,12 @@ class RecordSet:
         if not -MAX_TIME < first <= first + int(after.max()) < MAX_TIME or after.min():
             raise damaged("times out of range")
         read = [read_field(n, kind, data) for kind in kinds]
-        made = RecordSet(kinds, Table(ids, after + first, tuple(field for field, _ in read)))
-        made.keys = [keys for _, keys in read]
-        made.in_order = True
-        if not is_ascending(made.run):
+        records = RecordSet(kinds, Table(ids, after + first, tuple(field for field, _ in read)))
+        records.keys = [keys for _, keys in read]
+        records.in_order = True
+        if not is_ascending(records.run):
             raise damaged("records out of order or repeated")
-        return made
+        return records
 
     def _field(self, number: int, column: Values) -> Field:
         if not isinstance(column, DictionaryColumn):
@@ -170,7 +170,7 @@ class RecordsColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in self.sets)
+        return sum(records.nbytes for records in self.sets)
 
     def add(
         self,
@@ -184,29 +184,29 @@ class RecordsColumn(Column):
             self.sets[0].add(ids, times, columns)
             return
         for slot in np.unique(slots).tolist():
-            at = np.flatnonzero(slots == slot)
-            some = [
-                DictionaryColumn(c.codes[at], c.values)
+            rows = np.flatnonzero(slots == slot)
+            values = [
+                DictionaryColumn(c.codes[rows], c.values)
                 if isinstance(c, DictionaryColumn)
-                else c[at]
+                else c[rows]
                 for c in columns
             ]
-            self.sets[slot].add(ids[at], times[at], some)
+            self.sets[slot].add(ids[rows], times[rows], values)
 
     def widen(self, width: int) -> None:
         self.sets.extend(RecordSet(self.kinds) for _ in range(width - self.width))
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
-        for one, slot in zip(other.sets, to.tolist(), strict=True):
-            self.sets[slot].unite(one)
+        for records, slot in zip(other.sets, to.tolist(), strict=True):
+            self.sets[slot].unite(records)
 
     def take(self, slots: Slots) -> Self:
         return type(self)(self.kinds, [self.sets[slot].twin() for slot in slots.tolist()])
 
     def encode(self, out: Writer) -> None:
-        for one in self.sets:
-            one.encode(out)
+        for records in self.sets:
+            records.encode(out)
 
 
 class Records(Part[RecordsColumn]):

@@ -57,9 +57,13 @@ class Table:
         """Bytes of memory."""
         return self.ids.nbytes + self.times.nbytes + sum(field.nbytes for field in self.fields)
 
-    def take(self, at: NDArray[np.intp] | slice) -> Table:
+    def take(self, positions: NDArray[np.intp] | slice) -> Table:
         """The records at these positions."""
-        return Table(self.ids[at], self.times[at], tuple(field[at] for field in self.fields))
+        return Table(
+            self.ids[positions],
+            self.times[positions],
+            tuple(field[positions] for field in self.fields),
+        )
 
     def with_field(self, number: int, field: Field) -> Table:
         """The same records with one field replaced."""
@@ -82,8 +86,8 @@ def united(tables: Sequence[Table]) -> Table:
     ids = ids[order]
     tied = ids[1:] == ids[:-1]
     if tied.any():
-        order, kept = _without_repeats(full, ids, order, tied)
-        ids = ids[kept] if len(kept) < len(ids) else ids
+        order, positions = _without_repeats(full, ids, order, tied)
+        ids = ids[positions] if len(positions) < len(ids) else ids
     return Table(ids, _joined_times(full)[order], _fields(full, order))
 
 
@@ -102,17 +106,20 @@ def _without_repeats(
     members = np.zeros(len(ids), np.bool_)
     members[1:] = tied
     members[:-1] |= tied
-    at = np.flatnonzero(members)
-    some = order[at]
-    columns = [_joined_times(tables)[some], *_fields(tables, some)]
-    inner = np.lexsort((*columns[::-1], ids[at]))
-    order[at] = some[inner]
-    same = ids[at][1:] == ids[at][:-1]  # `at` has whole groups, so `inner` leaves ids in place
+    tied_places = np.flatnonzero(members)
+    rows = order[tied_places]
+    columns = [_joined_times(tables)[rows], *_fields(tables, rows)]
+    inner = np.lexsort((*columns[::-1], ids[tied_places]))
+    order[tied_places] = rows[inner]
+    # `tied_places` has whole groups, so `inner` leaves ids in place.
+    same = ids[tied_places][1:] == ids[tied_places][:-1]
     for column in columns:
-        there = column[inner]
-        same &= there[1:] == there[:-1]
-    kept = np.delete(np.arange(len(ids)), at[1:][same]) if same.any() else np.arange(len(ids))
-    return order[kept], kept
+        ordered = column[inner]
+        same &= ordered[1:] == ordered[:-1]
+    positions = (
+        np.delete(np.arange(len(ids)), tied_places[1:][same]) if same.any() else np.arange(len(ids))
+    )
+    return order[positions], positions
 
 
 def _joined_times(tables: Sequence[Table]) -> NDArray[np.int64]:
@@ -180,8 +187,8 @@ def values_of(field: Field, kind: str, keys: KeyTable | None) -> Values:
         return field.astype(np.bool_)
     if kind in ("byte", "word"):
         return field
-    found = integers_of(field)
-    return found.view(HashedIds) if kind == "hashed" else found
+    numbers = integers_of(field)
+    return numbers.view(HashedIds) if kind == "hashed" else numbers
 
 
 class KeyTable:
@@ -207,9 +214,9 @@ class KeyTable:
 
     def in_order(self, field: Field) -> tuple[KeyTable, Field]:
         """A table of the used keys, in the order of their bytes, and the field numbered by it."""
-        there = np.zeros(len(self.values), np.bool_)
-        there[field] = True
-        used = np.flatnonzero(there).tolist()
+        is_used = np.zeros(len(self.values), np.bool_)
+        is_used[field] = True
+        used = np.flatnonzero(is_used).tolist()
         used.sort(key=lambda number: encode_key(self.values[number]))
         if used == list(range(len(self.values))):
             return self, self.narrowed(field)

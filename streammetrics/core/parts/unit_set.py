@@ -48,11 +48,11 @@ class UnitsColumn(Column):
     def add(self, hashes: Words, slots: Slots | None = None) -> None:
         """Add hashes [n] to the sets of their slots, or all to that of slot 0."""
         if self.last < np.iinfo(np.uint64).max:
-            here = np.flatnonzero(hashes <= self.last)
-            hashes, slots = hashes[here], None if slots is None else slots[here]
+            rows = np.flatnonzero(hashes <= self.last)
+            hashes, slots = hashes[rows], None if slots is None else slots[rows]
         if slots is None:
-            found = _distinct(hashes)
-            self._append(np.zeros(len(found), np.intp), found)
+            unique_hashes = _distinct(hashes)
+            self._append(np.zeros(len(unique_hashes), np.intp), unique_hashes)
         else:
             self._append(*_distinct_pairs(slots, hashes))
 
@@ -67,15 +67,15 @@ class UnitsColumn(Column):
     def settle(self) -> None:
         """Add the pending hashes to the rest, and clear the slots that are past `max_units`."""
         if self.pending:
-            slots = np.concatenate([self.slots, *(some for some, _ in self.pending)])
-            hashes = np.concatenate([self.hashes, *(some for _, some in self.pending)])
+            slots = np.concatenate([self.slots, *(new_slots for new_slots, _ in self.pending)])
+            hashes = np.concatenate([self.hashes, *(new_hashes for _, new_hashes in self.pending)])
             self.pending, self.n_pending = [], 0
             self.slots, self.hashes = _distinct_pairs(slots, hashes)
         if self.max_units is not None:
             self.over |= np.bincount(self.slots, minlength=self.width) > self.max_units
             if self.over.any():
-                kept = ~self.over[self.slots]
-                self.slots, self.hashes = self.slots[kept], self.hashes[kept]
+                is_kept = ~self.over[self.slots]
+                self.slots, self.hashes = self.slots[is_kept], self.hashes[is_kept]
 
     def widen(self, width: int) -> None:
         self.over = np.concatenate([self.over, np.zeros(width - self.width, np.bool_)])
@@ -91,9 +91,9 @@ class UnitsColumn(Column):
         new = type(self)(int(self.last), self.max_units, len(slots))
         new.over = self.over[slots]
         first = np.searchsorted(self.slots, slots)
-        at, sizes = ranges(first, np.searchsorted(self.slots, slots, side="right"))
+        positions, sizes = ranges(first, np.searchsorted(self.slots, slots, side="right"))
         new.slots = np.repeat(np.arange(len(slots)), sizes)
-        new.hashes = self.hashes[at]
+        new.hashes = self.hashes[positions]
         return new
 
     def encode(self, out: Writer) -> None:
@@ -170,19 +170,19 @@ def check_unit_settings(owner: Declared) -> None:
 
 
 def _distinct(hashes: Words) -> Words:
-    found = np.sort(hashes)
-    return found[_first(found[1:] != found[:-1])] if len(found) else found
+    ordered = np.sort(hashes)
+    return ordered[_first(ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def _distinct_pairs(slots: Slots, hashes: Words) -> tuple[Slots, Words]:
     """Each pair once, ascending."""
     if not len(slots) or (slots[0] == slots).all():
-        found = _distinct(hashes)
-        return slots[: len(found)].copy(), found  # a view would keep all of them
+        unique_hashes = _distinct(hashes)
+        return slots[: len(unique_hashes)].copy(), unique_hashes  # a view would keep all of them
     order = np.lexsort((hashes, slots))
     slots, hashes = slots[order], hashes[order]
-    kept = _first((slots[1:] != slots[:-1]) | (hashes[1:] != hashes[:-1]))
-    return slots[kept], hashes[kept]
+    firsts = _first((slots[1:] != slots[:-1]) | (hashes[1:] != hashes[:-1]))
+    return slots[firsts], hashes[firsts]
 
 
 def _first(changed: np.typing.NDArray[np.bool_]) -> np.typing.NDArray[np.intp]:

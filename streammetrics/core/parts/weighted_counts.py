@@ -78,10 +78,10 @@ class WeightedCountsColumn(CountsColumn):
         for half, part in enumerate((counts >> 32, counts & 0xFFFFFFFF)):
             np.add.at(room[half], codes // self.cells, part)
         least = np.bincount(codes // self.cells, minlength=self.width).tolist()
-        for high, low, cells, more in zip(
+        for high, low, cells, state_surplus in zip(
             *room.tolist(), least, self.surplus.tolist(), strict=True
         ):
-            if more and (high << 32) + low - more < cells:
+            if state_surplus and (high << 32) + low - state_surplus < cells:
                 raise damaged("fewer rows than occupied cells")
 
     def read_stack(self, stack: Stack) -> None:

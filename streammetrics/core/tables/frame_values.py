@@ -35,30 +35,30 @@ def pandas_column(series: object, column: str) -> Values | Lists:
 
     A missing text is None; a missing number stays one, and the metric's error names its row.
     """
-    given: Any = series
-    kind = given.dtype
-    if hasattr(given, "cat"):
+    any_series: Any = series
+    kind = any_series.dtype
+    if hasattr(any_series, "cat"):
         if kind.categories.dtype.kind not in "biuf":
-            return _factors(given.cat.codes.to_numpy(), kind.categories.tolist())
-        missing = given.isna().to_numpy()
-        return list(given) if missing.any() else np.asarray(given)
+            return _factors(any_series.cat.codes.to_numpy(), kind.categories.tolist())
+        missing = any_series.isna().to_numpy()
+        return list(any_series) if missing.any() else np.asarray(any_series)
     if getattr(kind, "tz", None) is not None:
-        missing = given.isna().to_numpy()
+        missing = any_series.isna().to_numpy()
         if missing.any():
             raise null_times(column, int(missing.sum()))
-        return np.array(given.to_numpy(dtype=f"M8[{kind.unit}]"))
-    if hasattr(given.array, "__arrow_array__") and modules.get("pyarrow"):
-        return arrow_column(given.array.__arrow_array__(), column)
+        return np.array(any_series.to_numpy(dtype=f"M8[{kind.unit}]"))
+    if hasattr(any_series.array, "__arrow_array__") and modules.get("pyarrow"):
+        return arrow_column(any_series.array.__arrow_array__(), column)
     if isinstance(kind, np.dtype) and kind.kind != "O":
-        return np.asarray(given)
+        return np.asarray(any_series)
     try:
-        codes, known = given.factorize()
+        codes, uniques = any_series.factorize()
     except TypeError:  # as for lists
-        known = None
-    if known is not None and all(type(value) is str for value in known):
-        return _factors(codes, known.tolist())
-    missing = given.isna().to_numpy()
-    values: list[Any] = [None if no else v for v, no in zip(given, missing, strict=True)]
+        uniques = None
+    if uniques is not None and all(type(value) is str for value in uniques):
+        return _factors(codes, uniques.tolist())
+    missing = any_series.isna().to_numpy()
+    values: list[Any] = [None if no else v for v, no in zip(any_series, missing, strict=True)]
     lists = any(isinstance(value, list | tuple | np.ndarray) for value in values)
     return _lists(values, column) if lists else values
 
@@ -66,47 +66,49 @@ def pandas_column(series: object, column: str) -> Values | Lists:
 def polars_column(series: object, column: str) -> Values | Lists:
     """A Series of polars: categories and texts as DictionaryColumn, times as datetime64 in UTC,
     and lists; a null of another type stays None. column: its name, for errors."""
-    given: Any = series
-    kind = given.dtype.base_type().__name__
+    any_series: Any = series
+    kind = any_series.dtype.base_type().__name__
     if kind in _LISTS:
-        sizes = (given.list if kind == "List" else given.arr).len()
-        flat = given.filter(sizes > 0).explode()
-        if given.null_count() or flat.null_count():
+        sizes = (any_series.list if kind == "List" else any_series.arr).len()
+        flat = any_series.filter(sizes > 0).explode()
+        if any_series.null_count() or flat.null_count():
             raise null_lists(column)
         offsets = offsets_of(np.asarray(sizes.to_numpy(), np.int64))
         return Lists(polars_column(flat, column), offsets)
     if kind in _TEXTS:
-        return _polars_texts(given)
+        return _polars_texts(any_series)
     if kind == "Datetime":
-        if given.dtype.time_zone is None:
+        if any_series.dtype.time_zone is None:
             raise without_zone(column, 'dt.replace_time_zone("UTC")')
-        if given.null_count():
-            raise null_times(column, given.null_count())
-        return np.array(given.to_physical().to_numpy()).view(f"M8[{given.dtype.time_unit}]")
+        if any_series.null_count():
+            raise null_times(column, any_series.null_count())
+        return np.array(any_series.to_physical().to_numpy()).view(
+            f"M8[{any_series.dtype.time_unit}]"
+        )
     if kind == "Decimal":
-        return decimals(given.to_list(), given.dtype.scale)
-    if given.null_count() or not (given.dtype.is_numeric() or kind == "Boolean"):
-        items: list[object] = given.to_list()
+        return decimals(any_series.to_list(), any_series.dtype.scale)
+    if any_series.null_count() or not (any_series.dtype.is_numeric() or kind == "Boolean"):
+        items: list[object] = any_series.to_list()
         return items
-    return np.array(given.to_numpy())
+    return np.array(any_series.to_numpy())
 
 
-def _polars_texts(given: Any) -> DictionaryColumn:
+def _polars_texts(series: Any) -> DictionaryColumn:
     """The codes are those of polars itself; nulls have one of their own."""
-    categories = given.cast(modules["polars"].Categorical) if _is_string(given) else given
+    categories = series.cast(modules["polars"].Categorical) if _is_string(series) else series
     codes = categories.to_physical().cast(modules["polars"].Int64).fill_null(-1).to_numpy()
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return DictionaryColumn(inverse.astype(np.intp), tuple(given.gather(first).to_list()))
+    return DictionaryColumn(inverse.astype(np.intp), tuple(series.gather(first).to_list()))
 
 
-def _is_string(given: Any) -> bool:
-    return bool(given.dtype.base_type().__name__ == "String")
+def _is_string(series: Any) -> bool:
+    return bool(series.dtype.base_type().__name__ == "String")
 
 
 def _factors(codes: NDArray[Any], values: Sequence[Any]) -> DictionaryColumn:
     """Codes of pandas, where a missing value is -1."""
-    known = (*values, *([None] if len(codes) and codes.min() < 0 else []))
-    return DictionaryColumn(np.where(codes < 0, len(values), codes).astype(np.intp), known)
+    categories = (*values, *([None] if len(codes) and codes.min() < 0 else []))
+    return DictionaryColumn(np.where(codes < 0, len(values), codes).astype(np.intp), categories)
 
 
 def _lists(rows: Sequence[Any], column: str) -> Lists:

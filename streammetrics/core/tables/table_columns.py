@@ -83,53 +83,65 @@ def arguments_of(
     its own name, which may be missing if the argument is optional. InputError for an unknown
     argument or column. where: for errors.
     """
-    known, takes, roles = columns_of(table, where), spec.arguments(), spec._roles()
-    named = {_long(name, takes): column for name, column in columns.items()}
-    named = renamed_columns(spec, named, known.names, where)
-    for argument, column in named.items():
+    table_columns, takes, roles = columns_of(table, where), spec.arguments(), spec._roles()
+    column_names = {_long(name, takes): column for name, column in columns.items()}
+    column_names = renamed_columns(spec, column_names, table_columns.names, where)
+    for argument, column in column_names.items():
         if argument not in takes:
             raise InputError(
                 expected=f"arguments of update ({', '.join(takes)})" if takes else "no argument",
                 got=shown(argument),
                 where=where,
-                hint=nearest(argument, takes, _instead(spec, named, known.names, column)),
+                hint=nearest(
+                    argument, takes, _instead(spec, column_names, table_columns.names, column)
+                ),
             )
         _require_names(argument, column, where, roles)
-    found: dict[str, object] = {}
+    arguments: dict[str, object] = {}
     widths = spec.widths()
     offsets = [argument for argument in takes if roles.get(argument, argument) == OFFSETS]
-    for argument, column in columns_read(spec, known.names, named).items():
+    for argument, column in columns_read(spec, table_columns.names, column_names).items():
         if isinstance(column, Mapping):
-            found[argument] = {
-                name: _keys(known, of, f"{argument}[{shown(name)}]", where, named)
-                for name, of in column.items()
+            arguments[argument] = {
+                name: _keys(
+                    table_columns, key_column, f"{argument}[{shown(name)}]", where, column_names
+                )
+                for name, key_column in column.items()
             }
             continue
         if isinstance(column, str):
-            values = _values(known, column, argument, where, named)
+            values = _values(table_columns, column, argument, where, column_names)
             if isinstance(values, Lists):
                 ends = [] if argument in widths else offsets
                 of_ids = roles.get(argument, argument) in _OF_IDS
-                _put_lists(found, argument, column, values, ends, of_ids=of_ids)
+                _put_lists(arguments, argument, column, values, ends, of_ids=of_ids)
             else:
-                found[argument] = values
+                arguments[argument] = values
             continue
-        several = [_values(known, name, argument, where, named) for name in column]
+        several = [_values(table_columns, name, argument, where, column_names) for name in column]
         join = _table if argument in widths else _tuples
-        found[argument] = join(argument, column, several)
-    return found
+        arguments[argument] = join(argument, column, several)
+    return arguments
 
 
 def _keys(
-    known: Columns, column: str | Sequence[str], where: str, of: str, named: Mapping[str, Names]
+    table_columns: Columns,
+    column: str | Sequence[str],
+    argument: str,
+    where: str,
+    column_names: Mapping[str, Names],
 ) -> object:
     """The values of a column of keys, or of several."""
     if isinstance(column, str):
-        values = _values(known, column, where, of, named)
+        values = _values(table_columns, column, argument, where, column_names)
         if isinstance(values, Lists):
             raise _lists_of_keys(column)
         return values
-    return _tuples(where, column, [_values(known, name, where, of, named) for name in column])
+    return _tuples(
+        argument,
+        column,
+        [_values(table_columns, name, argument, where, column_names) for name in column],
+    )
 
 
 def renamed_columns(
@@ -138,102 +150,107 @@ def renamed_columns(
     """Argument -> column, also for former names; InputError if the former and the current name
     are both columns, because they may mean different groups."""
     renamed: dict[str, N | str] = {**columns}
-    for argument, was in spec.former_arguments().items():
-        if was in names and not {argument, was} & renamed.keys():
+    for argument, former in spec.former_arguments().items():
+        if former in names and not {argument, former} & renamed.keys():
             if argument in names:
                 raise InputError(
-                    expected=f"a named column for {argument!r}, because {was!r} is its former name",
-                    got=f"columns {argument!r} and {was!r}",
+                    expected=f"a named column for {argument!r}, "
+                    f"because {former!r} is its former name",
+                    got=f"columns {argument!r} and {former!r}",
                     where=where,
                     hint=f"name the column of {argument!r}, or give each metric its own column "
                     "by Panel(inputs=...)",
                 )
-            renamed[was] = was
+            renamed[former] = former
     use_current_names(where, spec.former_arguments(), renamed, stacklevel=4)
     return renamed
 
 
 def columns_read(
-    spec: TakesColumns, there: Collection[object], columns: Mapping[str, N]
+    spec: TakesColumns, names: Collection[object], columns: Mapping[str, N]
 ) -> dict[str, N | str]:
     """Argument of `spec.update` -> column: the one in `columns`, or that of its own name. Optional
     arguments without a column are left out."""
     return {
         argument: columns.get(argument, argument)
         for argument, required in spec.arguments().items()
-        if required or argument in columns or argument in there
+        if required or argument in columns or argument in names
     }
 
 
 def columns_of(table: object, where: str) -> Columns:
     """The names of the columns of a table, and the column of a name; InputError if it is none."""
-    given: Any = table
-    if isinstance(given, Mapping):
-        return Columns([*given], given.__getitem__)
-    if hasattr(given, "iloc") and hasattr(given, "columns"):
-        return Columns([*given.columns], given.__getitem__)
-    if hasattr(given, "get_column") and hasattr(given, "columns"):
-        return Columns(given.columns, given.get_column)
-    if hasattr(given, "column") and hasattr(given, "num_rows") and hasattr(given, "schema"):
-        return Columns(given.schema.names, given.column)
-    if isinstance(given, np.ndarray) and given.dtype.names:
-        return Columns(given.dtype.names, given.__getitem__)
-    if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
-        return columns_of(_read(given, where), where)
-    raise _no_table(given, where)
+    any_table: Any = table
+    if isinstance(any_table, Mapping):
+        return Columns([*any_table], any_table.__getitem__)
+    if hasattr(any_table, "iloc") and hasattr(any_table, "columns"):
+        return Columns([*any_table.columns], any_table.__getitem__)
+    if hasattr(any_table, "get_column") and hasattr(any_table, "columns"):
+        return Columns(any_table.columns, any_table.get_column)
+    if (
+        hasattr(any_table, "column")
+        and hasattr(any_table, "num_rows")
+        and hasattr(any_table, "schema")
+    ):
+        return Columns(any_table.schema.names, any_table.column)
+    if isinstance(any_table, np.ndarray) and any_table.dtype.names:
+        return Columns(any_table.dtype.names, any_table.__getitem__)
+    if hasattr(any_table, "__arrow_c_stream__") or hasattr(any_table, "__arrow_c_array__"):
+        return columns_of(_read(any_table, where), where)
+    raise _no_table(any_table, where)
 
 
-def _no_table(given: object, where: str) -> InputError:
+def _no_table(table: object, where: str) -> InputError:
     return InputError(
         expected=_A_TABLE,
-        got=f"{type(given).__name__} {shown(given)}",
+        got=f"{type(table).__name__} {shown(table)}",
         where=where,
-        hint=_table_instead(given),
+        hint=_table_instead(table),
     )
 
 
-def _read(given: Any, where: str) -> object:
+def _read(table: Any, where: str) -> object:
     """A table of another library, read by one of Arrow."""
     try:
         import pyarrow as pa
     except ImportError:
         pass
     else:
-        stream = hasattr(given, "__arrow_c_stream__")
+        stream = hasattr(table, "__arrow_c_stream__")
         try:
-            return pa.RecordBatchReader.from_stream(given).read_all() if stream else _batch(given)
+            return pa.RecordBatchReader.from_stream(table).read_all() if stream else _batch(table)
         except pa.ArrowInvalid:
-            raise _no_table(given, where) from None
+            raise _no_table(table, where) from None
     try:
         import polars
     except ImportError:
         raise InputError(
             expected="pyarrow or polars, to read Arrow",
-            got=f"neither, for a {type(given).__name__}",
+            got=f"neither, for a {type(table).__name__}",
             where=where,
             hint="pip install pyarrow, or pass a dict of arrays",
         ) from None
-    return polars.DataFrame(given)
+    return polars.DataFrame(table)
 
 
-def _batch(given: Any) -> object:
+def _batch(table: Any) -> object:
     import pyarrow as pa
 
-    return pa.record_batch(given)
+    return pa.record_batch(table)
 
 
-def _table_instead(given: object) -> str:
-    if hasattr(given, "collect"):
+def _table_instead(table: object) -> str:
+    if hasattr(table, "collect"):
         return "pass table.collect()"
-    if hasattr(given, "toArrow"):
+    if hasattr(table, "toArrow"):
         return "pass table.toArrow(), or see streammetrics.engines for Spark"
-    if isinstance(given, list | tuple | np.ndarray):
+    if isinstance(table, list | tuple | np.ndarray):
         return 'pass columns, not rows: {"label": [...], "score": [...]}'
-    if hasattr(given, "iloc") or hasattr(given, "to_frame") or hasattr(given, "type"):
+    if hasattr(table, "iloc") or hasattr(table, "to_frame") or hasattr(table, "type"):
         return "pass the table that it is a column of"
-    if hasattr(given, "groups"):
+    if hasattr(table, "groups"):
         return 'pass the table itself; PerKey(metric) counts each group, with key="column"'
-    if not isinstance(given, str | PathLike):
+    if not isinstance(table, str | PathLike):
         return "pass a table of one of these libraries, such as its to_pandas() or to_arrow()"
     return "read it first, for example with pandas.read_parquet"
 
@@ -248,12 +265,12 @@ def _require_names(argument: str, column: object, where: str, roles: Mapping[str
     if isinstance(column, str):
         return
     if roles.get(argument, argument) == _KEYS and isinstance(column, Mapping):
-        for name, one in column.items():
-            _require_names(f"{argument}[{shown(name)}]", one, where, roles)
+        for name, key_column in column.items():
+            _require_names(f"{argument}[{shown(name)}]", key_column, where, roles)
         return
-    named = isinstance(column, Sequence) and len(column) > 0
+    is_list = isinstance(column, Sequence) and len(column) > 0
     spelled = f'{argument}="name"' if argument.isidentifier() else 'keys={"variant": "name"}'
-    if not named or not all(isinstance(name, str) for name in column):  # type: ignore[attr-defined]
+    if not is_list or not all(isinstance(name, str) for name in column):  # type: ignore[attr-defined]
         raise InputError(
             expected="the name of a column, or a list of names",
             got=f"{type(column).__name__} {shown(column)}",
@@ -263,34 +280,36 @@ def _require_names(argument: str, column: object, where: str, roles: Mapping[str
 
 
 def _instead(
-    spec: TakesColumns, named: Mapping[str, Names], names: Collection[object], column: Names
+    spec: TakesColumns, column_names: Mapping[str, Names], names: Collection[object], column: Names
 ) -> str:
     """The hint for an unknown argument: the argument that its column may be meant for."""
     for argument, required in spec.arguments().items():
-        if required and argument not in named and argument not in names:
+        if required and argument not in column_names and argument not in names:
             return f"name the column of {argument}, as in {argument}={column!r}"
     return "correct the name"
 
 
 def _values(
-    known: Columns, name: str, argument: str, where: str, named: Mapping[str, Names]
+    table_columns: Columns, name: str, argument: str, where: str, column_names: Mapping[str, Names]
 ) -> Values | Lists | object:
-    if name not in known.names:
-        used = [column for one, column in named.items() if one != argument]
-        texts = [other for other in known.names if isinstance(other, str)]
-        texts = [other for other in texts if other not in used] or texts
-        instead = "give the columns names that are texts" if known.names else "pass columns"
+    if name not in table_columns.names:
+        used = [
+            column for other_argument, column in column_names.items() if other_argument != argument
+        ]
+        texts = [text for text in table_columns.names if isinstance(text, str)]
+        texts = [text for text in texts if text not in used] or texts
+        instead = "give the columns names that are texts" if table_columns.names else "pass columns"
         if texts:
             instead = f'name the column, as in {argument}="{texts[0]}"'
         raise InputError(
             expected=f"the column {name!r}",
-            got=f"columns {_few(known.names)}" if known.names else "no columns",
+            got=f"columns {_few(table_columns.names)}" if table_columns.names else "no columns",
             where=f"{where}, {argument}",
             hint=nearest(name, texts, instead),
         )
-    if list(known.names).count(name) > 1:
+    if list(table_columns.names).count(name) > 1:
         raise refused(name, "one column of this name", "several", "rename the others")
-    column = known.column(name)
+    column = table_columns.column(name)
     if hasattr(column, "iloc"):
         return pandas_column(column, name)
     if hasattr(column, "to_physical"):
@@ -302,15 +321,15 @@ def _values(
 
 def _few(names: Sequence[object]) -> str:
     """The first of many names."""
-    more = len(names) - 12
-    return ", ".join(map(str, names[:12])) + (f" and {more} more" if more > 0 else "")
+    n_more = len(names) - 12
+    return ", ".join(map(str, names[:12])) + (f" and {n_more} more" if n_more > 0 else "")
 
 
 def _put_lists(
-    found: dict[str, object],
+    arguments: dict[str, object],
     argument: str,
     column: str,
-    given: Lists,
+    lists: Lists,
     ends: Sequence[str],
     *,
     of_ids: bool,
@@ -319,16 +338,16 @@ def _put_lists(
 
     ends: the arguments that take these offsets. of_ids: it takes a list of ids for each item.
     """
-    values, offsets = given
+    values, offsets = lists
     if of_ids and not ends:
-        found[argument] = given
+        arguments[argument] = lists
         return
     if isinstance(values, Lists) and not of_ids:
         raise refused(column, "lists of values", "lists of lists", "pass one list for each row")
     if ends:
-        found[argument] = values
+        arguments[argument] = values
         for end in ends:
-            if not np.array_equal(np.asarray(found.setdefault(end, offsets)), offsets):
+            if not np.array_equal(np.asarray(arguments.setdefault(end, offsets)), offsets):
                 raise refused(
                     column,
                     "lists as long as those of other columns",
@@ -342,7 +361,7 @@ def _put_lists(
     if len(sizes) and int(sizes.min()) != int(sizes.max()):
         got = f"lists of {sizes.min()} to {sizes.max()}"
         raise refused(column, "lists of equal length, a value for each class", got, "pad them")
-    found[argument] = values.reshape(len(sizes), int(sizes[0]) if len(sizes) else 0)
+    arguments[argument] = values.reshape(len(sizes), int(sizes[0]) if len(sizes) else 0)
 
 
 def _table(argument: str, names: Sequence[str], columns: Sequence[object]) -> NDArray[np.generic]:
