@@ -162,8 +162,8 @@ class Accumulator(Declared, ABC):
     def _validators(self) -> Mapping[str, Validator]:
         """The validator of each column: `check` accepts columns of one length that pass. Rows with
         an argument that is not here, or of a metric with its own check, always need `check`."""
-        own = self._own_check or type(self)._read_rows is not Accumulator._read_rows
-        return {} if own else self._bound.validators
+        has_own_check = self._own_check or type(self)._read_rows is not Accumulator._read_rows
+        return {} if has_own_check else self._bound.validators
 
     def _check(self, given: Mapping[str, Any], weights: object = None) -> Batch:
         """The body of the generated `check`."""
@@ -193,21 +193,21 @@ class Accumulator(Declared, ABC):
     @cached_property
     def _appendable(self) -> Mapping[str, Any]:
         """The validators of the buffer's fast path."""
-        return {name: VALIDATORS[one] for name, one in self._validators.items()}
+        return {name: VALIDATORS[validator] for name, validator in self._validators.items()}
 
     def _feed(self, batch: Batch, slots: AnySlots | None) -> None:
         """Add checked rows to the states of their slots."""
         weighed = QUANTA in batch.columns
         if isinstance(slots, ManySlots) and (weighed or not self._many_slots):
-            for rows, one in slots.each():
-                self._feed(batch if rows is None else batch.take(rows), one)
+            for rows, row_slots in slots.each():
+                self._feed(batch if rows is None else batch.take(rows), row_slots)
             return
-        at = cast("Slots | None", slots)
+        targets = cast("Slots | None", slots)
         if weighed:
             if ROUNDED in batch.columns:
-                self._accumulate_rounded(*rounded_rows(batch, at))
-            batch, at = weighed_rows(batch, at)
-        self._accumulate(batch, at)
+                self._accumulate_rounded(*rounded_rows(batch, targets))
+            batch, targets = weighed_rows(batch, targets)
+        self._accumulate(batch, targets)
 
     def _flush(self) -> None:
         if self._buffer.n:
@@ -313,9 +313,9 @@ class Accumulator(Declared, ABC):
         """Add state i of `other` to state `to[i]`."""
         self._flush()
         other._flush()
-        mine, theirs = self.__dict__, other.__dict__
+        state, other_state = self.__dict__, other.__dict__
         for name in self._parts:
-            mine[name].merge(theirs[name], to)
+            state[name].merge(other_state[name], to)
 
     def _widen(self, width: int) -> None:
         for column in self._held():
@@ -367,10 +367,10 @@ class Accumulator(Declared, ABC):
     @property
     def provenance(self) -> Provenance:
         """The source ranges counted here, if recorded; not part of bytes, digest and `==`."""
-        known = self._provenance
-        if known is None:
-            known = self.__dict__["_provenance"] = Provenance()
-        return known
+        provenance = self._provenance
+        if provenance is None:
+            provenance = self.__dict__["_provenance"] = Provenance()
+        return provenance
 
     @property
     def idempotent(self) -> bool:
@@ -405,8 +405,8 @@ class Accumulator(Declared, ABC):
 
     def _decode_stack(self, stack: Stack) -> Self:
         """The states in the rows of a stack, side by side; Unlike if they must be read singly."""
-        found = columns(self, stack, stack.n, lambda part: part.decode_stack(self, stack))
-        return self._read(found, stack.n)
+        part_columns = columns(self, stack, stack.n, lambda part: part.decode_stack(self, stack))
+        return self._read(part_columns, stack.n)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         """An accumulator of columns that were read; StateError if no rows can have given them."""
@@ -428,9 +428,9 @@ class Accumulator(Declared, ABC):
         return cls._from_bytes(data, {})
 
     @classmethod
-    def _from_bytes(cls, data: bytes, known: Mapping[str, bytes]) -> Self:
+    def _from_bytes(cls, data: bytes, arrays: Mapping[str, bytes]) -> Self:
         head, reader = opened(STATE_MAGIC, data)
-        specification, reader.lacking = decode_head(head, known)
+        specification, reader.lacking = decode_head(head, arrays)
         if not isinstance(specification, cls):
             raise StateError(
                 expected=f"a state of {cls.__name__}",
@@ -456,9 +456,9 @@ class Accumulator(Declared, ABC):
         return cls._from_file_bytes(data, {})
 
     @classmethod
-    def _from_file_bytes(cls, data: bytes, known: Mapping[str, bytes]) -> Self:
+    def _from_file_bytes(cls, data: bytes, arrays: Mapping[str, bytes]) -> Self:
         head, body = unframe(FILE_MAGIC, data)
-        state = cls._from_bytes(bytes(body), known)
+        state = cls._from_bytes(bytes(body), arrays)
         state.__dict__["_provenance"] = Provenance.from_json(head)
         return state
 
@@ -486,10 +486,10 @@ class Accumulator(Declared, ABC):
     def __reduce__(self) -> tuple[object, ...]:
         # A state file, and the arrays that its settings hold only by their hash.
         if self._width != 1:  # of a result: the states side by side, each one a state file
-            each = [self._take(np.array([slot], np.intp)) for slot in range(self._width)]
-            return (type(self)._side_by_side, (self._empty(1), each))
-        known = {c.digest: c.data for c in contents(self.settings()) if c.known}
-        return (type(self)._from_file_bytes, (self.to_file_bytes(), known))
+            states = [self._take(np.array([slot], np.intp)) for slot in range(self._width)]
+            return (type(self)._side_by_side, (self._empty(1), states))
+        arrays = {c.digest: c.data for c in contents(self.settings()) if c.known}
+        return (type(self)._from_file_bytes, (self.to_file_bytes(), arrays))
 
     @classmethod
     def _side_by_side(cls, empty: Self, states: Sequence[Self]) -> Self:

@@ -73,24 +73,26 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """Bytes of memory of the columns; one that several metrics read counts once."""
-        known: dict[int, int] = {}
-        _measure(self, known)
-        return sum(known.values())
+        sizes: dict[int, int] = {}
+        _measure(self, sizes)
+        return sum(sizes.values())
 
     def copy(self) -> Batch:
         """The same rows in new arrays; a column that several metrics read is copied once."""
         return _copied(self, {})
 
-    def take(self, at: Indices) -> Batch:
+    def take(self, positions: Indices) -> Batch:
         """The rows at these indices; `total` stays an upper bound."""
-        return Batch(len(at), {k: _taken(c, at) for k, c in self.columns.items()}, self.total)
+        return Batch(
+            len(positions), {k: _taken(c, positions) for k, c in self.columns.items()}, self.total
+        )
 
-    def where(self, some: NDArray[np.bool_], slots: Indices | None) -> tuple[Batch, Indices | None]:
+    def where(self, mask: NDArray[np.bool_], slots: Indices | None) -> tuple[Batch, Indices | None]:
         """The selected rows, with their slots."""
-        if some.all():
+        if mask.all():
             return self, slots
-        at = np.flatnonzero(some)
-        return self.take(at), None if slots is None else slots[at]
+        positions = np.flatnonzero(mask)
+        return self.take(positions), None if slots is None else slots[positions]
 
     def pieces(self, slots: S) -> Iterator[tuple[Batch, S]]:
         """The same rows in pieces so short that the temporaries of each stay in the cache; all
@@ -100,10 +102,10 @@ class Batch:
             return
         arrays = cast("dict[str, NDArray[Any]]", self.columns)
         for start in range(0, self.n, _PIECE):
-            at = slice(start, start + _PIECE)
-            piece: dict[str, Column] = {name: array[at] for name, array in arrays.items()}
+            rows = slice(start, start + _PIECE)
+            piece: dict[str, Column] = {name: array[rows] for name, array in arrays.items()}
             n = min(_PIECE, self.n - start)
-            yield Batch(n, piece), slots if slots is None else slots[at]  # type: ignore[index]
+            yield Batch(n, piece), slots if slots is None else slots[rows]  # type: ignore[index]
 
     @staticmethod
     def join(batches: Sequence[Batch]) -> Batch:
@@ -111,15 +113,15 @@ class Batch:
         return batches[0] if len(batches) == 1 else _joined_batches(batches, {})
 
 
-# A column that several metrics of a panel read is one object in the batches of all. `known` maps
+# A column that several metrics of a panel read is one object in the batches of all. `results` maps
 # the `id` of an object to its result, which is valid while these batches live.
-def _shape(batch: Batch, known: dict[int, tuple[object, ...]]) -> tuple[object, ...]:
-    found = known.get(id(batch))
-    if found is None:
-        found = tuple(
+def _shape(batch: Batch, results: dict[int, tuple[object, ...]]) -> tuple[object, ...]:
+    shape = results.get(id(batch))
+    if shape is None:
+        shape = tuple(
             (
                 name,
-                _shape(c, known)
+                _shape(c, results)
                 if type(c) is Batch
                 else c.shape[1:]  # labels may be class numbers in one batch and a table in the next
                 if isinstance(c, np.ndarray)
@@ -127,57 +129,57 @@ def _shape(batch: Batch, known: dict[int, tuple[object, ...]]) -> tuple[object, 
             )
             for name, c in batch.columns.items()
         )
-        known[id(batch)] = found
-    return found
+        results[id(batch)] = shape
+    return shape
 
 
-def _measure(batch: Batch, known: dict[int, int]) -> None:
+def _measure(batch: Batch, results: dict[int, int]) -> None:
     for c in batch.columns.values():
         if isinstance(c, Batch):
-            _measure(c, known)
+            _measure(c, results)
         else:
-            known[id(c)] = c.nbytes
+            results[id(c)] = c.nbytes
 
 
-def _copied(batch: Batch, known: dict[int, Any]) -> Batch:
+def _copied(batch: Batch, results: dict[int, Any]) -> Batch:
     columns = {}
     for name, c in batch.columns.items():
-        found = known.get(id(c))
-        if found is None:
+        twin = results.get(id(c))
+        if twin is None:
             if isinstance(c, Batch):
-                found = _copied(c, known)
+                twin = _copied(c, results)
             else:
-                found = (
+                twin = (
                     DictionaryColumn(c.codes.copy(), c.values)
                     if isinstance(c, DictionaryColumn)
                     else c.copy()
                 )
-            known[id(c)] = found
-        columns[name] = found
+            results[id(c)] = twin
+        columns[name] = twin
     return Batch(batch.n, columns, batch.total)
 
 
-def _taken(column: Column, at: Indices) -> Column:
+def _taken(column: Column, positions: Indices) -> Column:
     if isinstance(column, DictionaryColumn):
-        return DictionaryColumn(column.codes[at], column.values)
-    return column.take(at) if isinstance(column, (Ragged, Batch)) else column[at]
+        return DictionaryColumn(column.codes[positions], column.values)
+    return column.take(positions) if isinstance(column, (Ragged, Batch)) else column[positions]
 
 
-def _joined_batches(batches: Sequence[Batch], known: dict[tuple[int, ...], Column]) -> Batch:
+def _joined_batches(batches: Sequence[Batch], results: dict[tuple[int, ...], Column]) -> Batch:
     columns = {}
     for name in batches[0].columns:
         pieces = [batch.columns[name] for batch in batches]
-        which = tuple(map(id, pieces))
-        if which not in known:
-            known[which] = _joined(pieces, known)
-        columns[name] = known[which]
+        piece_ids = tuple(map(id, pieces))
+        if piece_ids not in results:
+            results[piece_ids] = _joined(pieces, results)
+        columns[name] = results[piece_ids]
     return Batch(sum(b.n for b in batches), columns, sum(b.total for b in batches))
 
 
-def _joined(pieces: list[Column], known: dict[tuple[int, ...], Column]) -> Column:
+def _joined(pieces: list[Column], results: dict[tuple[int, ...], Column]) -> Column:
     match pieces[0]:
         case Batch():
-            return _joined_batches(cast("list[Batch]", pieces), known)
+            return _joined_batches(cast("list[Batch]", pieces), results)
         case Ragged():
             return Ragged.join(cast("list[Ragged[Any]]", pieces))
         case DictionaryColumn():

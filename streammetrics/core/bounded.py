@@ -36,8 +36,8 @@ class ByValue:
         if self is other:
             return True
         # A subclass that is no dataclass of its own has the fields of its base.
-        one, another = (getattr(x, "__dataclass_fields__", None) for x in (self, other))
-        if one is None or one is not another:
+        fields, other_fields = (getattr(x, "__dataclass_fields__", None) for x in (self, other))
+        if fields is None or fields is not other_fields:
             return False
         # Backwards, since the first fields of a curve are large arrays.
         return equal(self._compared()[::-1], other._compared()[::-1])
@@ -46,8 +46,8 @@ class ByValue:
         return hash(_hashable(self._compared()))
 
 
-def _compared(one: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(one) if field.compare]
+def _compared(instance: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(instance) if field.compare]
 
 
 def equal(one: object, other: object) -> bool:
@@ -157,5 +157,5 @@ _ADVICE = "pass float(x) for the value, or x.low or x.high for a certain bound"
 
 
 def _refuse(sign: str, other: object) -> NoReturn:
-    what = "another Bounded" if isinstance(other, Bounded) else f"a {type(other).__name__}"
-    raise TypeError(f"a Bounded is an interval, so {sign} {what} is undefined: {_ADVICE}")
+    operand = "another Bounded" if isinstance(other, Bounded) else f"a {type(other).__name__}"
+    raise TypeError(f"a Bounded is an interval, so {sign} {operand} is undefined: {_ADVICE}")

@@ -87,8 +87,8 @@ class Buffer:
     @property
     def nbytes(self) -> int:
         """Bytes of the pending rows."""
-        held = sum(len(piece) for pieces in self._pieces.values() for piece in pieces)
-        return held + sum(batch.nbytes for batch in self._batches)
+        array_bytes = sum(len(piece) for pieces in self._pieces.values() for piece in pieces)
+        return array_bytes + sum(batch.nbytes for batch in self._batches)
 
     def put(self, batch: Batch, validators: Mapping[str, Validate]) -> Placed:
         """Buffer a copy of a checked batch, unless a pass of the kernels over it costs less, or the
@@ -167,11 +167,11 @@ class Buffer:
         plain = all(column.ndim == 1 for column in like.values())
         if not plain or len(validators) > MOST_COLUMNS or not like.keys() <= validators.keys():
             return _refuse_rows
-        known = [
+        columns = [
             _Pending(validate, like[name].dtype, self._pieces[name]) if name in like else None
             for name, validate in validators.items()
         ]
-        return _appending(self._count, self._limit, *known) if known[0] else _refuse_rows
+        return _appending(self._count, self._limit, *columns) if columns[0] else _refuse_rows
 
 
 class _Pending(NamedTuple):
@@ -189,11 +189,11 @@ def _width(column: Column) -> int:
     return max(1, int(column.shape[1]))
 
 
-def _cast(found: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any] | None:
+def _cast(column: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any] | None:
     """A validated column converted as `check` would, if that gives the pending type."""
-    if dtype is not _FLOAT64 or found.dtype.kind == "f" or found.itemsize == 1:
+    if dtype is not _FLOAT64 or column.dtype.kind == "f" or column.itemsize == 1:
         return None
-    return found.astype(_FLOAT64)  # as every check converts integers; it may leave bytes
+    return column.astype(_FLOAT64)  # as every check converts integers; it may leave bytes
 
 
 def _appending(
@@ -214,37 +214,37 @@ def _appending(
         if type(a) is not _ARRAY or a.ndim != 1 or not (n := len(a)):
             return False
         rows = count[0] + n
-        found = validate_1(a)
-        if found is None or rows > most or len(pieces_1) >= BUFFER_BATCHES:
+        column_1 = validate_1(a)
+        if column_1 is None or rows > most or len(pieces_1) >= BUFFER_BATCHES:
             return False
-        if found.dtype is not dtype_1 and (found := _cast(found, dtype_1)) is None:
+        if column_1.dtype is not dtype_1 and (column_1 := _cast(column_1, dtype_1)) is None:
             return False
-        found_2 = found_3 = None
+        column_2 = column_3 = None
         if b is not None:
             if type(b) is not _ARRAY or b.ndim != 1 or len(b) != n:
                 return False
-            found_2 = validate_2(b)
-            if found_2 is None:
+            column_2 = validate_2(b)
+            if column_2 is None:
                 return False
-            if found_2.dtype is not dtype_2 and (found_2 := _cast(found_2, dtype_2)) is None:
+            if column_2.dtype is not dtype_2 and (column_2 := _cast(column_2, dtype_2)) is None:
                 return False
         elif second is not None:
             return False
         if c is not None:
             if type(c) is not _ARRAY or c.ndim != 1 or len(c) != n:
                 return False
-            found_3 = validate_3(c)
-            if found_3 is None:
+            column_3 = validate_3(c)
+            if column_3 is None:
                 return False
-            if found_3.dtype is not dtype_3 and (found_3 := _cast(found_3, dtype_3)) is None:
+            if column_3.dtype is not dtype_3 and (column_3 := _cast(column_3, dtype_3)) is None:
                 return False
         elif third is not None:
             return False
-        pieces_1.append(found.tobytes())
-        if found_2 is not None:
-            pieces_2.append(found_2.tobytes())
-        if found_3 is not None:
-            pieces_3.append(found_3.tobytes())
+        pieces_1.append(column_1.tobytes())
+        if column_2 is not None:
+            pieces_2.append(column_2.tobytes())
+        if column_3 is not None:
+            pieces_3.append(column_3.tobytes())
         count[0] = rows
         return True
 

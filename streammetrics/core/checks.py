@@ -95,8 +95,8 @@ def binary_labels(
         return array.astype(np.uint8)
     if not len(array):
         return np.empty(0, np.uint8)
-    named = "" if positive is None else "name the positive class with positive=, or "
-    hint = labels_instead(array) or named + _MAP.format(name)
+    advice = "" if positive is None else "name the positive class with positive=, or "
+    hint = labels_instead(array) or advice + _MAP.format(name)
     raise _bad_labels(array, name, _not_binary(array), "0 or 1, or False or True", hint)
 
 
@@ -125,8 +125,8 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
     elif len(array) and kind not in ("UT" if isinstance(positive, str) else "biu"):
         bad = np.arange(len(array))
     if len(bad):
-        what = "strings" if isinstance(positive, str) else "integers"
-        expected = f"{what}, like positive={shown(positive)}"
+        label_kind = "strings" if isinstance(positive, str) else "integers"
+        expected = f"{label_kind}, like positive={shown(positive)}"
         raise _bad_labels(array, name, bad, expected, "pass labels of the same kind as positive=")
     if not len(array):
         return np.empty(0, np.uint8)
@@ -136,10 +136,10 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
 
 
 def _is_zero_or_one(value: object) -> bool:
-    known = isinstance(value, int | float | Decimal | np.bool_ | np.integer | np.floating)
+    is_number = isinstance(value, int | float | Decimal | np.bool_ | np.integer | np.floating)
     if isinstance(value, Decimal) and value.is_nan():  # a signalling one cannot be compared
         return False
-    return known and (value == 0 or value == 1)
+    return is_number and (value == 0 or value == 1)
 
 
 def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
@@ -264,10 +264,10 @@ def _floats(array: NDArray[Any], name: str, *, rounding: bool = False) -> NDArra
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         return array.astype(np.float64 if array.dtype.itemsize == 8 else np.float32)
     if array.dtype.kind in "biu" or not len(array):
-        found: NDArray[np.floating] = array.astype(np.float64)
-        if array.dtype.itemsize == 8 and array.dtype.kind != "b" and _has_large(found):
+        floats: NDArray[np.floating] = array.astype(np.float64)
+        if array.dtype.itemsize == 8 and array.dtype.kind != "b" and _has_large(floats):
             refuse_rounded(array, name)
-        return found
+        return floats
     if array.dtype.kind == "O":
         bad = np.flatnonzero([not _is_number(v) for v in array])
         if not len(bad):
@@ -408,12 +408,12 @@ def check_number(
     hint: str = "pass the total number, including those that never occur",
 ) -> int:
     """A setting as a whole number from `least` to `most`, of any integer type."""
-    found = whole(value)
-    if found is None or not least <= found <= most:
+    number = whole(value)
+    if number is None or not least <= number <= most:
         raise SettingsError(
             expected=f"a whole number from {least} to {most}",
             got=shown(value),
             where=where,
             hint=hint,
         )
-    return found
+    return number

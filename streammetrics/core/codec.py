@@ -138,10 +138,10 @@ class Writer:
     def texts(self, data: Sequence[bytes]) -> None:
         """As `text` for each of these."""
         if max(map(len, data), default=0) < 128:  # as nearly always
-            self.chunks.append(b"".join([bytes((len(one),)) + one for one in data]))
+            self.chunks.append(b"".join([bytes((len(text),)) + text for text in data]))
         else:
-            for one in data:
-                self.text(one)
+            for text in data:
+                self.text(text)
 
     def bytes_(self) -> bytes:
         """All bytes written so far."""
@@ -150,7 +150,7 @@ class Writer:
     def arrays_from(self, start: int) -> tuple[tuple[int, int, int], ...]:
         """The arrays as in `Encoded`, if the bytes begin at `start`."""
         ends = list(accumulate(map(len, self.chunks), initial=start)) if self.arrays else []
-        return tuple((ends[at], width, n) for at, width, n in self.arrays)
+        return tuple((ends[chunk], width, n) for chunk, width, n in self.arrays)
 
     def _array(self, values: NDArray[np.unsignedinteger]) -> None:
         if values.nbytes < _LONG:
@@ -175,13 +175,13 @@ def ints_each(values: NDArray[np.integer], edges: NDArray[np.intp]) -> list[byte
     least = [top for _, top in KINDS.values()]
     widths = np.searchsorted(least, tops, "right")
     for i, (width, (kind, _)) in enumerate(KINDS.items()):
-        here = np.flatnonzero(widths == i + 1)
-        if not len(here):
+        positions = np.flatnonzero(widths == i + 1)
+        if not len(positions):
             continue
         head, data = bytes((width,)), values.astype(kind).tobytes()
-        bounds = (starts[here] * width).tolist(), (ends[here] * width).tolist()
-        for at, a, b in zip(here.tolist(), *bounds, strict=True):
-            out[at] = head + data[a:b]
+        bounds = (starts[positions] * width).tolist(), (ends[positions] * width).tolist()
+        for position, a, b in zip(positions.tolist(), *bounds, strict=True):
+            out[position] = head + data[a:b]
     return out
 
 
@@ -216,21 +216,21 @@ class Reader:
 
     def _width(self) -> int:
         """The next byte, the width of the integers that follow."""
-        at = self.at
-        if at >= self.end:
+        position = self.at
+        if position >= self.end:
             self.raw(1)
-        self.at = at + 1
-        width = self.data[at]
+        self.at = position + 1
+        width = self.data[position]
         if width and width not in KINDS:
             raise damaged(f"an integer width of {width} bytes")
         return width
 
     def uint(self, limit: int = 1 << 63) -> int:
         """A varint of at most `limit`."""
-        at = self.at
-        if at < self.end and self.data[at] <= min(limit, 127):  # as most are
-            self.at = at + 1
-            return self.data[at]
+        position = self.at
+        if position < self.end and self.data[position] <= min(limit, 127):  # as most are
+            self.at = position + 1
+            return self.data[position]
         n = shift = 0
         while True:
             byte = self.raw(1)[0]
@@ -249,13 +249,13 @@ class Reader:
         if not width:
             return np.zeros(n, np.uint8) if n else _NONE, 0
         kind, least = KINDS[width]
-        at, size = self.at, n * width
-        if size > self.end - at:
+        position, size = self.at, n * width
+        if size > self.end - position:
             self.raw(size)
-        self.at = at + size
+        self.at = position + size
         if not n:
             raise _unfit(0, width)
-        values = np.frombuffer(self.data, kind, n, at)
+        values = np.frombuffer(self.data, kind, n, position)
         top: int = values.item(values.argmax())
         if not least <= top < 1 << 63:
             raise _unfit(top, width)
@@ -293,16 +293,16 @@ class Reader:
 
     def texts(self, n: int, limit: int) -> list[bytes]:
         """As `text`, `n` times; the caller must bound `n`."""
-        some, at, found = bytes(self.data[self.at : min(self.at + 128 * n, self.end)]), 0, []
+        chunk, offset, texts = bytes(self.data[self.at : min(self.at + 128 * n, self.end)]), 0, []
         short = min(limit, 127)
         for _ in range(n):
-            size = some[at] if at < len(some) else 128
-            if size > short or at + size >= len(some):
+            size = chunk[offset] if offset < len(chunk) else 128
+            if size > short or offset + size >= len(chunk):
                 break
-            found.append(some[at + 1 : at + 1 + size])
-            at += 1 + size
-        self.at += at
-        return found + [self.text(limit) for _ in range(n - len(found))]  # one is long, or damaged
+            texts.append(chunk[offset + 1 : offset + 1 + size])
+            offset += 1 + size
+        self.at += offset
+        return texts + [self.text(limit) for _ in range(n - len(texts))]  # one is long, or damaged
 
     def finish(self) -> None:
         """Refuse unread bytes."""
@@ -364,8 +364,8 @@ def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
         )
     size = len(data)
     if size < 21 or data[:4] != magic:
-        for other, (name, reader) in _READERS.items():
-            if other != magic and data[:4] == other:
+        for other_magic, (name, reader) in _READERS.items():
+            if other_magic != magic and data[:4] == other_magic:
                 raise StateError(
                     expected=f"the bytes of {_READERS[magic][0]}",
                     got=f"the bytes of {name}",
@@ -416,13 +416,13 @@ class Stack:
 
     def same(self) -> int:
         """The next byte, if it is the same in all rows."""
-        at = self.at
-        if at >= self.end:
+        position = self.at
+        if position >= self.end:
             raise Unlike
-        self.at = at + 1
-        found = self.rows[:, at]
-        byte: int = found.item(0)
-        if found.tobytes().count(byte) < self.n:
+        self.at = position + 1
+        column = self.rows[:, position]
+        byte: int = column.item(0)
+        if column.tobytes().count(byte) < self.n:
             raise Unlike
         return byte
 
@@ -455,11 +455,11 @@ class Stack:
 
     def raw(self, n: int) -> NDArray[np.uint8]:
         """The next `n` bytes of all rows [rows, n]."""
-        at = self.at
-        if n > self.end - at:
+        position = self.at
+        if n > self.end - position:
             raise Unlike
-        self.at = at + n
-        return self.rows[:, at : at + n]
+        self.at = position + n
+        return self.rows[:, position : position + n]
 
     def finish(self) -> None:
         """Refuse unread bytes."""

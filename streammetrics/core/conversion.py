@@ -37,8 +37,8 @@ def plain(value: object) -> object:
     if isinstance(value, np.str_):
         return str.__str__(value)  # `item` would drop zero characters at the end
     if isinstance(value, np.generic):
-        known = isinstance(value, (np.bool_, np.integer, np.floating))
-        return value.item() if known and not isinstance(value, np.timedelta64) else value
+        is_scalar = isinstance(value, (np.bool_, np.integer, np.floating))
+        return value.item() if is_scalar and not isinstance(value, np.timedelta64) else value
     if type(value) is tuple or type(value) is list:
         return type(value)(map(plain, value))
     return value
@@ -64,11 +64,11 @@ def exact(value: object) -> Fraction | None:
     >>> exact(np.float32(0.5)), exact("1/2")
     (Fraction(1, 2), None)
     """
-    found = plain(value)
-    if isinstance(found, bool) or not isinstance(found, (int, float, Fraction, Decimal)):
+    scalar = plain(value)
+    if isinstance(scalar, bool) or not isinstance(scalar, (int, float, Fraction, Decimal)):
         return None
     try:
-        return Fraction(found)
+        return Fraction(scalar)
     except (OverflowError, ValueError):  # infinite, or nan
         return None
 
@@ -80,14 +80,14 @@ def as_float(value: object) -> float | None:
     >>> as_float(np.float32(0.5)), as_float(10**400), as_float(2**53 + 1)
     (0.5, None, None)
     """
-    found = plain(value)
-    if isinstance(found, bool) or not isinstance(found, (int, float, Fraction, Decimal)):
+    scalar = plain(value)
+    if isinstance(scalar, bool) or not isinstance(scalar, (int, float, Fraction, Decimal)):
         return None
     try:
-        number = float(found)
+        number = float(scalar)
     except (OverflowError, ValueError):  # a Decimal may be a signalling nan
         return None
-    if number != number or (isinstance(found, int) and int(number) != found):
+    if number != number or (isinstance(scalar, int) and int(number) != scalar):
         return None
     return number + 0.0  # -0.0 is 0.0
 
@@ -98,8 +98,8 @@ def numeric(value: object) -> float:
     >>> numeric("0.5"), 0 < numeric(None) < 1
     (nan, False)
     """
-    found = as_float(value)
-    return math.nan if found is None else found
+    number = as_float(value)
+    return math.nan if number is None else number
 
 
 def among(value: object, choices: Iterable[str]) -> bool:
@@ -123,20 +123,20 @@ def flag(
     value: object, where: str, kind: type[InputError] | type[SettingsError] = InputError
 ) -> bool:
     """True or False, also of numpy; numbers are refused, and whatever else has a truth value."""
-    found = plain(value)
-    if isinstance(found, bool):
-        return found
+    scalar = plain(value)
+    if isinstance(scalar, bool):
+        return scalar
     raise kind(expected="True or False", got=shown(value), where=where, hint="pass one of these")
 
 
 def share(value: object, where: str, expected: str = "a share from 0 to 1") -> Fraction:
     """A number from 0 to 1."""
-    found = exact(value)
-    if found is not None and 1 < found <= 100:
+    fraction = exact(value)
+    if fraction is not None and 1 < fraction <= 100:
         raise refused(where, expected, value, f"if it is a percentage, pass {shown(value)} / 100")
-    if found is None or not 0 <= found <= 1:
+    if fraction is None or not 0 <= fraction <= 1:
         raise refused(where, expected, value)
-    return found
+    return fraction
 
 
 def decimal_share(value: object, where: str) -> Fraction:
@@ -152,19 +152,19 @@ def decimal_share(value: object, where: str) -> Fraction:
 
 def weight_of_recall(b: object, where: str) -> Fraction:
     """The b of an F-measure: a finite number of at least 0."""
-    found = exact(b)
-    if found is None or found < 0:
+    weight = exact(b)
+    if weight is None or weight < 0:
         raise refused(where, "a finite number of at least 0", b, "pass 1 for equal weights")
-    return found
+    return weight
 
 
 def parts(k: object, where: str) -> int:
     """A number of parts, at least 1 and few enough to compute each."""
-    found = whole(k)
-    if found is None or not 1 <= found <= _MOST_PARTS:
+    number = whole(k)
+    if number is None or not 1 <= number <= _MOST_PARTS:
         expected = f"a number of parts, 1 to {_MOST_PARTS:,}"
         raise refused(where, expected, k, "pass 10 for tenths of the rows")
-    return found
+    return number
 
 
 _MOST_PARTS: Final = 10_000
@@ -186,17 +186,17 @@ def check_aim(by: object, where: str) -> None:
 
 def threshold(t: object, where: str) -> float:
     """A number to compare scores with; it may be infinite."""
-    found = as_float(t)
-    if found is None:
+    number = as_float(t)
+    if number is None:
         raise refused(where, FLOAT64, t)
-    return found
+    return number
 
 
 def worth_of_nothing(zero_division: object, where: str) -> float:
     """The value of 0/0: nan, 0 or 1."""
-    found = plain(zero_division)
-    if isinstance(found, (int, float)) and (found in (0, 1) or math.isnan(found)):
-        return float(found)
+    scalar = plain(zero_division)
+    if isinstance(scalar, (int, float)) and (scalar in (0, 1) or math.isnan(scalar)):
+        return float(scalar)
     raise refused(where, "0, 1 or nan", zero_division, "pass one of these")
 
 
@@ -294,11 +294,11 @@ def list_column(values: object, name: str) -> Ragged[np.generic] | None:
     if not any(several):
         return None
     if not all(several):
-        at = several.index(False)
+        position = several.index(False)
         raise InputError(
             expected="a list in each row",
-            got=shown(rows[at]),
-            where=f"{name}[{at}]",
+            got=shown(rows[position]),
+            where=f"{name}[{position}]",
             hint="pass [] for a list without items",
             rows=np.flatnonzero(~np.array(several)),
         )

@@ -64,8 +64,8 @@ class Declared:
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         cls._settings = tuple(f.name for f in fields)
         required = tuple(f.name for f in fields if f.default is dataclasses.MISSING)
-        named = named_settings(cls._settings, required, cls._formerly)
-        cls.__init__ = named(cls.__init__)  # type: ignore[method-assign]
+        decorator = named_settings(cls._settings, required, cls._formerly)
+        cls.__init__ = decorator(cls.__init__)  # type: ignore[method-assign]
         update = next(vars(k)["update"] for k in cls.__mro__ if "update" in vars(k))
         takes = list(signature(update).parameters.values())[1:]
         cls._arguments = {p.name: p.default is p.empty for p in takes}
@@ -130,8 +130,8 @@ class Declared:
 
     def __setattr__(self, name: str, value: object) -> None:
         if "_width" in self.__dict__:
-            what = "a setting" if name in self._settings else "state" if name in self._parts else ""
-            why = what and f": it is {what}"
+            role = "a setting" if name in self._settings else "state" if name in self._parts else ""
+            why = role and f": it is {role}"
             raise AttributeError(f"{type(self).__name__}.{name} cannot be set{why}")
         object.__setattr__(self, name, value)
 
@@ -160,12 +160,12 @@ class Declared:
             )
         if self._head() == other._head():
             return
-        where, mine, theirs = difference(self, other)
+        where, value, other_value = difference(self, other)
         raise SettingsError(
-            expected=f"{where}={mine}",
-            got=f"{where}={theirs}",
+            expected=f"{where}={value}",
+            got=f"{where}={other_value}",
             where=f"{type(self).__name__}.merge",
-            hint=f"make both states with {where}={mine}, or both with {where}={theirs}",
+            hint=f"make both states with {where}={value}, or both with {where}={other_value}",
         )
 
 
@@ -175,13 +175,13 @@ _CHECK: Final = "Return the rows that `update` would count, or raise InputError;
 
 def _install(metric: type[Declared], inputs: Inputs) -> None:
     """Give a class `update` and `check` with these arguments, unless its body has its own."""
-    made: dict[str, Callable[..., object]] = {}
-    known: dict[str, object] = {"MISSING": MISSING, "wrong_call": wrong_call}
-    exec(_source(inputs), known, made)  # as dataclasses do: as fast as handwritten methods
-    made["check"].__dict__["of_inputs"] = True
+    methods: dict[str, Callable[..., object]] = {}
+    namespace: dict[str, object] = {"MISSING": MISSING, "wrong_call": wrong_call}
+    exec(_source(inputs), namespace, methods)  # as dataclasses do: as fast as handwritten methods
+    methods["check"].__dict__["of_inputs"] = True
     for name, text in (("update", _UPDATE), ("check", _CHECK)):
         if name not in vars(metric):
-            method = made[name]
+            method = methods[name]
             method.__dict__["__signature__"] = _signature(inputs)
             if inputs.formerly:
                 method = _taking_former_names(method, inputs.formerly)
@@ -198,22 +198,22 @@ def _taking_former_names(
     method: Callable[..., object], formerly: Mapping[str, str]
 ) -> Callable[..., object]:
     @wraps(method)
-    def taking(self: object, *given: object, **named: object) -> object:
-        use_current_names(type(self).__name__, formerly, named)
-        return method(self, *given, **named)
+    def taking(self: object, *values: object, **keywords: object) -> object:
+        use_current_names(type(self).__name__, formerly, keywords)
+        return method(self, *values, **keywords)
 
     return taking
 
 
 def _signature(inputs: Inputs) -> Signature:
     """The arguments as users see them, without those that only lead to an error."""
-    plain, named = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
-    found = [Parameter("self", plain)]
+    plain, keyword_only = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+    parameters = [Parameter("self", plain)]
     for name, column in inputs:
-        kind = named if column.keyword or found[-1].kind == named else plain
+        kind = keyword_only if column.keyword or parameters[-1].kind == keyword_only else plain
         default = None if column.optional else Parameter.empty
-        found.append(Parameter(name, kind, default=default))
-    return Signature(found)
+        parameters.append(Parameter(name, kind, default=default))
+    return Signature(parameters)
 
 
 def _source(inputs: Inputs) -> str:
@@ -225,7 +225,7 @@ def _source(inputs: Inputs) -> str:
     if "*more" not in parameters:
         parameters.append("*more")
     head = ", ".join([*parameters, "**unknown"])
-    given = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
+    arguments = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
     columns = ", ".join(f"{name!r}: {name}" for name in names)
     weights = ", weights" if inputs.weights else ""
     # Most small batches take the fast path (see `Buffer.append`), which refuses MISSING.
@@ -241,7 +241,7 @@ def _source(inputs: Inputs) -> str:
         f"    {test if inputs.fast else 'if True:'}\n"
         f"        if {wrong}:\n"
         f"            {refuse}"
-        f"        self._update(self.check({given}) if self._own_check else "
+        f"        self._update(self.check({arguments}) if self._own_check else "
         f"self._check({{{columns}}}{weights}))\n"
         f"def check({head}):\n"
         f"    if {wrong}:\n"

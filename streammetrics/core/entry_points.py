@@ -25,18 +25,18 @@ def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group by name, those of packages that are installed now."""
     from importlib.metadata import entry_points  # takes as long as importing this library
 
-    return {one.name: one for one in sorted(entry_points(group=group))}
+    return {entry.name: entry for entry in sorted(entry_points(group=group))}
 
 
 @cache
 def load_all(group: str) -> tuple[Mapping[str, object], str]:
     """The objects of the entry points of a group, loaded once, and a text that lists failures."""
-    found: dict[str, object] = {}
+    objects: dict[str, object] = {}
     failed = []
-    for name, one in entry_points_of(group).items():
+    for name, entry in entry_points_of(group).items():
         try:
-            found[name] = one.load()
+            objects[name] = entry.load()
         except Exception as error:  # one bad package must not disable the others
-            failed.append(f"{name} = {one.value} ({type(error).__name__}: {error})")
+            failed.append(f"{name} = {entry.value} ({type(error).__name__}: {error})")
     failures = f"; these entry points of {group} failed: {'; '.join(failed)}" if failed else ""
-    return found, failures
+    return objects, failures

@@ -39,10 +39,10 @@ def nearest(name: object, known: Iterable[str], otherwise: str = "correct the na
     return otherwise if close is None else f"did you mean {close!r}?"
 
 
-def _similar(text: str, known: Iterable[str]) -> str | None:
+def _similar(text: str, names: Iterable[str]) -> str | None:
     import difflib
 
-    return next(iter(difflib.get_close_matches(text, list(known), n=1, cutoff=0.6)), None)
+    return next(iter(difflib.get_close_matches(text, list(names), n=1, cutoff=0.6)), None)
 
 
 _NO_ROWS = np.empty(0, np.intp)
@@ -157,13 +157,13 @@ def unknown_key(
     PerKey.state: expected one of 2 keys ('control', 'treatment'), got 'treatmnt'; did you mean \
 'treatment'?
     """
-    texts = {_text(one): one for one in islice(known, _SIMILAR)}
+    texts = {_text(candidate): candidate for candidate in islice(known, _SIMILAR)}
     close = _similar(_text(key), texts)
     hint = "" if close is None else f"did you mean {shown(texts[close])}?"
     names = ", ".join(map(shown, islice(known, _NAMED)))
-    others = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+    rest = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
     return UnknownKeyError(
-        expected=f"one of {len(known):,} {what} ({names}{others})" if known else f"no {what}",
+        expected=f"one of {len(known):,} {what} ({names}{rest})" if known else f"no {what}",
         got=shown(key),
         where=where,
         hint="; ".join(filter(None, (hint, more))) or "correct it",

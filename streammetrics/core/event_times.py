@@ -34,19 +34,19 @@ def milliseconds(times: ArrayLike | Sequence[datetime], name: str) -> NDArray[np
     [1735689601500]
     """
     if type(times) is np.ndarray and times.dtype.kind in "iu":
-        found = integers(times, name)
+        times_ms = integers(times, name)
     elif isinstance(times, DictionaryColumn):
         raise InputError(expected=_EXPECTED, got="texts", where=name, hint=_PARSE)
     else:
         array: NDArray[Any] = vector(times, name)
         if array.dtype.kind == "M":
-            found = _of_datetime64(array, name)
-        elif array.dtype.kind == "O" and any(isinstance(one, datetime) for one in array):
-            found = _of_datetimes(array, name)
+            times_ms = _of_datetime64(array, name)
+        elif array.dtype.kind == "O" and any(isinstance(time, datetime) for time in array):
+            times_ms = _of_datetimes(array, name)
         else:
-            found = _of_numbers(times, array, name)
-    refuse_other_units(found, name)
-    return found
+            times_ms = _of_numbers(times, array, name)
+    refuse_other_units(times_ms, name)
+    return times_ms
 
 
 def _of_numbers(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int64]:
@@ -57,7 +57,7 @@ def _of_numbers(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int64]
             raise
         if array.dtype.kind in "UT":
             hint = _PARSE
-        elif array.dtype.kind == "O" and any(isinstance(one, date) for one in array):
+        elif array.dtype.kind == "O" and any(isinstance(time, date) for time in array):
             hint = 'pass numpy.array(times, "datetime64[ms]"): a date is its midnight in UTC'
         else:
             hint = 'convert them to whole milliseconds; for seconds, (times * 1000).astype("int64")'
@@ -85,14 +85,14 @@ def _of_datetime64(array: NDArray[Any], name: str) -> NDArray[np.int64]:
 
 
 def _of_datetimes(array: NDArray[Any], name: str) -> NDArray[np.int64]:
-    bad = np.flatnonzero([not _has_zone(one) for one in array])
+    bad = np.flatnonzero([not _has_zone(time) for time in array])
     if len(bad):
         first = array[bad[0]]
         hint = "give each a zone, for example with replace(tzinfo=datetime.UTC)"
         got = f"{shown(first)} ({type(first).__name__})"
         raise bad_rows(array, bad, name, "datetimes with a zone", hint, got)
-    return np.array([(one - _EPOCH) // _MS for one in array], np.int64)
+    return np.array([(time - _EPOCH) // _MS for time in array], np.int64)
 
 
-def _has_zone(one: object) -> bool:
-    return isinstance(one, datetime) and one.utcoffset() is not None
+def _has_zone(time: object) -> bool:
+    return isinstance(time, datetime) and time.utcoffset() is not None

@@ -104,14 +104,14 @@ def factors(values: NDArray[np.floating], name: str) -> Floats:
 
 def _factors(values: NDArray[np.floating], name: str, low: float, high: float) -> Floats:
     """As `factors`, of values whose ends are known."""
-    found: Floats = values.astype(np.float64, copy=False)
+    floats: Floats = values.astype(np.float64, copy=False)
     if max(-low, high) > _MOST:
-        bad, hint = np.flatnonzero(np.abs(found) > _MOST), "use a larger unit"
-        raise bad_rows(found, bad, name, "numbers of at most 2**200 in size", hint)
+        bad, hint = np.flatnonzero(np.abs(floats) > _MOST), "use a larger unit"
+        raise bad_rows(floats, bad, name, "numbers of at most 2**200 in size", hint)
     if low >= _LEAST:
-        return found
-    small = np.abs(found) < _LEAST
-    return np.where(small, 0.0, found) if small.any() else found  # not -0.0
+        return floats
+    small = np.abs(floats) < _LEAST
+    return np.where(small, 0.0, floats) if small.any() else floats  # not -0.0
 
 
 def _ends(values: NDArray[np.floating]) -> tuple[float, float]:
@@ -123,11 +123,11 @@ def _ends(values: NDArray[np.floating]) -> tuple[float, float]:
 
 def check_factor(value: object, where: str, hint: str) -> float:
     """A setting as a positive number that may be multiplied."""
-    found = as_float(value)
-    if found is None or not _LEAST <= found <= _MOST:
+    number = as_float(value)
+    if number is None or not _LEAST <= number <= _MOST:
         expected = "a positive number, from 2**-200 to 2**200"
         raise SettingsError(expected=expected, got=shown(value), where=where, hint=hint)
-    return found
+    return number
 
 
 def check_limit(value: object, where: str) -> float | None:

@@ -100,8 +100,8 @@ def _finite(column: NDArray[Any]) -> NDArray[Any] | None:
 def _amounts(column: NDArray[Any]) -> NDArray[Any] | None:
     kind = column.dtype
     if kind is not _FLOAT64 and kind is not _FLOAT32:
-        found = _numbers(column)
-        return None if found is None or found.item(found.argmin()) < 0 else found
+        numbers = _numbers(column)
+        return None if numbers is None or numbers.item(numbers.argmin()) < 0 else numbers
     # As unsigned integers, the bits of negative numbers and of NaN exceed those of infinity.
     words, infinite = (_UINT32, 0x7F800000) if kind is _FLOAT32 else (_UINT64, 0x7FF << 52)
     bits = column.view(words)
@@ -115,11 +115,11 @@ def _unit(column: NDArray[Any]) -> NDArray[Any] | None:
     if len(column) == 1 and 0 < column.item() <= 1:  # half the time for a single row
         return column
     # As unsigned integers, the bits of floats in [0, 1] except -0.0 are at most those of 1.
-    words, one = (
+    words, limit = (
         (_UINT32, checks.ONE_BITS_32) if kind is _FLOAT32 else (_UINT64, checks.ONE_BITS_64)
     )
     bits = column.view(words)
-    return column if bits.item(bits.argmax()) <= one else None
+    return column if bits.item(bits.argmax()) <= limit else None
 
 
 def _binary(column: NDArray[Any]) -> NDArray[Any] | None:
@@ -133,9 +133,9 @@ def _binary(column: NDArray[Any]) -> NDArray[Any] | None:
         return column.view(_UINT8)
     if kind is not _FLOAT64 and kind is not _FLOAT32:
         return None
-    ones, known = np.equal(column, _ONE), np.equal(column, _ZERO)
-    known |= ones
-    return ones.view(_UINT8) if known.item(known.argmin()) else None  # faster than `all`
+    ones, is_binary = np.equal(column, _ONE), np.equal(column, _ZERO)
+    is_binary |= ones
+    return ones.view(_UINT8) if is_binary.item(is_binary.argmin()) else None  # faster than `all`
 
 
 # By the validator's number.
@@ -213,9 +213,9 @@ class Real(Input):
         amounts = self.validator(metric) is Validator.AMOUNTS
 
         def read(values: Any) -> Column:
-            known = validated(values, Validator.AMOUNTS) if amounts else None
-            if known is not None and known.dtype.kind == "f":
-                return known
+            column = validated(values, Validator.AMOUNTS) if amounts else None
+            if column is not None and column.dtype.kind == "f":
+                return column
             array = check(values, name)
             if len(array) and array.item(array.argmin()) < least:
                 bad = np.flatnonzero(array < least)
@@ -417,8 +417,8 @@ class Inputs:
     """
 
     def __init__(self, /, **columns: Input) -> None:
-        given = columns.get("weights")
-        self.weights = given if isinstance(given, Weights) else None
+        weights = columns.get("weights")
+        self.weights = weights if isinstance(weights, Weights) else None
         self.columns = {k: c for k, c in columns.items() if not isinstance(c, Weights)}
         self.formerly = {name: c.formerly for name, c in self.columns.items() if c.formerly}
         for name, column in columns.items():
@@ -435,13 +435,13 @@ class Inputs:
     @property
     def fast(self) -> bool:
         """Whether the buffer's fast path may take these columns."""
-        known = all(type(c).validator is not Input.validator for c in self.columns.values())
-        return known and len(self.columns) <= MOST_COLUMNS
+        all_fast = all(type(c).validator is not Input.validator for c in self.columns.values())
+        return all_fast and len(self.columns) <= MOST_COLUMNS
 
     def widths(self, metric: Declared) -> dict[str, Widths]:
         """The inputs that are tables, with their widths."""
-        found = {name: column.width(metric) for name, column in self.columns.items()}
-        return {name: width for name, width in found.items() if width}
+        widths = {name: column.width(metric) for name, column in self.columns.items()}
+        return {name: width for name, width in widths.items() if width}
 
 
 class Bound:
@@ -469,11 +469,11 @@ class Bound:
         per_row = weights.per_row if weights else None
         self._per_row: int = getattr(metric, per_row) if per_row else 1
         self.plain = not self._weighs and self._per_row == 1  # if no weights are given
-        known = {name: column.validator(metric) for name, column in columns.items()}
+        validators = {name: column.validator(metric) for name, column in columns.items()}
         # The validators of columns that `check` accepts as they are; empty if some has none.
         self.validators: dict[str, Validator] = {}
-        if self.plain and None not in known.values():
-            self.validators = {name: one for name, one in known.items() if one is not None}
+        if self.plain and None not in validators.values():
+            self.validators = {name: v for name, v in validators.items() if v is not None}
 
     def read(self, given: Mapping[str, Any]) -> Batch:
         """Checked columns of one length, or InputError."""

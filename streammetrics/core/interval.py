@@ -120,7 +120,7 @@ def bounds_within(bounds: tuple[float, float], least: float, most: float) -> tup
     return min(max(bounds[0], least), most), max(min(bounds[1], most), least)
 
 
-def interval_within(found: Interval, least: float, most: float) -> Interval:
+def interval_within(interval: Interval, least: float, most: float) -> Interval:
     """The interval without the values that the quantity cannot have; an undefined one as it is.
 
     It contains the same possible values, so its level is the same. The standard error and the
@@ -129,9 +129,9 @@ def interval_within(found: Interval, least: float, most: float) -> Interval:
     >>> print(interval_within(Interval(0.75, 0.45, 1.05, method="t", n=4), 0.0, 1.0))
     0.75, 95 % CI 0.45 to 1 (t, n = 4)
     """
-    lower, upper = bounds_within((found.lower, found.upper), least, most)
-    same = (lower, upper) == (found.lower, found.upper)
-    return found if same else replace(found, lower=lower, upper=upper)
+    lower, upper = bounds_within((interval.lower, interval.upper), least, most)
+    same = (lower, upper) == (interval.lower, interval.upper)
+    return interval if same else replace(interval, lower=lower, upper=upper)
 
 
 class HasInterval(Protocol):
@@ -176,12 +176,12 @@ def interval_of(
         if isinstance(result, Mapping):
             why = f"{kind} has several results: ask each for its interval"
         return Interval.undefined(why, level=level, method=method, formula=False)
-    known = cast("HasInterval", result)
-    found = known.interval(view, level=level, method=method)
-    if cluster == "auto" and known.independent and found.defined:
-        note = taken_as_independent(known.independent)
-        return replace(found, reason="; ".join(filter(None, (note, found.reason))))
-    return found
+    typed_result = cast("HasInterval", result)
+    interval = typed_result.interval(view, level=level, method=method)
+    if cluster == "auto" and typed_result.independent and interval.defined:
+        note = taken_as_independent(typed_result.independent)
+        return replace(interval, reason="; ".join(filter(None, (note, interval.reason))))
+    return interval
 
 
 def taken_as_independent(units: str) -> str:

@@ -53,7 +53,9 @@ def layout_of(metric: type[Declared], schema: str) -> Layout:
     return Layout(whole, schemas, parts)
 
 
-def of_base(schema: str, own: Schemas, lacked: tuple[frozenset[str], ...]) -> tuple[str, Schemas]:
+def of_base(
+    schema: str, schemas: Schemas, lacked: tuple[frozenset[str], ...]
+) -> tuple[str, Schemas]:
     """The schema and the former ones of a metric whose abstract base has gained parts.
 
     lacked: for each former layout of the base, the oldest first, the parts that it lacks.
@@ -64,10 +66,10 @@ def of_base(schema: str, own: Schemas, lacked: tuple[frozenset[str], ...]) -> tu
     ('my/1+2', {'my/1': frozenset({'cubes'})})
     """
     if not lacked:
-        return schema, own
+        return schema, schemas
     layouts = [("" if i == 1 else f"+{i}", parts) for i, parts in enumerate(lacked, 1)]
     every: dict[str, str | Collection[str]] = {schema + end: parts for end, parts in layouts}
-    for former, lacks in own.items():
+    for former, lacks in schemas.items():
         for end, parts in [*layouts, (f"+{len(lacked) + 1}", frozenset())]:
             every[former + end] = lacks if isinstance(lacks, str) else parts.union(lacks)
     return f"{schema}+{len(lacked) + 1}", every
@@ -86,21 +88,23 @@ def columns(
 ) -> dict[str, Column]:
     """The column of each part: as `read` reads it, or unknown if the bytes lack it."""
     lacks = data.lacking.get(type(metric), ())
-    found = {name: read(part) for name, part in metric._parts.items() if name not in lacks}
+    part_columns = {name: read(part) for name, part in metric._parts.items() if name not in lacks}
     if lacks:
-        some = metric._holding(found, width, 0)
-        if isinstance(some, CountsRows):
-            rows = some._counted_rows()
+        partial_state = metric._holding(part_columns, width, 0)
+        if isinstance(partial_state, CountsRows):
+            rows = partial_state._counted_rows()
         else:
-            rows = _counted_rows(found.values(), width)
+            rows = _counted_rows(part_columns.values(), width)
         for name in lacks:
-            found[name] = metric._parts[name].unknown(metric, width, rows)
-    return found
+            part_columns[name] = metric._parts[name].unknown(metric, width, rows)
+    return part_columns
 
 
-def _counted_rows(found: Iterable[Column], width: int) -> NDArray[np.int64]:
+def _counted_rows(part_columns: Iterable[Column], width: int) -> NDArray[np.int64]:
     """The rows of each slot, weights aside, by the first table of counts of a metric."""
-    column = next(one for one in found if isinstance(one, CountsColumn) and one.cells)
+    column = next(
+        table for table in part_columns if isinstance(table, CountsColumn) and table.cells
+    )
     totals = np.array(column.totals(np.arange(width)), np.int64)
     return totals - column.surplus if isinstance(column, WeightedCountsColumn) else totals
 

@@ -37,8 +37,8 @@ class Provenance:
 
     def add(self, source: str, start: int, end: int, piece: str = "") -> None:
         """Record that rows [start, end) of `source` were counted, or raise OverlapError."""
-        named = all(isinstance(name, str) for name in (source, piece))
-        if not (named and all(hasattr(offset, "__index__") for offset in (start, end))):
+        are_texts = all(isinstance(name, str) for name in (source, piece))
+        if not (are_texts and all(hasattr(offset, "__index__") for offset in (start, end))):
             got = f"{shown(source)}, {shown(piece)}, {shown(start)}, {shown(end)}"
             raise _bad_range("string names and integer offsets", got)
         start, end = index(start), index(end)
@@ -51,10 +51,10 @@ class Provenance:
         """The ranges that change when `other` is added, or OverlapError; for `accept`."""
         changed: dict[tuple[str, str], Ranges] = {}
         for key, ranges in other._ranges.items():
-            mine = list(self._ranges.get(key, ()))
+            own_ranges = list(self._ranges.get(key, ()))
             for start, end in ranges:
-                _unite(mine, start, end, *key)
-            changed[key] = mine
+                _unite(own_ranges, start, end, *key)
+            changed[key] = own_ranges
         return changed
 
     def accept(self, changed: Mapping[tuple[str, str], Ranges]) -> None:
@@ -108,26 +108,26 @@ class Provenance:
         """Read `to_json`; anything else is a StateError."""
         try:
             rows = json.loads(data)
-            made = Provenance()
+            provenance = Provenance()
             for source, piece, start, end in rows:
-                made.add(source, start, end, piece)
+                provenance.add(source, start, end, piece)
         except (ValueError, TypeError, RecursionError) as error:
             why = shown(str(error))
             raise damaged(f"provenance that cannot be read ({why})", "state file") from None
-        if made.to_json() != data:
+        if provenance.to_json() != data:
             raise damaged("provenance that is not in its canonical form", "state file")
-        return made
+        return provenance
 
 
-def _covers(known: Ranges, start: int, end: int) -> bool:
-    at = bisect_right(known, start, key=lambda one: one[0])
-    return at > 0 and end <= known[at - 1][1]
+def _covers(ranges: Ranges, start: int, end: int) -> bool:
+    position = bisect_right(ranges, start, key=lambda span: span[0])
+    return position > 0 and end <= ranges[position - 1][1]
 
 
-def _unite(known: Ranges, start: int, end: int, source: str, piece: str) -> None:
+def _unite(ranges: Ranges, start: int, end: int, source: str, piece: str) -> None:
     """Insert [start, end) into the ranges, in place: a million in order take a second."""
-    at = bisect_left(known, (start, end))
-    for s, e in known[max(at - 1, 0) : at + 1]:
+    position = bisect_left(ranges, (start, end))
+    for s, e in ranges[max(position - 1, 0) : position + 1]:
         if s < end and start < e:
             raise OverlapError(
                 expected="rows that were not counted before",
@@ -135,12 +135,12 @@ def _unite(known: Ranges, start: int, end: int, source: str, piece: str) -> None
                 where=f"{source}{f', {piece}' if piece else ''}",
                 hint="merge each state once; leave out the one that repeats these rows",
             )
-    first = last = at
-    if at < len(known) and known[at][0] == end:
-        end, last = known[at][1], at + 1
-    if at and known[at - 1][1] == start:
-        start, first = known[at - 1][0], at - 1
-    known[first:last] = [(start, end)]
+    first = last = position
+    if position < len(ranges) and ranges[position][0] == end:
+        end, last = ranges[position][1], position + 1
+    if position and ranges[position - 1][1] == start:
+        start, first = ranges[position - 1][0], position - 1
+    ranges[first:last] = [(start, end)]
 
 
 def _bad_range(expected: str, got: str) -> InputError:

@@ -21,8 +21,8 @@ _SAMPLE: Final = 16  # keys from which the size of all is estimated
 
 def keys_nbytes(keys: Collection[Key]) -> int:
     """Bytes of these keys themselves, estimated from the first ones."""
-    some = list(islice(keys, _SAMPLE))
-    return int(sum(map(_size, some)) / len(some) * len(keys)) if some else 0
+    sample = list(islice(keys, _SAMPLE))
+    return int(sum(map(_size, sample)) / len(sample) * len(keys)) if sample else 0
 
 
 def _size(key: Key) -> int:
@@ -79,12 +79,12 @@ class Ragged(Generic[V]):
         """Bytes of memory that it holds."""
         return self.values.nbytes + self.offsets.nbytes
 
-    def take(self, at: NDArray[np.intp]) -> Ragged[V]:
+    def take(self, positions: NDArray[np.intp]) -> Ragged[V]:
         """The rows at these positions."""
-        sizes = self.sizes[at]
+        sizes = self.sizes[positions]
         offsets = offsets_of(sizes)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-        return Ragged(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
+        return Ragged(self.values[np.repeat(self.offsets[:-1][positions], sizes) + inside], offsets)
 
     def copy(self) -> Ragged[V]:
         """The same rows in new arrays."""
@@ -107,13 +107,13 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def joined_codes(columns: Sequence[DictionaryColumn]) -> DictionaryColumn:
     """All rows, one column after the other; a value in several columns is held once."""
     every = dict.fromkeys(chain.from_iterable([column.values for column in columns]))
-    known = {value: code for code, value in enumerate(every)}
+    value_codes = {value: code for code, value in enumerate(every)}
     codes = []
     for column in columns:
         n = len(column.values)
-        mine = np.fromiter(map(known.__getitem__, column.values), np.intp, n)
-        codes.append(mine[column.codes] if n else column.codes)
-    return DictionaryColumn(np.concatenate(codes), tuple(known))
+        column_codes = np.fromiter(map(value_codes.__getitem__, column.values), np.intp, n)
+        codes.append(column_codes[column.codes] if n else column.codes)
+    return DictionaryColumn(np.concatenate(codes), tuple(value_codes))
 
 
 def ranges(
@@ -121,9 +121,9 @@ def ranges(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The indices in several ranges one after another, and the length of each range."""
     sizes = ends - starts
-    at = np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-    at += np.arange(len(at))
-    return at, sizes
+    indices = np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    indices += np.arange(len(indices))
+    return indices, sizes
 
 
 _MOST: Final = (1 << 63) - 1

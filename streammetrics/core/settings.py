@@ -93,20 +93,20 @@ def encode_head(
     return _dumps([former.get(schema, schema), _inner(schema, settings, 0, former)])
 
 
-def decode_head(head: bytes, known: Mapping[str, bytes] | None = None) -> Head:
+def decode_head(head: bytes, arrays: Mapping[str, bytes] | None = None) -> Head:
     """What a head describes, whether its schemas are current or former ones.
 
-    known: by digest, the bytes of arrays of which a head holds only the hash.
+    arrays: by digest, the bytes of arrays of which a head holds only the hash.
     """
-    if known:
-        return _read_head(head, known)
-    made = _HEADS.get(head)
-    if made is None:
-        made = _read_head(head, {})
+    if arrays:
+        return _read_head(head, arrays)
+    decoded = _HEADS.get(head)
+    if decoded is None:
+        decoded = _read_head(head, {})
         if len(_HEADS) >= _MOST_HEADS:
             _HEADS.clear()
-        _HEADS[head] = made
-    return made
+        _HEADS[head] = decoded
+    return decoded
 
 
 def register(metric: type[Declared]) -> None:
@@ -114,11 +114,11 @@ def register(metric: type[Declared]) -> None:
     if metric.__module__.partition(".")[0] != _LIBRARY:
         load_library()  # it may have this schema
     for schema in (metric.schema, *metric._schemas):
-        known = CLASSES.get(schema, metric)
-        if (known.__module__, known.__qualname__) != (metric.__module__, metric.__qualname__):
+        owner = CLASSES.get(schema, metric)
+        if (owner.__module__, owner.__qualname__) != (metric.__module__, metric.__qualname__):
             raise SettingsError(
                 expected="a schema that no other metric has",
-                got=f"{schema!r}, that of {known.__module__}.{known.__qualname__}",
+                got=f"{schema!r}, that of {owner.__module__}.{owner.__qualname__}",
                 where=f"{metric.__name__}(schema)",
                 hint="choose another schema, such as 'my-package.my-metric/1'",
             )
@@ -138,42 +138,42 @@ def load_library() -> None:
 def _load_named(schema: str) -> None:
     """Import the public name that a schema is called after, if there is one: `HistogramAUC` for
     histogram-auc/3. The other names cost a short process 100 ms."""
-    library, wanted = import_module(_LIBRARY), schema.partition("/")[0].replace("-", "")
+    library, class_name = import_module(_LIBRARY), schema.partition("/")[0].replace("-", "")
     for name in library.__all__:
-        if name.lower() == wanted:
+        if name.lower() == class_name:
             getattr(library, name)
 
 
-def _read_head(head: bytes, known: Mapping[str, bytes]) -> Head:
+def _read_head(head: bytes, arrays: Mapping[str, bytes]) -> Head:
     try:
         value = json.loads(head)
     except (ValueError, RecursionError):
         raise damaged("settings that are not JSON") from None
     former: dict[str, str] = {}
     try:
-        made = _accumulator(value, known, former)
+        empty = _accumulator(value, arrays, former)
     except RecursionError:
         raise damaged("settings nested too deep") from None
     # A head is of one version of the code, so that all states of a metric have one layout.
-    if encode_head(made.schema, made._stored_settings(), former) != head:
+    if encode_head(empty.schema, empty._stored_settings(), former) != head:
         raise damaged("settings that are not in their canonical form")
-    return Head(made, _lacking(former.values()) if former else NOTHING_LACKING)
+    return Head(empty, _lacking(former.values()) if former else NOTHING_LACKING)
 
 
 def _lacking(schemas: Iterable[str]) -> Lacking:
     """The parts that bytes of these former schemas lack, by the class of their metric."""
-    found: dict[type, Collection[str]] = {}
+    lacking: dict[type, Collection[str]] = {}
     waiting = [*schemas]
     for schema in waiting:
         # A metric that no head names is known where the metric that has it is.
         lacks = CLASSES[schema]._schemas[schema] if schema in CLASSES else ()
         waiting += [name for name in lacks if "/" in name]
         if schema in CLASSES:
-            found[CLASSES[schema]] = [name for name in lacks if "/" not in name]
-    return found
+            lacking[CLASSES[schema]] = [name for name in lacks if "/" not in name]
+    return lacking
 
 
-def _accumulator(value: Json, known: Mapping[str, bytes], former: dict[str, str]) -> Declared:
+def _accumulator(value: Json, arrays: Mapping[str, bytes], former: dict[str, str]) -> Declared:
     """The empty accumulator of a schema and its settings; adds the former schemas to `former`."""
     match value:
         case [str(schema), dict(settings)]:
@@ -185,10 +185,10 @@ def _accumulator(value: Json, known: Mapping[str, bytes], former: dict[str, str]
     if schema not in CLASSES:
         load_library()
     failed = "" if schema in CLASSES else load_all(METRICS)[1]
-    others = [one for one in sorted(CLASSES) if one.partition("/")[0] == schema.partition("/")[0]]
-    if schema not in CLASSES and others:
+    versions = [key for key in sorted(CLASSES) if key.partition("/")[0] == schema.partition("/")[0]]
+    if schema not in CLASSES and versions:
         raise StateError(
-            expected=f"a known schema ({', '.join(others)})",
+            expected=f"a known schema ({', '.join(versions)})",
             got=shown(schema),
             where="state bytes",
             hint="use the release that wrote it, or count its rows again",
@@ -201,14 +201,14 @@ def _accumulator(value: Json, known: Mapping[str, bytes], former: dict[str, str]
             hint="import the module that defines it, install the package that registers it as an"
             f" entry point, or use the release that wrote it{failed}",
         )
-    made = CLASSES[schema]
-    accepted = {made._formerly.get(name, name) for name in made._settings}
-    if not accepted - made._later <= set(settings) <= accepted:
-        raise damaged(f"the settings {shown(sorted(settings))} for {made.__name__}")
+    metric = CLASSES[schema]
+    accepted = {metric._formerly.get(name, name) for name in metric._settings}
+    if not accepted - metric._later <= set(settings) <= accepted:
+        raise damaged(f"the settings {shown(sorted(settings))} for {metric.__name__}")
     try:
-        stored = {name: _from_json(value, known, former) for name, value in settings.items()}
-        restored = made(**made._restored_settings(stored))
-        lacks = made._schemas.get(schema, "")
+        stored = {name: _from_json(value, arrays, former) for name, value in settings.items()}
+        restored = metric(**metric._restored_settings(stored))
+        lacks = metric._schemas.get(schema, "")
         if not isinstance(lacks, str):
             former[restored.schema] = schema
         elif restored.schema != schema:
@@ -223,7 +223,7 @@ def _accumulator(value: Json, known: Mapping[str, bytes], former: dict[str, str]
         raise
     except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
         # A metric checks the values of its settings; hostile bytes may hold any type.
-        raise damaged(f"settings that {made.__name__} rejects ({shown(str(error))})") from None
+        raise damaged(f"settings that {metric.__name__} rejects ({shown(str(error))})") from None
 
 
 def _inner(
@@ -268,20 +268,20 @@ def _to_json(
     )
 
 
-def _from_json(value: Json, known: Mapping[str, bytes], former: dict[str, str]) -> Setting:
+def _from_json(value: Json, arrays: Mapping[str, bytes], former: dict[str, str]) -> Setting:
     match value:
         case list():
-            return tuple(_from_json(v, known, former) for v in value)
+            return tuple(_from_json(v, arrays, former) for v in value)
         case {"$float": ("inf" | "-inf") as text, **rest} if not rest:
             return float(text)
         case {"$fraction": str(text), **rest} if not rest and _FRACTION.fullmatch(text):
             return Fraction(text)
         case {"$content": [str(digest), list(shape)], **rest} if not rest:
-            return Content.read(shape, digest, known.get(digest))
+            return Content.read(shape, digest, arrays.get(digest))
         case {"$map": dict(inner), **rest} if not rest:
-            return {name: _from_json(v, known, former) for name, v in inner.items()}
+            return {name: _from_json(v, arrays, former) for name, v in inner.items()}
         case {"$metric": list(inner), **rest} if not rest:
-            return _accumulator(inner, known, former)
+            return _accumulator(inner, arrays, former)
         case None | bool() | int() | float() | str():
             return value
         case _:
@@ -290,24 +290,24 @@ def _from_json(value: Json, known: Mapping[str, bytes], former: dict[str, str]) 
 
 # -- renamed settings: `former` is name -> former name, which bytes keep --------------------------
 def use_current_names(
-    where: str, formerly: Mapping[str, str], named: dict[str, V], stacklevel: int = 3
+    where: str, formerly: Mapping[str, str], arguments: dict[str, V], stacklevel: int = 3
 ) -> None:
     """Rename arguments given by a former name, with a DeprecationWarning."""
-    for name, was in formerly.items():
-        if was in named and name not in named:
-            text = f"{where}: {was}= is now {name}="
+    for name, former in formerly.items():
+        if former in arguments and name not in arguments:
+            text = f"{where}: {former}= is now {name}="
             warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
-            named[name] = named.pop(was)
+            arguments[name] = arguments.pop(former)
 
 
-def by_former_names(former: Mapping[str, str], given: Mapping[str, V]) -> dict[str, V]:
+def by_former_names(former: Mapping[str, str], settings: Mapping[str, V]) -> dict[str, V]:
     """The values by their names in stored settings."""
-    return {former.get(name, name): value for name, value in given.items()}
+    return {former.get(name, name): value for name, value in settings.items()}
 
 
 def by_current_names(former: Mapping[str, str], stored: Mapping[str, V]) -> dict[str, V]:
     """The values by their current names; the inverse of `by_former_names`."""
-    current = {was: name for name, was in former.items()}
+    current = {former_name: name for name, former_name in former.items()}
     return {current.get(name, name): value for name, value in stored.items()}
 
 
@@ -321,29 +321,33 @@ def named_settings(
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:
         @wraps(init)
-        def checked(*given: P.args, **named: P.kwargs) -> None:
-            use_current_names(type(given[0]).__name__, formerly, named)
-            n = len(given) - 1  # without self
-            twice = [f"{name} twice" for name in names[:n] if name in named]
-            got = [shown(name) for name in named if name not in names] + twice
+        def checked(*values: P.args, **keywords: P.kwargs) -> None:
+            use_current_names(type(values[0]).__name__, formerly, keywords)
+            n = len(values) - 1  # without self
+            twice = [f"{name} twice" for name in names[:n] if name in keywords]
+            got = [shown(name) for name in keywords if name not in names] + twice
             if n > len(names):
                 got.append(f"{n} values")
-            absent = [one for one in required if one not in named and one not in names[:n]]
+            absent = [
+                setting
+                for setting in required
+                if setting not in keywords and setting not in names[:n]
+            ]
             if absent and not got:
                 raise SettingsError(
                     expected=f"a value for {' and '.join(absent)}, which has no default",
                     got="none",
-                    where=type(given[0]).__name__,
-                    hint=f"add {', '.join(f'{one}=...' for one in absent)}",
+                    where=type(values[0]).__name__,
+                    hint=f"add {', '.join(f'{setting}=...' for setting in absent)}",
                 )
             if got:
                 raise SettingsError(
                     expected=f"settings among {', '.join(names)}" if names else "no settings",
                     got=got[0],
-                    where=type(given[0]).__name__,
+                    where=type(values[0]).__name__,
                     hint="pass each setting by one of these names" + ", once" * bool(twice),
                 )
-            init(*given, **named)
+            init(*values, **keywords)
 
         return checked
 
@@ -356,9 +360,9 @@ def difference(mine: Declared, theirs: Declared) -> tuple[str, str, str]:
     if type(mine) is not type(theirs):
         return "type", type(mine).__name__, type(theirs).__name__
     for name, value in mine.settings().items():
-        found = _difference(name, value, theirs.settings()[name])
-        if found:
-            return found
+        texts = _difference(name, value, theirs.settings()[name])
+        if texts:
+            return texts
     return "settings", "equal", "equal"
 
 
@@ -369,9 +373,9 @@ def _difference(name: str, a: Setting, b: Setting) -> tuple[str, str, str] | Non
         for key in sorted({*a, *b}):
             if key not in a or key not in b:
                 return f"{name}[{key!r}]", shown(a.get(key, "absent")), shown(b.get(key, "absent"))
-            found = _difference(f"{name}[{key!r}]", a[key], b[key])
-            if found:
-                return found
+            texts = _difference(f"{name}[{key!r}]", a[key], b[key])
+            if texts:
+                return texts
     if hasattr(a, "schema") and type(a) is type(b):
         where, x, y = difference(a, b)  # type: ignore[arg-type]
         return f"{name}.{where}", x, y

@@ -38,19 +38,19 @@ _FACTORS: Final = ((1, "seconds"), (10**6, "microseconds"), (10**9, "nanoseconds
 
 def refuse_other_spellings(labels: NDArray[np.generic], positive: str, name: str) -> None:
     """Refuse strings that differ from `positive` in case or in surrounding spaces alone."""
-    given: list[str] = labels.tolist()
-    wanted = positive.strip().casefold()
+    texts: list[str] = labels.tolist()
+    spelling = positive.strip().casefold()
     likely = {
-        label for label in set(given) if label != positive and label.strip().casefold() == wanted
+        label for label in set(texts) if label != positive and label.strip().casefold() == spelling
     }
     if not likely:
         return
-    rows = np.flatnonzero([label in likely for label in given])
-    first = given[rows[0]]
+    rows = np.flatnonzero([label in likely for label in texts])
+    first = texts[rows[0]]
     expected = f"the positive class spelled as in positive={shown(positive)}, or another class"
     hint = f"pass positive={shown(first)} if that is the spelling, or labels of 0 and 1"
     got = f"{shown(first)}, which differs only in case or spaces"
-    raise bad_rows(given, rows, name, expected, hint, got)
+    raise bad_rows(texts, rows, name, expected, hint, got)
 
 
 def labels_instead(labels: NDArray[np.generic]) -> str | None:
@@ -138,13 +138,13 @@ def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
 
 
 # -- calls of `update` ---------------------------------------------------------------------------
-def require_both(given: Mapping[str, object], pair: tuple[str, str], where: str) -> None:
+def require_both(arguments: Mapping[str, object], pair: tuple[str, str], where: str) -> None:
     """Refuse one of two optional arguments without the other."""
-    found = [name for name in pair if given[name] is not None]
-    if len(found) == 1:
+    names = [name for name in pair if arguments[name] is not None]
+    if len(names) == 1:
         raise InputError(
             expected=f"both {pair[0]} and {pair[1]}, or neither",
-            got=f"only {found[0]}",
+            got=f"only {names[0]}",
             where=where,
             hint="pass the other one too, or leave both out",
         )
@@ -165,7 +165,8 @@ def wrong_call(
     values = [v for v in (*given.values(), *unknown.values(), *more) if v is not MISSING]
     if unknown:
         expected = ", ".join([*given, *optional])
-        got, close = next(iter(unknown)), [nearest(one, [*given, *optional], "") for one in unknown]
+        got = next(iter(unknown))
+        close = [nearest(keyword, [*given, *optional], "") for keyword in unknown]
         hint = close[0] if all(close) else ""  # names that are not meant are those of a table
     else:
         expected = ", ".join([*given, *optional] if more else given)
@@ -174,30 +175,34 @@ def wrong_call(
         hint = ""
         if more:
             got = f"{len(more)} more by position"
-            hint = f"pass {', '.join(f'{one}=' for one in absent or optional)} by name"
+            hint = f"pass {', '.join(f'{keyword}=' for keyword in absent or optional)} by name"
     if not hint or any(map(table_instead, values)):
-        named = ", ".join(f'{argument}="..."' for argument in given)
-        hint = f"for a table, name its columns: update_from(table, {named})"
+        columns = ", ".join(f'{argument}="..."' for argument in given)
+        hint = f"for a table, name its columns: update_from(table, {columns})"
     return TypeError(f"{name}.update: expected the arguments {expected}, got {got}; {hint}")
 
 
 def explained(method: F) -> F:
     """The method, whose TypeError for wrong arguments says how to pass a table."""
-    known = signature(method)
+    method_signature = signature(method)
 
     @wraps(method)
-    def call(self: object, /, *given: object, **named: object) -> object:
+    def call(self: object, /, *values: object, **keywords: object) -> object:
         try:
-            return method(self, *given, **named)
+            return method(self, *values, **keywords)
         except TypeError:
             try:
-                known.bind(self, *given, **named)
+                method_signature.bind(self, *values, **keywords)
             except TypeError as error:
                 name = f"{type(self).__name__}.{method.__name__}"
-                takes = [one for one in known.parameters if one != "self"]
-                meant = [(one, nearest(one, takes, "")) for one in named if one not in takes]
-                close = [f"got {one!r}; {hint}" for one, hint in meant if hint]
-                if not any(map(table_instead, given)) and len(given) > 1:
+                takes = [argument for argument in method_signature.parameters if argument != "self"]
+                meant = [
+                    (argument, nearest(argument, takes, ""))
+                    for argument in keywords
+                    if argument not in takes
+                ]
+                close = [f"got {argument!r}; {hint}" for argument, hint in meant if hint]
+                if not any(map(table_instead, values)) and len(values) > 1:
                     close.append("pass each column by its name, as in labels=...")
                 hint = next(iter(close), FOR_A_TABLE)
                 raise TypeError(f"{name}: {error}; {hint}") from None
@@ -207,10 +212,10 @@ def explained(method: F) -> F:
 
 
 # -- operands of `merge` --------------------------------------------------------------------------
-def operands(given: object) -> Iterable[object]:
+def operands(states: object) -> Iterable[object]:
     """The states in an iterable; any other value, also a text or mapping, as the only operand."""
     texts = (str, bytes, bytearray, memoryview, Mapping)
-    return given if isinstance(given, Iterable) and not isinstance(given, texts) else (given,)
+    return states if isinstance(states, Iterable) and not isinstance(states, texts) else (states,)
 
 
 def loaded_instead(other: object) -> str:

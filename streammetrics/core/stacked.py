@@ -33,18 +33,20 @@ _FEW: Final = 4  # fewer states are read faster one by one
 def digests(states: Accumulator, slots: Slots) -> list[str]:
     """The `digest()` of each of these states, which are side by side in one accumulator."""
     states._flush()
-    head, each = states._head(), [column.encode_each(slots) for column in states._held()]
-    bodies = map(b"".join, zip(*each, strict=True))
-    found = (hashlib.sha256(frame(STATE_MAGIC, head, body)) for body in bodies)
-    return ["sha256:" + one.hexdigest() for one in found]
+    head, encoded = states._head(), [column.encode_each(slots) for column in states._held()]
+    bodies = map(b"".join, zip(*encoded, strict=True))
+    hashes = (hashlib.sha256(frame(STATE_MAGIC, head, body)) for body in bodies)
+    return ["sha256:" + digest.hexdigest() for digest in hashes]
 
 
 def decoded(metric: A, width: int, data: Reader, slots: Slots) -> A:
     """The states of some of `width` slots, in this order, as `_encode` wrote all; others are not
     checked."""
     n = len(slots)
-    found = columns(metric, data, n, lambda part: part.decode_some(metric, width, data, slots))
-    return metric._read(found, n)
+    part_columns = columns(
+        metric, data, n, lambda part: part.decode_some(metric, width, data, slots)
+    )
+    return metric._read(part_columns, n)
 
 
 def summed(
@@ -65,7 +67,7 @@ def summed(
     total: Accumulator | None = None
     counted = Provenance()
     waiting: dict[bytes, list[bytes]] = {}
-    held = 0
+    n_bytes = 0
     try:
         for data in sources:
             state = inside(data)
@@ -74,20 +76,20 @@ def summed(
             if alike is not None and is_whole(start, state) and _noted(data, counted):
                 alike.append(state)
             else:
-                one = read(data)
-                if all(column.stacks for column in one._held()):
+                addend = read(data)
+                if all(column.stacks for column in addend._held()):
                     waiting.setdefault(start, [])
-                total = add(total, one)
+                total = add(total, addend)
                 counted = total.provenance
-            held += len(data)
-            if held > _ROOM:
-                full, held = waiting, 0
+            n_bytes += len(data)
+            if n_bytes > _ROOM:
+                full, n_bytes = waiting, 0
                 waiting = {start: [] for start, alike in full.items() if alike}
-                for one in _read(full):
-                    total = add(total, one)
+                for addend in _read(full):
+                    total = add(total, addend)
     finally:  # after an error too: pending states precede it, and so do their errors
-        for one in _read(waiting):
-            total = add(total, one)
+        for addend in _read(waiting):
+            total = add(total, addend)
     return total
 
 
@@ -113,9 +115,9 @@ def _read(waiting: dict[bytes, list[bytes]]) -> Iterator[Accumulator]:
             if len(states) < _FEW:
                 raise Unlike
             stack = Stack(states, len(start), end, lacking)
-            made = spec._decode_stack(stack)
+            stacked = spec._decode_stack(stack)
             stack.finish()
-            yield made
+            yield stacked
         except Unlike:
             for data in states:
                 reader = Reader(data, len(start), end, lacking)

@@ -161,8 +161,8 @@ def rounded_units(weights: ArrayLike | None, n: int, unit: Fraction) -> tuple[Un
     ([1, 2, 0], [False, True, False])
     """
     if weights is None:
-        one = round(1 / unit)
-        return np.full(n, one, np.int64), np.full(n, one * unit != 1)
+        n_units = round(1 / unit)
+        return np.full(n, n_units, np.int64), np.full(n, n_units * unit != 1)
     units, off = _units(weights, n, unit, rounding=True)
     return units, np.zeros(n, np.bool_) if off is None else off
 
@@ -187,17 +187,17 @@ def _units_in(array: NDArray[Any], unit: Fraction, *, rounding: bool) -> tuple[U
         return _exactly(array, np.arange(n), unit, rounding)
     if array.dtype.kind in "iu":
         return _of_integers(array, unit, rounding)
-    kept = array if array.dtype.kind == "O" else None
+    objects = array if array.dtype.kind == "O" else None
     half = array.dtype == np.float16  # whose ulp would be lost in float32
-    floats = array if half else numbers(array, "weights", rounding=kept is not None)
-    clean = None if half or kept is not None else _clean(floats, unit)
+    floats = array if half else numbers(array, "weights", rounding=objects is not None)
+    clean = None if half or objects is not None else _clean(floats, unit)
     if clean is not None:
         return clean, None
     _refuse(floats, ~((floats >= 0) & (floats < np.inf)), unit)
     units, off = _of_floats(floats, unit, rounding)
-    if kept is not None:  # as given: an integer past 2**53 may differ from its float
-        whole = np.flatnonzero([isinstance(v, int) for v in kept])
-        units[whole], off[whole] = _exactly(kept[whole], whole, unit, rounding)
+    if objects is not None:  # as given: an integer past 2**53 may differ from its float
+        whole = np.flatnonzero([isinstance(v, int) for v in objects])
+        units[whole], off[whole] = _exactly(objects[whole], whole, unit, rounding)
     return units, off
 
 
@@ -254,8 +254,8 @@ def _clean(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
     if not (least >= 0 and most * bottom + top <= min(_SURE * top, _EXACT) and bottom <= _EXACT):
         return None
     for i in range(0, len(weights), _CHUNK):
-        some = weights[i : i + _CHUNK]
-        near = some.astype(np.float64)
+        chunk = weights[i : i + _CHUNK]
+        near = chunk.astype(np.float64)
         near *= bottom
         if top != 1:
             with np.errstate(under="ignore"):
@@ -265,8 +265,8 @@ def _clean(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
         if top != 1:
             near *= top
         near /= bottom
-        again = near.astype(np.float32) if single else near
-        if np.count_nonzero(again == some) != len(some):
+        restored = near.astype(np.float32) if single else near
+        if np.count_nonzero(restored == chunk) != len(chunk):
             return None
     return units
 
@@ -280,12 +280,12 @@ def _of_floats(weights: NDArray[np.floating], unit: Fraction, rounding: bool) ->
         near = np.rint(quotient)
         sure = (near <= _SURE) & (near * float(top) <= _EXACT)
         sure &= float(bottom) <= _EXACT
-        # A quotient of integers exact in float64: `again` is within half an ulp of the multiple.
-        again = near * float(top) / float(bottom)
-        twice_off = 2.0 * np.abs(values - again)
+        # A quotient of integers exact in float64: `restored` is within half an ulp of the multiple.
+        restored = near * float(top) / float(bottom)
+        twice_off = 2.0 * np.abs(values - restored)
         ulp, slack = np.spacing(weights).astype(np.float64), 16.0 * np.spacing(values)
         nearest = np.abs(quotient - near) < 0.49
-        good = (again == values) | (twice_off + slack <= ulp) & nearest
+        good = (restored == values) | (twice_off + slack <= ulp) & nearest
         good &= sure
         bad = sure & (twice_off - slack > ulp)
         # A float that represents n + 1/2 units is a tie, and goes to the even neighbour.
@@ -293,9 +293,9 @@ def _of_floats(weights: NDArray[np.floating], unit: Fraction, rounding: bool) ->
         near = np.where(half, 2.0 * np.rint(quotient / 2.0), near)
     if not rounding:
         _refuse(weights, bad, unit)
-    known = good | half | (bad & nearest)
-    units: Units = np.where(known, near, 0.0).astype(np.int64)
-    doubtful = np.flatnonzero(~known)
+    is_certain = good | half | (bad & nearest)
+    units: Units = np.where(is_certain, near, 0.0).astype(np.int64)
+    doubtful = np.flatnonzero(~is_certain)
     if len(doubtful):
         units[doubtful], bad[doubtful] = _exactly(weights[doubtful], doubtful, unit, rounding)
     return units, bad
@@ -305,7 +305,7 @@ def _exactly(
     values: NDArray[Any], rows: NDArray[np.intp], unit: Fraction, rounding: bool
 ) -> tuple[Units, Off]:
     """The same in fractions, one by one. rows: the indices of these values among all."""
-    found, off, bad = np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_), []
+    units, off, bad = np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_), []
     for i, value in enumerate(values):
         exact, room = _fraction(value)
         if exact is None or exact < 0:
@@ -318,10 +318,10 @@ def _exactly(
         elif n > _MOST_TOTAL_COUNT:
             raise _refused(value, rows[[i]], f"weights below 2**63 units of {unit}", "scale them")
         else:
-            found[i] = n
+            units[i] = n
     if bad:
         raise _not_a_multiple(values[bad[0]], rows[bad], unit)
-    return found, off
+    return units, off
 
 
 def _fraction(value: Any) -> tuple[Fraction | None, Fraction]:
@@ -358,12 +358,12 @@ def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> Input
 def _advice(weights: NDArray[Any], unit: Fraction) -> str:
     """The hint for weights [n] that are not multiples of the unit: a unit that they fit, of
     decimals or else of small fractions; otherwise how to round them."""
-    known = [exact for exact, _ in map(_fraction, dict.fromkeys(weights[:_SOME])) if exact]
-    for step in (_decimal_step(weights), _small_step(known)):
+    fractions = [exact for exact, _ in map(_fraction, dict.fromkeys(weights[:_SOME])) if exact]
+    for step in (_decimal_step(weights), _small_step(fractions)):
         finer = step and _gcd(unit, step)  # multiples of the unit remain multiples
         if finer and _fits(weights, finer, rounding=False):
             return f'pass weight_unit="{finer}"'
-    mean = sum(known, Fraction(0)) / max(1, len(known))
+    mean = sum(fractions, Fraction(0)) / max(1, len(fractions))
     for digits in range(19):
         finer = _gcd(unit, Fraction(1, 10**digits))
         if mean >= _FINE * finer and _fits(weights, finer, rounding=True):
