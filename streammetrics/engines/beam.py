@@ -126,8 +126,8 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         self, mutable_accumulator: Accumulator | None, element: bytes | pa.Table | pa.RecordBatch
     ) -> Accumulator | None:
         if isinstance(element, bytes):
-            more = read_state(element)
-            return more if mutable_accumulator is None else self._sum(mutable_accumulator, more)
+            added = read_state(element)
+            return added if mutable_accumulator is None else self._sum(mutable_accumulator, added)
         state = mutable_accumulator
         if state is None or self._spec is None:
             raise InputError(
@@ -143,11 +143,11 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
     def merge_accumulators(self, accumulators: Iterable[Accumulator | None]) -> Accumulator | None:
         # Beam allows changes to the first accumulator only; the others may be in use elsewhere.
         total: Accumulator | None = None
-        for at, state in enumerate(accumulators):
+        for number, state in enumerate(accumulators):
             if total is not None and state is not None:
                 total = self._sum(total, state)
             elif state is not None:
-                total = state.copy() if at else state
+                total = state.copy() if number else state
         return total
 
     def extract_output(self, accumulator: Accumulator | None) -> bytes:
@@ -221,7 +221,7 @@ class Counting(beam.DoFn):  # type: ignore[misc]
             counted = self._counted
         if self._sealing is not None:
             batches = (_with_bucket(batch, self._sealing) for batch in batches)
-        for made in partial(
+        for state_batch in partial(
             batches,
             self._spec,
             self._by,
@@ -229,7 +229,7 @@ class Counting(beam.DoFn):  # type: ignore[misc]
             bucket=0 if self._sealing is None else _BUCKET,
             counted=counted,
         ):
-            *group, states = (column.to_pylist() for column in made.columns)
+            *group, states = (column.to_pylist() for column in state_batch.columns)
             yield from zip(zip(*group, strict=True), states, strict=True)
 
 
@@ -365,8 +365,8 @@ class Aggregate(beam.PTransform):  # type: ignore[misc]
 
 def _sealed(pair: tuple[Group, Iterable[bytes]], sealing: Sealing) -> tuple[Group, bytes]:
     group, states = pair
-    *of, bucket = group
-    sealed = seal(merged(states), sealing, cast("int", bucket), piece_of_group(of))
+    *group_values, bucket = group
+    sealed = seal(merged(states), sealing, cast("int", bucket), piece_of_group(group_values))
     return group, sealed.to_file_bytes()
 
 

@@ -27,17 +27,17 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
     """The output field of each group column; InputError for a column that cannot be one."""
     import pyarrow as pa
 
-    found = []
+    fields = []
     for name in by:
         kind = _of_values(_field(schema, name).type)
-        known = (
+        is_allowed = (
             pa.types.is_string(kind)
             or pa.types.is_large_string(kind)
             or pa.types.is_integer(kind)
             or pa.types.is_boolean(kind)
             or pa.types.is_null(kind)
         )
-        if not known:
+        if not is_allowed:
             raise InputError(
                 expected="strings, integers or bools",
                 got=str(kind),
@@ -51,14 +51,14 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
                 where="by",
                 hint="rename the column",
             )
-        found.append(pa.field(name, kind))
-    return found
+        fields.append(pa.field(name, kind))
+    return fields
 
 
 def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> DictionaryColumn:
     """The group of each row, as tuples of values; bools are 0 and 1 here."""
     columns = [encoded_values(batch.column(name)) for name in by]
-    plain = [DictionaryColumn(one.codes, plain_group(one.values)) for one in columns]
+    plain = [DictionaryColumn(column.codes, plain_group(column.values)) for column in columns]
     return tuples_of(plain, batch.num_rows)
 
 
@@ -66,13 +66,13 @@ def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.A
     """The column of each group field for these groups."""
     import pyarrow as pa
 
-    found = []
+    columns = []
     for i, field in enumerate(fields):
         values = [group[i] for group in groups]
         if pa.types.is_boolean(field.type):
             values = [None if v is None else bool(v) for v in values]
-        found.append(pa.array(values, field.type))
-    return found
+        columns.append(pa.array(values, field.type))
+    return columns
 
 
 def plain_group(values: Iterable[Value]) -> tuple[Value | int, ...]:

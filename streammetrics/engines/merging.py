@@ -36,8 +36,8 @@ def agree(state: Accumulator, other: Accumulator) -> bool:
     """
     if state == other:
         return True
-    (mine, unknown), (theirs, too) = without_later_parts(state), without_later_parts(other)
-    return (unknown or too) and mine == theirs
+    (former, unknown), (other_former, too) = without_later_parts(state), without_later_parts(other)
+    return (unknown or too) and former == other_former
 
 
 def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
@@ -164,17 +164,19 @@ def _parts(result: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
         case PanelResult():
             inner: Mapping[str, object] = result
         case KeyedResult():
-            inner = {json.dumps(key): one for key, one in result.items()}
+            inner = {json.dumps(key): inner_result for key, inner_result in result.items()}
             if result.overflow is not None:
                 inner[_OTHERS] = result.overflow
         case WindowsResult():
-            inner = {f"[{start},{end}]": one for (start, end), one in result.items()}
+            inner = {
+                f"[{start},{end}]": inner_result for (start, end), inner_result in result.items()
+            }
             inner["total"] = result.total
         case _:
             yield path, result
             return
-    for name, one in inner.items():
-        yield from _parts(one, (*path, name))
+    for name, inner_result in inner.items():
+        yield from _parts(inner_result, (*path, name))
 
 
 def _bounds(figure: float | Bounded) -> tuple[float, float, float]:

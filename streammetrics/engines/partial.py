@@ -98,10 +98,13 @@ class Counted:
         offsets = np.array(column.to_numpy(zero_copy_only=False), np.int64)
         sources = grouped(batch, self._positions.source)
         for code, source in enumerate(sources.values):
-            here = offsets[sources.codes == code]
+            source_offsets = offsets[sources.codes == code]
             name = "/".join(map(str, source if isinstance(source, tuple) else (source,)))
-            low, high = self._ranges.get(name, (int(here[0]), int(here[0]) + 1))
-            self._ranges[name] = min(low, int(here.min())), max(high, int(here.max()) + 1)
+            low, high = self._ranges.get(name, (int(source_offsets[0]), int(source_offsets[0]) + 1))
+            self._ranges[name] = (
+                min(low, int(source_offsets.min())),
+                max(high, int(source_offsets.max()) + 1),
+            )
 
     def note(self, provenance: Provenance, piece: str) -> None:
         """Add the ranges to the provenance, as those of this piece."""
@@ -192,12 +195,12 @@ def _emitted(
         arrays += [pa.array(buckets, pa.int32()), pa.array(data, pa.binary())]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    for one in states:
-        if waiting and size + len(one[2]) > _BYTES:
+    for row in states:
+        if waiting and size + len(row[2]) > _BYTES:
             yield batch()
             waiting, size = [], 0
-        waiting.append(one)
-        size += len(one[2])
+        waiting.append(row)
+        size += len(row[2])
     if waiting:
         yield batch()
 

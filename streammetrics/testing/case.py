@@ -64,9 +64,9 @@ def compare(where: str, result: object, exact: Exact) -> None:
     """
     if isinstance(exact, Mapping):
         for name, inner in exact.items():
-            known = isinstance(result, Mapping) and name in result
-            found = result[name] if known else _view(result, str(name))  # type: ignore[index]
-            compare(f"{where}[{name!r}]" if known else f"{where}.{name}", found, inner)
+            is_key = isinstance(result, Mapping) and name in result
+            inner_result = result[name] if is_key else _view(result, str(name))  # type: ignore[index]
+            compare(f"{where}[{name!r}]" if is_key else f"{where}.{name}", inner_result, inner)
         return
     low, high = (getattr(result, name, result) for name in ("low", "high"))
     if not (isinstance(low, int | float) and isinstance(high, int | float)):

@@ -30,8 +30,8 @@ def check_law(
     shrink: bool = True,
 ) -> None:
     """Run one law under hypothesis; `shrink`: search for the smallest rows that break it."""
-    known = flag(shrink, "check_law(shrink)")
-    _run(case, partial(_keeps, (law,)), examples, max_rows, known)
+    is_shrunk = flag(shrink, "check_law(shrink)")
+    _run(case, partial(_keeps, (law,)), examples, max_rows, is_shrunk)
 
 
 def broken_laws(case: Case[Row], *, examples: int = 40, max_rows: int = 30) -> Mapping[str, str]:
@@ -113,6 +113,6 @@ def check_exhaustively(case: Case[Row], domain: Sequence[Row], upto: int = 6) ->
     return n
 
 
-def _multisets(domain: Sequence[Row], upto: int) -> Iterator[tuple[Row, ...]]:
-    for n in range(upto + 1):
+def _multisets(domain: Sequence[Row], max_rows: int) -> Iterator[tuple[Row, ...]]:
+    for n in range(max_rows + 1):
         yield from combinations_with_replacement(domain, n)

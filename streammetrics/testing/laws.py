@@ -102,8 +102,8 @@ def readable(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     pairs = [_fed(case, shard, random) for shard in shards]
     while len(pairs) > 1:
         state, twin = pairs.pop(random.randrange(len(pairs)))
-        other, its_twin = pairs.pop(random.randrange(len(pairs)))
-        state.merge(other)
+        other_state, its_twin = pairs.pop(random.randrange(len(pairs)))
+        state.merge(other_state)
         twin.merge(its_twin)
         pairs.append((_read(state, "merges", random), twin))
     ((state, twin),) = pairs
@@ -146,12 +146,12 @@ def idempotence(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         return
     state = case.fed(rows)
     _equal(state + state, state, "a + a", "a")
-    some = random.sample(list(rows), random.randint(0, len(rows)))
-    _equal(state + case.fed(some), state, "a and some of its rows", "a")
-    if some:
-        again = state.copy()
-        again.update(**case.columns(some))
-        _equal(again, state, "a fed with some of its rows", "a")
+    repeated = random.sample(list(rows), random.randint(0, len(rows)))
+    _equal(state + case.fed(repeated), state, "a and some of its rows", "a")
+    if repeated:
+        twice_fed = state.copy()
+        twice_fed.update(**case.columns(repeated))
+        _equal(twice_fed, state, "a fed with some of its rows", "a")
 
 
 def _equal(a: Accumulator, b: Accumulator, name_a: str, name_b: str) -> None:
@@ -170,9 +170,9 @@ def intervals(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     parts = case.fed(shuffled[cut:]) + case.fed(shuffled[:cut])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found, resharded = _intervals(whole), _intervals(parts)
+        at_once, resharded = _intervals(whole), _intervals(parts)
         nothing = _intervals(case.empty.empty())
-    for view, interval in found.items():
+    for view, interval in at_once.items():
         assert resharded[view] == interval, f"{view}: {resharded[view]} sharded, {interval} at once"
     assert all("-inf to inf" in printed for _, printed in nothing.values()), (
         "an interval of no rows"
@@ -182,8 +182,8 @@ def intervals(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 def _intervals(state: Accumulator) -> dict[str, tuple[str, str]]:
     """The interval of each view: its fields, whose text is equal if the bits are, and its text."""
     views = views_of(state.compute())
-    found = {view: state.confidence_interval(view=view) for view in views}
-    return {view: (exact_text(interval), str(interval)) for view, interval in found.items()}
+    by_view = {view: state.confidence_interval(view=view) for view in views}
+    return {view: (exact_text(interval), str(interval)) for view, interval in by_view.items()}
 
 
 _LARGE_BATCH: Final = 9_000  # rows that bypass the buffer
@@ -202,8 +202,8 @@ def monoid(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     same(a.empty() + a, a, "empty + a", "a")
     same(sum([a, b, c], start=a.empty()), a + b + c, "sum of states", "a + b + c")
     if random.random() < 0.2:
-        one = case.fed(shards[0][:1])  # a float loses the least counts first
-        _huge_counts(a, (b, c), (one, one))
+        first_row = case.fed(shards[0][:1])  # a float loses the least counts first
+        _huge_counts(a, (b, c), (first_row, first_row))
     twice = a + a
     a.merge(a)
     same(a, twice, "a merged into itself", "a + a")
@@ -212,8 +212,8 @@ def monoid(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 def _huge_counts(a: Accumulator, *pairs: tuple[Accumulator, Accumulator]) -> None:
     sums = [(b, c, b + c) for b, c in pairs]
     huge, empty = a, a.empty().to_bytes()
-    most = max(both._exact_total_count() for _, _, both in sums)
-    some = a.to_bytes() != empty
+    most = max(total._exact_total_count() for _, _, total in sums)
+    is_filled = a.to_bytes() != empty
     for doublings in range(1, _HUGE[-1] + 1):
         # A merge would be refused.
         full = 2 * huge._exact_total_count() + most > MAX_TOTAL_COUNT
@@ -222,9 +222,9 @@ def _huge_counts(a: Accumulator, *pairs: tuple[Accumulator, Accumulator]) -> Non
         huge = huge + huge
         if doublings in _HUGE:
             name = f"a doubled {doublings} times"
-            for b, c, both in sums:
-                assert ((huge + b) + c).to_bytes() == (huge + both).to_bytes(), f"({name} + b) + c"
-            assert (huge.to_bytes() != empty) is some, f"{name} is empty"
+            for b, c, total in sums:
+                assert ((huge + b) + c).to_bytes() == (huge + total).to_bytes(), f"({name} + b) + c"
+            assert (huge.to_bytes() != empty) is is_filled, f"{name} is empty"
 
 
 def sharding(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -274,12 +274,12 @@ def pending_rows(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         ("pickle", pickle.loads(pickle.dumps(fresh()))),
     ):
         assert state.to_bytes() == data, f"{name} ignores pending rows"
-    again = fresh()
-    again.reset()
-    same(again, empty, "after reset", "empty")
+    reset_state = fresh()
+    reset_state.reset()
+    same(reset_state, empty, "after reset", "empty")
     for row in rows[:8]:
-        again.update(**case.columns([row]))
-    assert again.to_bytes() == data, "a state counts otherwise after reset"
+        reset_state.update(**case.columns([row]))
+    assert reset_state.to_bytes() == data, "a state counts otherwise after reset"
 
 
 def operands_kept(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -311,11 +311,11 @@ def _updated(state: Accumulator, case: Case[Row], rows: Sequence[Row]) -> bytes:
 
 def _arrays_are_kept(case: Case[Row], rows: Sequence[Row], narrow: bool) -> None:
     arrays = {name: as_array(column, narrow=narrow) for name, column in case.columns(rows).items()}
-    kept = copy.deepcopy(arrays)
+    copies = copy.deepcopy(arrays)
     state = case.empty.empty()
     state.update(**arrays)
     for name, array in arrays.items():
-        assert is_kept(array, kept[name]), f"update changed {name}"
+        assert is_kept(array, copies[name]), f"update changed {name}"
         overwrite(array)
     same(state, case.fed(rows), "a state whose arrays changed after the update", "a fresh one")
 
@@ -340,13 +340,13 @@ def settings_differ(case: Case[Row], rows: Sequence[Row], random: Random) -> Non
     """States with unequal settings refuse to merge, and stay unchanged."""
     state = case.fed(rows)
     before = state.digest()
-    for other in case.others:
-        theirs = other.digest()
+    for other_state in case.others:
+        other_digest = other_state.digest()
         merges: tuple[Callable[[], object], ...] = (
-            partial(state.merge, other),
-            partial(state.merge, [state.copy(), other]),
-            partial(other.merge, state),
-            partial(operator.add, state, other),
+            partial(state.merge, other_state),
+            partial(state.merge, [state.copy(), other_state]),
+            partial(other_state.merge, state),
+            partial(operator.add, state, other_state),
         )
         for merge in merges:
             try:
@@ -354,10 +354,10 @@ def settings_differ(case: Case[Row], rows: Sequence[Row], random: Random) -> Non
             except SettingsError as error:
                 assert error.expected != error.got, "the error does not name the difference"
             else:
-                raise AssertionError(f"{state!r} merged {other!r}")
+                raise AssertionError(f"{state!r} merged {other_state!r}")
         assert state.digest() == before, "a refused merge changed the state"
-        assert other.digest() == theirs, "a refused merge changed its argument"
-        assert state != other, f"{state!r} equals {other!r}"
+        assert other_state.digest() == other_digest, "a refused merge changed its argument"
+        assert state != other_state, f"{state!r} equals {other_state!r}"
 
 
 def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -406,8 +406,8 @@ def pure(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         fresh, merged = exact_text((case.fed(rows) + case.fed(rows)).compute()), case.fed(rows)
         merged.compute()
         merged.merge(case.fed(rows))
-        found = exact_text(merged.compute())
-        assert found == fresh, "compute ignores a merge after an earlier compute"
+        text_after = exact_text(merged.compute())
+        assert text_after == fresh, "compute ignores a merge after an earlier compute"
 
 
 def bound(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -445,8 +445,8 @@ def same(a: Accumulator, b: Accumulator, name_a: str, name_b: str) -> None:
 
 
 def _same_result(a: Accumulator, b: Accumulator) -> None:
-    found, other = exact_text(a.compute()), exact_text(b.compute())
-    assert found == other, "equal states, different results"
+    text_a, text_b = exact_text(a.compute()), exact_text(b.compute())
+    assert text_a == text_b, "equal states, different results"
 
 
 def exact_text(result: object) -> str:
@@ -454,16 +454,16 @@ def exact_text(result: object) -> str:
     if isinstance(result, np.ndarray):
         return f"{result.dtype}{result.shape}{result.tolist()}"
     if is_dataclass(result) and not isinstance(result, type):
-        known = [(one.name, getattr(result, one.name)) for one in fields(result) if one.repr]
-        each = ", ".join(f"{name}={exact_text(value)}" for name, value in known)
-        return f"{type(result).__name__}({each})"
+        named_values = [(f.name, getattr(result, f.name)) for f in fields(result) if f.repr]
+        texts = ", ".join(f"{name}={exact_text(value)}" for name, value in named_values)
+        return f"{type(result).__name__}({texts})"
     if isinstance(result, Mapping):
-        return str([(repr(key), exact_text(one)) for key, one in result.items()])
+        return str([(repr(key), exact_text(value)) for key, value in result.items()])
     if isinstance(result, (tuple, list)):
         return str([*map(exact_text, result)])
     return repr(result)
 
 
 def _flipped(data: bytes, random: Random) -> bytes:
-    at = random.randrange(len(data))
-    return data[:at] + bytes((data[at] ^ 1 << random.randrange(8),)) + data[at + 1 :]
+    index = random.randrange(len(data))
+    return data[:index] + bytes((data[index] ^ 1 << random.randrange(8),)) + data[index + 1 :]

@@ -60,10 +60,10 @@ def states(
     # Evaluated on `df` itself: in a union the number of the running task would be different.
     task = F.spark_partition_id()
     rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, task)
-    named = (job or f"spark-{uuid.uuid4().hex}") if provenance is True else None
+    job_name = (job or f"spark-{uuid.uuid4().hex}") if provenance is True else None
     if user is None:
-        return rows.table.mapInArrow(_count_partition(rows, named, positions), rows.out())
-    count = _count_group(rows, named, positions)
+        return rows.table.mapInArrow(_count_partition(rows, job_name, positions), rows.out())
+    count = _count_group(rows, job_name, positions)
     return rows.table.groupBy(*rows.by, BUCKET).applyInArrow(count, rows.out())
 
 
@@ -82,9 +82,9 @@ def merge(
     """
     keys = groups_of(states_df) if by is None else tuple(by)
     if tree:
-        some = states_df.withColumn(BUCKET, F.pmod(F.col(BUCKET), F.lit(tree)))
+        bucketed = states_df.withColumn(BUCKET, F.pmod(F.col(BUCKET), F.lit(tree)))
         fold = _fold(keys, replay, keep_bucket=True)
-        states_df = some.groupBy(*keys, BUCKET).applyInArrow(fold, states_type(states_df, keys))
+        states_df = bucketed.groupBy(*keys, BUCKET).applyInArrow(fold, states_type(states_df, keys))
     fold = _fold(keys, replay, keep_bucket=False)
     return states_df.groupBy(*keys).applyInArrow(fold, states_type(states_df, keys))
 
@@ -125,7 +125,7 @@ def groups_of(states_df: DataFrame) -> tuple[str, ...]:
 def _count_partition(
     rows: Rows, job: str | None, positions: Positions | None
 ) -> Callable[[Batches], Batches]:
-    spec, by, columns = rows.spec, rows.by, rows.columns
+    spec, group_columns, columns = rows.spec, rows.by, rows.columns
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next((batch for batch in batches if batch.num_rows), None)
@@ -133,7 +133,9 @@ def _count_partition(
             number = first.column(BUCKET)[0].as_py()
             counted = positions if job is None else Task(job, number)
             rows = chain([first], batches)
-            yield from partial(rows, spec, by, columns=columns, bucket=number, counted=counted)
+            yield from partial(
+                rows, spec, group_columns, columns=columns, bucket=number, counted=counted
+            )
 
     return count
 
@@ -141,7 +143,7 @@ def _count_partition(
 def _count_group(
     rows: Rows, job: str | None, positions: Positions | None
 ) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
-    spec, by, columns, sealing = rows.spec, rows.by, rows.columns, rows.sealing
+    spec, group_columns, columns, sealing = rows.spec, rows.by, rows.columns, rows.sealing
 
     # A task is identified by its bucket, because adaptive execution coalesces partitions.
     def count(
@@ -150,7 +152,13 @@ def _count_group(
         bucket = key[-1].as_py()
         counted = positions if job is None else Task(job, bucket)
         yield from partial(
-            batches, spec, by, columns=columns, bucket=bucket, counted=counted, sealing=sealing
+            batches,
+            spec,
+            group_columns,
+            columns=columns,
+            bucket=bucket,
+            counted=counted,
+            sealing=sealing,
         )
 
     return count
@@ -162,8 +170,8 @@ def _fold(
     def fold(
         key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        held = (cell.as_py() for batch in batches for cell in batch.column(STATE))
-        state = merge_all(held, replay=replay)
+        cells = (cell.as_py() for batch in batches for cell in batch.column(STATE))
+        state = merge_all(cells, replay=replay)
         keys = key if keep_bucket else (*key, pa.scalar(0, pa.int32()))
         row = [pa.array([value.as_py()], value.type) for value in keys]
         row.append(pa.array([state], pa.binary()))
@@ -175,13 +183,13 @@ def _fold(
 def _read(keys: Sequence[str]) -> Callable[[Batches], Batches]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found = [results_rows(cell.as_py()) for cell in batch.column(STATE)]
-            of = pa.array([i for i, rows in enumerate(found) for _ in rows], pa.int64())
-            flat = list(zip(*(row for rows in found for row in rows), strict=True)) or [()] * 5
+            row_lists = [results_rows(cell.as_py()) for cell in batch.column(STATE)]
+            batch_rows = pa.array([i for i, rows in enumerate(row_lists) for _ in rows], pa.int64())
+            flat = list(zip(*(row for rows in row_lists for row in rows), strict=True)) or [()] * 5
             kinds = [pa.string(), pa.string(), pa.float64(), pa.float64(), pa.float64()]
-            made = [pa.array(list(v), kind) for v, kind in zip(flat, kinds, strict=True)]
+            arrays = [pa.array(list(v), kind) for v, kind in zip(flat, kinds, strict=True)]
             yield pa.RecordBatch.from_arrays(
-                [*(batch.column(name).take(of) for name in keys), *made],
+                [*(batch.column(name).take(batch_rows) for name in keys), *arrays],
                 [*keys, "metric", "view", "value", "low", "high"],
             )
 
@@ -215,7 +223,7 @@ def rows_of(
     unbucketed: Column,
 ) -> Rows:
     """The counted columns and the bucket, `unbucketed` without users; SettingsError if invalid."""
-    by = (by,) if isinstance(by, str) else tuple(by)
+    group_columns = (by,) if isinstance(by, str) else tuple(by)
     require_users(user, n_buckets)
     if scope and user is None:
         raise SettingsError(
@@ -224,11 +232,11 @@ def rows_of(
             where="states",
             hint="pass the column of the users and the number of buckets",
         )
-    named = columns_of(df, spec, columns)
+    column_names = columns_of(df, spec, columns)
     source_columns = () if positions is None else (*positions.source, positions.offset)
-    needed = dict.fromkeys([*by, *named.values(), *source_columns])
+    needed = dict.fromkeys([*group_columns, *column_names.values(), *source_columns])
     require_columns(df, [*needed, *([] if user is None else [user])])
-    if BUCKET in needed or STATE in by:
+    if BUCKET in needed or STATE in group_columns:
         raise SettingsError(
             expected=f"columns not named {BUCKET} or {STATE}, which are columns of states",
             got=shown(list(needed)),
@@ -240,8 +248,10 @@ def rows_of(
     else:
         # xxhash64 and pmod of a long do not overflow, with or without ANSI arithmetic.
         bucket = F.pmod(F.xxhash64(F.col(quoted(user))), F.lit(n_buckets)).cast("int")
-    kept = [F.col(quoted(name)) for name in needed]
-    rows = Rows(df.select(*kept, bucket.alias(BUCKET)), spec, by, named, None)
+    counted_columns = [F.col(quoted(name)) for name in needed]
+    rows = Rows(
+        df.select(*counted_columns, bucket.alias(BUCKET)), spec, group_columns, column_names, None
+    )
     if user is None or n_buckets is None or not scope:
         return rows
     # An int, a bigint and a string of the same number have different hashes: the name has the type.

@@ -42,8 +42,10 @@ def stream(
     positions = positions_of(provenance, "stream(provenance)")
     rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, F.lit(0))
     added = rows.table.mapInArrow(_count(rows, positions), rows.out())
-    held = Cumulative(rows.by, rows.sealing, note_batches=provenance is True)
-    return added.groupBy(*rows.by, BUCKET).transformWithState(held, rows.out(), "Update", "None")
+    processor = Cumulative(rows.by, rows.sealing, note_batches=provenance is True)
+    return added.groupBy(*rows.by, BUCKET).transformWithState(
+        processor, rows.out(), "Update", "None"
+    )
 
 
 class Cumulative(StatefulProcessor):  # type: ignore[misc]  # pyspark is not in each environment
@@ -61,12 +63,12 @@ class Cumulative(StatefulProcessor):  # type: ignore[misc]  # pyspark is not in 
         self, key: object, rows: Iterable[Row], timerValues: object
     ) -> Iterator[Row]:
         """The whole state, with these rows of partial states added."""
-        given = list(rows)
-        group = {name: given[0][name] for name in (*self._by, BUCKET)}
-        total = merged(bytes(row[STATE]) for row in given)
-        of = [group[name] for name in self._by]
+        partial_rows = list(rows)
+        group = {name: partial_rows[0][name] for name in (*self._by, BUCKET)}
+        total = merged(bytes(row[STATE]) for row in partial_rows)
+        group_values = [group[name] for name in self._by]
         if self._note_batches:
-            _note_batch(total, piece_of(of, group[BUCKET]))
+            _note_batch(total, piece_of(group_values, group[BUCKET]))
         if self._held.exists():
             before = merged([bytes(self._held.get()[0])])
             before.merge(total)
@@ -75,7 +77,7 @@ class Cumulative(StatefulProcessor):  # type: ignore[misc]  # pyspark is not in 
         shown = (
             total
             if self._sealing is None
-            else seal(total, self._sealing, group[BUCKET], piece_of_group(of))
+            else seal(total, self._sealing, group[BUCKET], piece_of_group(group_values))
         )
         yield Row(**group, **{STATE: shown.to_file_bytes()})
 
@@ -95,9 +97,11 @@ def _note_batch(state: Accumulator, piece: str) -> None:
 def _count(
     rows: Rows, positions: Positions | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    spec, by, columns = rows.spec, rows.by, rows.columns
+    spec, group_columns, columns = rows.spec, rows.by, rows.columns
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from partial(batches, spec, by, columns=columns, bucket=BUCKET, counted=positions)
+        yield from partial(
+            batches, spec, group_columns, columns=columns, bucket=BUCKET, counted=positions
+        )
 
     return count

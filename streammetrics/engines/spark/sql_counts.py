@@ -36,14 +36,14 @@ def counts(
     weights. The scores must be of type float or double. Python reads one row for each non-empty
     cell; `benchmarks/spark_routes.py` measures the gain.
     """
-    named, noted = (
+    column_names, noted = (
         _checked(df, spec, columns),
         flag(provenance, "counts(provenance)", SettingsError),
     )
     keys = (by,) if isinstance(by, str) else tuple(by)
-    require_columns(df, [*keys, *named.values()])
-    truth = _truth(F.col(quoted(named["labels"])), spec.positive)
-    cell = _cell(F.col(quoted(named["scores"])).cast("double"), spec)
+    require_columns(df, [*keys, *column_names.values()])
+    truth = _truth(F.col(quoted(column_names["labels"])), spec.positive)
+    cell = _cell(F.col(quoted(column_names["scores"])).cast("double"), spec)
     rows = df.select(
         *(F.col(quoted(name)) for name in keys), truth.alias(_TRUTH), cell.alias(_CELL)
     )
@@ -55,20 +55,20 @@ def counts(
 def _checked(df: DataFrame, spec: Counting, columns: Mapping[str, str] | None) -> Mapping[str, str]:
     """The columns of labels and scores; SettingsError for anything SQL cannot count exactly."""
     metric: object = spec
-    known = isinstance(metric, BinaryConfusion)
+    is_countable = isinstance(metric, BinaryConfusion)
     if isinstance(metric, HistogramAUC):
-        known = metric.grid == "equal"
-    if not known:
+        is_countable = metric.grid == "equal"
+    if not is_countable:
         raise _refused('BinaryConfusion or HistogramAUC(grid="equal")', shown(spec), "spec")
     spec.from_counts([], [], [])  # refuses a spec with weights
-    named = columns_of(df, spec, columns)
-    if "weights" in named:
-        raise _refused("rows without weights", shown(named["weights"]), "columns")
-    require_columns(df, list(named.values()))
-    kind = df.schema[named["scores"]].dataType.simpleString()
+    column_names = columns_of(df, spec, columns)
+    if "weights" in column_names:
+        raise _refused("rows without weights", shown(column_names["weights"]), "columns")
+    require_columns(df, list(column_names.values()))
+    kind = df.schema[column_names["scores"]].dataType.simpleString()
     if kind not in _FLOATS:
-        raise _refused("scores of type float or double", kind, named["scores"])
-    return named
+        raise _refused("scores of type float or double", kind, column_names["scores"])
+    return column_names
 
 
 def _truth(label: Column, positive: int | str) -> Column:
@@ -98,8 +98,8 @@ def _state(
         key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         cells = pa.Table.from_batches(list(batches))
-        given = (cells[name].to_numpy() for name in (_TRUTH, _CELL, _ROWS))
-        state = spec.from_counts(*given)
+        columns = (cells[name].to_numpy() for name in (_TRUTH, _CELL, _ROWS))
+        state = spec.from_counts(*columns)
         if job is not None:
             piece = piece_of((value.as_py() for value in key), 0)
             state.provenance.add(f"{job}/tasks", 0, 1, piece)

@@ -81,26 +81,28 @@ def pairs_of_tables(
     keys = cells - ((rows + 1 >> 1) * buckets).repeat(sizes)  # of table and bucket
     key, p = keys[is_positive], counts[is_positive]
     below, n = keys[is_negative], counts[is_negative]
-    at = below.searchsorted(key)
+    ranks = below.searchsorted(key)
     tied = np.zeros(len(p), np.int64)
     if len(below):
-        last = np.minimum(at, len(below) - 1)
+        last = np.minimum(ranks, len(below) - 1)
         tied = n[last] * (below[last] == key)
     # Sums that wrap around have the right differences, if these are below 2**63.
     starts, ends = _running(sizes[::2]), _running(sizes[1::2])
     of_n = _running(n)
     negatives, positives = _sums(of_n, starts), _sums(_running(p), ends)
-    wins = _sums(_running(p * of_n[at]), ends) - of_n[starts[:-1]] * positives
+    wins = _sums(_running(p * of_n[ranks]), ends) - of_n[starts[:-1]] * positives
     ties = _sums(_running(p * tied), ends)
-    found = [*zip(*(some.tolist() for some in (wins, ties, positives, negatives)), strict=True)]
+    values = [*zip(*(sums.tolist() for sums in (wins, ties, positives, negatives)), strict=True)]
     for i in np.flatnonzero(negatives.astype(np.float64) * positives >= _SURE).tolist():
-        here, mine = slice(starts[i], starts[i + 1]), slice(ends[i], ends[i + 1])
-        used, column = np.unique(np.concatenate([below[here], key[mine]]), return_inverse=True)
+        n_cells, p_cells = slice(starts[i], starts[i + 1]), slice(ends[i], ends[i + 1])
+        used, column = np.unique(
+            np.concatenate([below[n_cells], key[p_cells]]), return_inverse=True
+        )
         table = np.zeros((2, len(used)), np.int64)
-        table[0, column[: sizes[2 * i]]] = n[here]
-        table[1, column[sizes[2 * i] :]] = p[mine]
-        found[i] = astuple(pairs(*table))
-    return found
+        table[0, column[: sizes[2 * i]]] = n[n_cells]
+        table[1, column[sizes[2 * i] :]] = p[p_cells]
+        values[i] = astuple(pairs(*table))
+    return values
 
 
 def _running(values: Ints) -> Ints:
@@ -112,33 +114,33 @@ def _running(values: Ints) -> Ints:
 
 def _sums(running: Ints, edges: Ints) -> Ints:
     """The sums between edges [n + 1], from running sums."""
-    at = running[edges]
-    return at[1:] - at[:-1]
+    totals = running[edges]
+    return totals[1:] - totals[:-1]
 
 
-def area(found: Pairs) -> float:
+def area(counts: Pairs) -> float:
     """(wins + ties / 2) / PN, correctly rounded; nan without a positive or a negative."""
-    return ratio(2 * found.wins + found.ties, 2 * found.all)
+    return ratio(2 * counts.wins + counts.ties, 2 * counts.all)
 
 
-def area_bounds(found: Pairs) -> tuple[float, float]:
+def area_bounds(counts: Pairs) -> tuple[float, float]:
     """Wins / PN and (wins + ties) / PN, rounded outwards; nan where `area` is."""
-    if not found.all:
+    if not counts.all:
         return math.nan, math.nan
-    return rounded_down(found.wins, found.all), rounded_up(found.wins + found.ties, found.all)
+    return rounded_down(counts.wins, counts.all), rounded_up(counts.wins + counts.ties, counts.all)
 
 
-def gini(found: Pairs) -> float:
+def gini(counts: Pairs) -> float:
     """2 area - 1, correctly rounded; nan where `area` is."""
-    return ratio(2 * found.wins + found.ties - found.all, found.all)
+    return ratio(2 * counts.wins + counts.ties - counts.all, counts.all)
 
 
-def gini_bounds(found: Pairs) -> tuple[float, float]:
+def gini_bounds(counts: Pairs) -> tuple[float, float]:
     """2 area - 1 at the bounds of the area, rounded outwards; nan where `area` is."""
-    if not found.all:
+    if not counts.all:
         return math.nan, math.nan
-    low, high = 2 * found.wins - found.all, 2 * (found.wins + found.ties) - found.all
-    return rounded_down(low, found.all), rounded_up(high, found.all)
+    low, high = 2 * counts.wins - counts.all, 2 * (counts.wins + counts.ties) - counts.all
+    return rounded_down(low, counts.all), rounded_up(high, counts.all)
 
 
 def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, float]:

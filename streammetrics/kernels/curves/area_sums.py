@@ -67,12 +67,12 @@ def mean_areas(
 ) -> list[ExactArea]:
     """The `mean_area` of the groups of each of n owners. owners: int64 [g], ascending; None: of
     one owner all."""
-    kept = Kept(groups, weight, owners)
-    totals = kept.totals(n)
+    live_groups = Kept(groups, weight, owners)
+    totals = live_groups.totals(n)
 
     def means(tied: int) -> list[FractionMean]:
         """The mean areas if a tied pair is worth `tied` halves."""
-        return [*map(FractionMean, kept.sums(*kept.twice_u(tied), n), totals)]
+        return [*map(FractionMean, live_groups.sums(*live_groups.twice_u(tied), n), totals)]
 
     value = means(1)
     low, high = (means(0), means(2)) if bounded else (value, value)
@@ -97,8 +97,8 @@ class Kept:
         live = np.flatnonzero((groups.positives > 0) & (groups.negatives > 0))
         self.of_large = [g for g in live.tolist() if g in groups.large] if groups.large else []
         small = live[~np.isin(live, self.of_large)] if groups.large else live
-        by = 2 * groups.positives[small] * groups.negatives[small]
-        order = np.argsort(by) if owners is None else np.lexsort((by, owners[small]))
+        sizes = 2 * groups.positives[small] * groups.negatives[small]
+        order = np.argsort(sizes) if owners is None else np.lexsort((sizes, owners[small]))
         small = small[order]
         self.owners = np.zeros_like(groups.positives) if owners is None else owners
         self.groups, self.weight, self.small = groups, weight, small
@@ -117,10 +117,10 @@ class Kept:
         """The terms of all groups, in no order; small, large: from `twice_u`."""
         narrow = self.denominators < _NARROW
         wide = (array[~narrow].tolist() for array in (self.weights, small, self.denominators))
-        others = list(zip(*wide, strict=True))
+        wide_terms = list(zip(*wide, strict=True))
         for pairs, twice_u in zip(self.large, large, strict=True):
-            others.append((_weight(pairs, self.weight), twice_u, 2 * pairs.all))
-        return Terms(self.weights[narrow], small[narrow], self.denominators[narrow], others)
+            wide_terms.append((_weight(pairs, self.weight), twice_u, 2 * pairs.all))
+        return Terms(self.weights[narrow], small[narrow], self.denominators[narrow], wide_terms)
 
     def totals(self, n: int) -> list[int]:
         """The weight of all groups of each of n owners."""
@@ -135,11 +135,11 @@ class Kept:
     def sums(self, small: Ints, large: list[int], n: int) -> list[dict[int, int]]:
         """For each of n owners Σ weight · 2U for each different denominator 2PN."""
         owners = self.owners[self.small]
-        each = _by_denominator(self.weights, small, self.denominators, owners, n)
+        owner_sums = _by_denominator(self.weights, small, self.denominators, owners, n)
         for group, pairs, twice_u in zip(self.of_large, self.large, large, strict=True):
-            sums = each[self.owners.item(group)]
+            sums = owner_sums[self.owners.item(group)]
             sums[2 * pairs.all] = sums.get(2 * pairs.all, 0) + _weight(pairs, self.weight) * twice_u
-        return each
+        return owner_sums
 
 
 def _twice_u(pairs: Pairs, tied: int) -> int:
@@ -231,9 +231,9 @@ class AreaSpread(NamedTuple):
     @property
     def variance(self) -> float:
         """Of Σ w A / Σ w, with `units` - 1 degrees of freedom; nan for fewer than two groups."""
-        one = 1 << SPREAD_BITS
-        squares = Fraction(self.yy, one * one), Fraction(self.yn, one), self.nn
-        return ratio_variance(self.units, Fraction(self.y, one), self.n, squares)
+        unit = 1 << SPREAD_BITS
+        squares = Fraction(self.yy, unit * unit), Fraction(self.yn, unit), self.nn
+        return ratio_variance(self.units, Fraction(self.y, unit), self.n, squares)
 
 
 def area_sums(groups: GroupPairs, weight: str, *, bounded: bool = False) -> AreaSums:
@@ -247,12 +247,15 @@ def area_sums(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Area
     >>> sums.total, sums.value / 2**BITS
     (2, 1.5)
     """
-    kept = Kept(groups, weight)
-    value = _sum(kept.terms(*kept.twice_u(1)), _NEAREST)
+    live_groups = Kept(groups, weight)
+    value = _sum(live_groups.terms(*live_groups.twice_u(1)), _NEAREST)
     if not bounded:
-        return AreaSums(kept.total, value, value, value)
-    low, high = _sum(kept.terms(*kept.twice_u(0)), _DOWN), _sum(kept.terms(*kept.twice_u(2)), _UP)
-    return AreaSums(kept.total, value, low, high)
+        return AreaSums(live_groups.total, value, value, value)
+    low, high = (
+        _sum(live_groups.terms(*live_groups.twice_u(0)), _DOWN),
+        _sum(live_groups.terms(*live_groups.twice_u(2)), _UP),
+    )
+    return AreaSums(live_groups.total, value, low, high)
 
 
 def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
@@ -262,15 +265,15 @@ def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
     >>> area_spread(GroupPairs(one, none, two, one, {}), "uniform").variance  # 1/2 and 1
     0.0625
     """
-    kept = Kept(groups, weight)
-    terms = kept.terms(*kept.twice_u(1))
+    live_groups = Kept(groups, weight)
+    terms = live_groups.terms(*live_groups.twice_u(1))
     y = yy = yn = nn = 0
-    for some in _chunks(terms):
-        (whole, first, second, _), _ = _digits(some)
+    for chunk in _chunks(terms):
+        (whole, first, second, _), _ = _digits(chunk)
         areas = (whole << SPREAD_BITS) + (first << SPREAD_BITS - _LIMB) + (second >> _SPARE - _LIMB)
         top, rest = areas >> _HALF, areas & ((1 << _HALF) - 1)
-        squares = some.weights * some.weights
-        y += (_dot(some.weights, top) << _HALF) + _dot(some.weights, rest)
+        squares = chunk.weights * chunk.weights
+        y += (_dot(chunk.weights, top) << _HALF) + _dot(chunk.weights, rest)
         yn += (_dot(squares, top) << _HALF) + _dot(squares, rest)
         yy += _dot(squares, top * top) << 2 * _HALF
         yy += (_dot(squares, top * rest) << _HALF + 1) + _dot(squares, rest * rest)
@@ -278,7 +281,7 @@ def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
     for w, twice_u, denominator in terms.others:
         area = _fixed(twice_u, denominator, _DOWN) >> _SPARE
         y, yn, yy, nn = y + w * area, yn + w * w * area, yy + (w * area) ** 2, nn + w * w
-    return AreaSpread(len(terms.weights) + len(terms.others), y, kept.total, yy, yn, nn)
+    return AreaSpread(len(terms.weights) + len(terms.others), y, live_groups.total, yy, yn, nn)
 
 
 def area_terms(groups: GroupPairs, weight: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -292,10 +295,10 @@ def area_terms(groups: GroupPairs, weight: str) -> tuple[NDArray[np.float64], ND
     ([1.5, 2.0], [3.0, 2.0])
     """
     p, n = groups.positives, groups.negatives
-    kept = (p > 0) & (n > 0)
-    weights = np.where(kept, _weights(p, n, weight), 0).astype(np.float64)
+    is_live = (p > 0) & (n > 0)
+    weights = np.where(is_live, _weights(p, n, weight), 0).astype(np.float64)
     twice_u = (2 * groups.not_lost - groups.ties).astype(np.float64)
-    areas = twice_u / np.where(kept, 2.0 * p * n, 1.0)
+    areas = twice_u / np.where(is_live, 2.0 * p * n, 1.0)
     for g, pairs in groups.large.items():
         areas[g] = ratio(_twice_u(pairs, 1), 2 * pairs.all)
     return weights * areas, weights
@@ -304,21 +307,21 @@ def area_terms(groups: GroupPairs, weight: str) -> tuple[NDArray[np.float64], ND
 def _sum(terms: Terms, halves: int) -> int:
     """Σ w A, each A rounded down, to nearest or up (`halves`) to a multiple of 2**-96."""
     total = sum(w * _fixed(u, denominator, halves) for w, u, denominator in terms.others)
-    for some in _chunks(terms):
-        limbs, left = _digits(some)
-        whole = some.denominators.astype(np.uint64)
-        more = 2 * left >= whole if halves == _NEAREST else (left > 0) & (halves == _UP)
-        total += exact_sum(some.weights[more])
+    for chunk in _chunks(terms):
+        limbs, left = _digits(chunk)
+        whole = chunk.denominators.astype(np.uint64)
+        round_up = 2 * left >= whole if halves == _NEAREST else (left > 0) & (halves == _UP)
+        total += exact_sum(chunk.weights[round_up])
         for power, limb in enumerate(reversed(limbs)):
-            total += exact_sum(some.weights * limb) << power * _LIMB  # below 2**31 times 2**32
+            total += exact_sum(chunk.weights * limb) << power * _LIMB  # below 2**31 times 2**32
     return total
 
 
 def _chunks(terms: Terms) -> Iterator[Terms]:
     """Chunks of the groups, so that intermediate arrays stay in the cache."""
     for start in range(0, len(terms.weights), _CHUNK):
-        here = slice(start, start + _CHUNK)
-        yield Terms(terms.weights[here], terms.twice_u[here], terms.denominators[here], [])
+        span = slice(start, start + _CHUNK)
+        yield Terms(terms.weights[span], terms.twice_u[span], terms.denominators[span], [])
 
 
 def _digits(terms: Terms) -> tuple[list[Ints], NDArray[np.uint64]]:
@@ -348,7 +351,7 @@ def _dot(a: Ints, b: Ints) -> int:
     low = (1 << _HALF) - 1
     total = 0
     for x, up in ((a >> _HALF, _HALF), (a & low, 0)):
-        for y, more in ((b >> _HALF, _HALF), (b & low, 0)):
+        for y, shift in ((b >> _HALF, _HALF), (b & low, 0)):
             if x.any() and y.any():
-                total += exact_sum(x * y) << up + more
+                total += exact_sum(x * y) << up + shift
     return total

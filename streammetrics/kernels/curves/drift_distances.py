@@ -57,8 +57,8 @@ class Cells:
     def _common(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The shares p and q, c m and d n in units of 1 / nm; objects if they exceed int64."""
         n, m = self.rows
-        given = self.counts if 2 * n * m < 1 << 63 else self.counts.astype(object)
-        return given[0] * m, given[1] * n
+        counts = self.counts if 2 * n * m < 1 << 63 else self.counts.astype(object)
+        return counts[0] * m, counts[1] * n
 
     @cached_property
     def _shares(self) -> tuple[Floats, Floats]:
@@ -97,10 +97,10 @@ def cells_of(*sides: Places) -> tuple[Cells, Floats]:
     table = np.zeros((2, len(every)), np.int64)
     least, greatest = np.full(len(every), np.inf), np.full(len(every), -np.inf)
     for counts, side in zip(table, sides, strict=True):
-        at = np.searchsorted(every, side.keys)
-        counts[at] = side.counts
-        least[at] = np.minimum(least[at], side.low)
-        greatest[at] = np.maximum(greatest[at], side.high)
+        columns = np.searchsorted(every, side.keys)
+        counts[columns] = side.counts
+        least[columns] = np.minimum(least[columns], side.low)
+        greatest[columns] = np.maximum(greatest[columns], side.high)
     return Cells(table, least < greatest), every
 
 
@@ -117,11 +117,11 @@ def bin_ends(reference: Ints, parts: int) -> Slots:
 
 def binned(keys: Floats, counts: Ints, ends: Floats) -> Ints:
     """The counts in bins: int64 [2, bins]. keys: of the cells; ends: keys at which bins end."""
-    at = np.searchsorted(ends, keys)
-    found = np.zeros((2, len(ends) + 1), np.int64)
+    bins = np.searchsorted(ends, keys)
+    table = np.zeros((2, len(ends) + 1), np.int64)
     for side in (0, 1):
-        np.add.at(found[side], at, counts[side])
-    return found
+        np.add.at(table[side], bins, counts[side])
+    return table
 
 
 def psi(counts: Ints, smoothing: Fraction) -> float:
@@ -137,18 +137,20 @@ def psi(counts: Ints, smoothing: Fraction) -> float:
     if not (n and m):
         return math.nan
     # In units of the denominator of s, all of these are integers.
-    more, unit = smoothing.as_integer_ratio()
-    below = [unit * whole + len(counts[0]) * more for whole in (n, m)]
+    numerator, unit = smoothing.as_integer_ratio()
+    below = [unit * whole + len(counts[0]) * numerator for whole in (n, m)]
     pairs = [
-        ((unit * c + more) * below[1], (unit * d + more) * below[0])
+        ((unit * c + numerator) * below[1], (unit * d + numerator) * below[0])
         for c, d in zip(*counts.tolist(), strict=True)
-        if (unit * c + more) * below[1] != (unit * d + more) * below[0]
+        if (unit * c + numerator) * below[1] != (unit * d + numerator) * below[0]
     ]
     if not all(map(all, pairs)):
         return math.inf
     scale = below[0] * below[1]
     logs = _logs([Fraction(*pair) for pair in pairs])
-    return math.fsum((p - q) / scale * one for (p, q), one in zip(pairs, logs, strict=True))
+    return math.fsum(
+        (p - q) / scale * log_ratio for (p, q), log_ratio in zip(pairs, logs, strict=True)
+    )
 
 
 class DesignEffects(NamedTuple):
@@ -160,7 +162,7 @@ class DesignEffects(NamedTuple):
     inequality: float = 1.0
 
 
-def psi_pvalue(found: float, n: int, m: int, bins: int, effects: DesignEffects) -> float:
+def psi_pvalue(observed: float, n: int, m: int, bins: int, effects: DesignEffects) -> float:
     """How often PSI is at least this large if both sides have the same distribution.
 
     PSI / (1/n + 1/m) is then chi-square with B - 1 degrees of freedom for independent rows.
@@ -171,15 +173,15 @@ def psi_pvalue(found: float, n: int, m: int, bins: int, effects: DesignEffects) 
     deff, inequality = effects
     if bins < 2 or not (n and m and deff > 0):
         return 1.0
-    statistic = found / (1 / n + 1 / m) / deff
+    statistic = observed / (1 / n + 1 / m) / deff
     return float(chi2_sf(statistic / inequality, (bins - 1) / inequality))
 
 
 def differences_of_bins(counts: Ints) -> Floats:
     """The differences p - q of bins: float64 [B]; nan if a side is empty. counts: [2, B]."""
     n, m = (sum(side) for side in counts.tolist())
-    both = zip(*counts.tolist(), strict=True)
-    return np.array([ratio(c * m - d * n, n * m) for c, d in both])
+    pairs = zip(*counts.tolist(), strict=True)
+    return np.array([ratio(c * m - d * n, n * m) for c, d in pairs])
 
 
 def design_effects(counts: Ints, replicates: Floats) -> DesignEffects:
@@ -196,8 +198,8 @@ def design_effects(counts: Ints, replicates: Floats) -> DesignEffects:
     """
     n, m = (sum(side) for side in counts.tolist())
     used = np.flatnonzero(counts.any(0))
-    k, more = len(replicates), len(used) - 1
-    if more < 1 or k < 2 or not np.isfinite(replicates).all():
+    k, bin_df = len(replicates), len(used) - 1
+    if bin_df < 1 or k < 2 or not np.isfinite(replicates).all():
         return DesignEffects(math.nan, math.nan)
     pooled = counts[:, used].sum(0) / (n + m)
     off = replicates[:, used]
@@ -208,7 +210,9 @@ def design_effects(counts: Ints, replicates: Floats) -> DesignEffects:
     if trace > 0:
         df = k - 1
         squares = (squares - trace * trace / df) * df * df / ((df + 2) * (df - 1) or 1)
-        return DesignEffects(trace / more, min(max(more * squares / trace**2, 1.0), float(more)))
+        return DesignEffects(
+            trace / bin_df, min(max(bin_df * squares / trace**2, 1.0), float(bin_df))
+        )
     return DesignEffects(0.0, 1.0)
 
 
@@ -247,10 +251,10 @@ def jensen_shannon(cells: Cells, *, apart: bool = False) -> float:
     u, v = cells._common
     t = divided(whole(u - v), whole(u + v)).high
     parts = np.ones(len(t))  # of a cell with rows of one side only
-    both = np.flatnonzero(abs(t) < 1)
-    t = t[both]
+    shared_cells = np.flatnonzero(abs(t) < 1)
+    t = t[shared_cells]
     up, down = _log_1p(t), _log_1p(-t)
-    parts[both] = (_log_1p(-t * t) + t * (up - down)) / (2 * _LN_2)
+    parts[shared_cells] = (_log_1p(-t * t) + t * (up - down)) / (2 * _LN_2)
     return _of_parts(cells, parts, apart=apart)
 
 
@@ -299,16 +303,16 @@ def wasserstein(
     # The distance of two floats may be more than the greatest one, but not half of it.
     unit = 2.0 if (np.abs(where[np.isfinite(where)]) > 2.0**1022).any() else 1.0
     gaps = where[used + 1] / unit - where[used] / unit
-    found = _sum(apart[used] * gaps)
+    distance = _sum(apart[used] * gaps)
     if not bounded:
-        return unit * found, unit * found, unit * found
+        return unit * distance, unit * distance, unit * distance
     off = math.fsum(
         _sum(_quotients(side, total) * (move / unit))
         for side, total, move in zip(counts, (n, m), moves, strict=True)
     )
-    low = found * (1 - _ROUNDING) - off * (1 + _ROUNDING) if off < math.inf else 0.0
+    low = distance * (1 - _ROUNDING) - off * (1 + _ROUNDING) if off < math.inf else 0.0
     low = min(unit * max(0.0, low), sys.float_info.max)  # the exact value is finite
-    return unit * found, low, unit * ((found + off) * (1 + _ROUNDING))
+    return unit * distance, low, unit * ((distance + off) * (1 + _ROUNDING))
 
 
 def _of_parts(cells: Cells, parts: Floats, *, apart: bool) -> float:
@@ -321,7 +325,7 @@ def _quotients(above: Ints, below: int) -> Floats:
     """Integers / below, to the nearest float or next to it: float64 [k]."""
     if above.dtype != object and below < 1 << 53:
         return above / float(below)
-    return np.array([ratio(one, below) for one in above.tolist()])
+    return np.array([ratio(count, below) for count in above.tolist()])
 
 
 def _log_1p(t: Floats) -> Floats:
@@ -331,8 +335,8 @@ def _log_1p(t: Floats) -> Floats:
 
 def _logs(ratios: list[Fraction]) -> list[float]:
     """The logarithms of ratios of counts."""
-    near = [ratio(*one.as_integer_ratio()) for one in ratios]
-    rest = [float(one - Fraction(x)) for one, x in zip(ratios, near, strict=True)]
+    near = [ratio(*fraction.as_integer_ratio()) for fraction in ratios]
+    rest = [float(fraction - Fraction(x)) for fraction, x in zip(ratios, near, strict=True)]
     return log(np.array(near), np.array(rest)).high.tolist() if ratios else []
 
 

@@ -50,27 +50,27 @@ def _between_scores(plane: Iterable[Piece]) -> Iterator[Piece]:
 
     The keys of a score are in one piece, but for those of its two labels."""
     for words, counts in plane:
-        one, start = words.dtype.type(_LABEL), 0
+        label_bit, start = words.dtype.type(_LABEL), 0
         while start < len(words):
             end = start + BLOCK
             if end < len(words):
-                end = start + int(words[start:end].searchsorted(words[end] & ~one))
+                end = start + int(words[start:end].searchsorted(words[end] & ~label_bit))
                 if end == start:  # all are of one score
-                    end = int(words.searchsorted(words[start] | one, "right"))
+                    end = int(words.searchsorted(words[start] | label_bit, "right"))
             yield words[start:end], None if counts is None else counts[start:end]
             start = end
 
 
 def _ties(words: Words) -> Ties | None:
     """The ties of both labels among rows that are not counted."""
-    one = words.dtype.type(_LABEL)
+    label_bit = words.dtype.type(_LABEL)
     change = words[1:] ^ words[:-1]
     starts = np.flatnonzero(change)
     if len(starts) == len(words) - 1:  # no key is there twice
-        first = np.flatnonzero(change == one) + 1
-        alone = np.ones(len(first), np.int64)
-        return Ties(alone, alone, first) if len(first) else None
-    turns = np.flatnonzero(change[starts] == one)
+        first = np.flatnonzero(change == label_bit) + 1
+        ones = np.ones(len(first), np.int64)
+        return Ties(ones, ones, first) if len(first) else None
+    turns = np.flatnonzero(change[starts] == label_bit)
     if not len(turns):
         return None
     bounds = np.concatenate([[0], starts + 1, [len(words)]])
@@ -80,7 +80,7 @@ def _ties(words: Words) -> Ties | None:
 
 def _of_scores(words: Words, counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The negatives and the positives of each score."""
-    one, held = words.dtype.type(_LABEL), counts.astype(np.int64)
-    starts = np.concatenate([[0], np.flatnonzero((words[1:] ^ words[:-1]) > one) + 1])
-    positives = np.add.reduceat(np.where(words & one, held, 0), starts)
-    return np.add.reduceat(held, starts) - positives, positives
+    label_bit, rows = words.dtype.type(_LABEL), counts.astype(np.int64)
+    starts = np.concatenate([[0], np.flatnonzero((words[1:] ^ words[:-1]) > label_bit) + 1])
+    positives = np.add.reduceat(np.where(words & label_bit, rows, 0), starts)
+    return np.add.reduceat(rows, starts) - positives, positives

@@ -48,29 +48,29 @@ class LabelRanks:
         sums = 0 if self._index_sums is None else self._index_sums.nbytes
         return self._bits.nbytes + self._before.nbytes + sums
 
-    def positives(self, at: NDArray[np.intp]) -> Ints:
-        """The positives among the first `at` keys; [k]."""
-        return self._first(at)[0]
+    def positives(self, ends: NDArray[np.intp]) -> Ints:
+        """The positives among the first `ends` keys; [k]."""
+        return self._first(ends)[0]
 
     def index_sum(self) -> int:
         """The sum of the indices of all positives, however large."""
         return exact_dot(self._firsts, np.diff(self._before)) + exact_sum(_numbers(self._bits))
 
-    def index_sums(self, at: NDArray[np.intp]) -> tuple[Ints, Ints]:
-        """The positives among the first `at` keys, and the sum of their indices; [k]. Sums may wrap
-        around; a difference of two is right if it fits."""
+    def index_sums(self, ends: NDArray[np.intp]) -> tuple[Ints, Ints]:
+        """The positives among the first `ends` keys, and the sum of their indices; [k]. Sums may
+        wrap around; a difference of two is right if it fits."""
         if self._index_sums is None:
             of_word = self._firsts * np.diff(self._before) + _numbers(self._bits)
             self._index_sums = np.cumsum(of_word) - of_word
-        positives, word, bits = self._first(at)
+        positives, word, bits = self._first(ends)
         sums = (word << _WORD) * np.bitwise_count(bits) + _numbers(bits)
         sums += self._index_sums[word]
         return positives, sums
 
     def ties(self, words: Words) -> int:
         """The pairs of a negative and a positive of one score among these keys, however many."""
-        one = words.dtype.type(1)
-        same = _packed(words, lambda some: (some[1:] ^ some[:-1]) <= one)
+        label_bit = words.dtype.type(1)
+        same = _packed(words, lambda some: (some[1:] ^ some[:-1]) <= label_bit)
         tied, ties = same, 0  # whether a key is tied with the one at this distance after it
         for distance in range(1, _NEAR):
             if not tied.any():
@@ -78,13 +78,13 @@ class LabelRanks:
             pairs = tied & ~self._bits & _after(self._bits, distance)
             ties += int(np.bitwise_count(pairs).sum(dtype=np.int64))
             tied = tied & _after(same, distance)
-        at = np.flatnonzero(np.unpackbits(tied.view(np.uint8), bitorder="little"))
-        if not len(at):
+        indices = np.flatnonzero(np.unpackbits(tied.view(np.uint8), bitorder="little"))
+        if not len(indices):
             return ties
         # These keys begin ties of more than _NEAR keys, or are in one; each tie once:
-        new = (words[at[1:]] ^ words[at[:-1]]) > one
-        begins = at[np.concatenate([[True], new])]
-        ends = at[np.concatenate([new, [True]])] + (_NEAR + 1)
+        new = (words[indices[1:]] ^ words[indices[:-1]]) > label_bit
+        begins = indices[np.concatenate([[True], new])]
+        ends = indices[np.concatenate([new, [True]])] + (_NEAR + 1)
         p = self.positives(ends) - self.positives(begins)
         n = ends - begins - p
         fewer = np.minimum(n, p)
@@ -98,11 +98,11 @@ class LabelRanks:
         """The index of the first key of each word."""
         return np.arange(len(self._bits), dtype=np.int64) << _WORD
 
-    def _first(self, at: NDArray[np.intp]) -> tuple[Ints, NDArray[np.intp], Bits]:
-        """The positives among the first `at` keys, their last word, and its bits."""
-        word = at >> _WORD
+    def _first(self, ends: NDArray[np.intp]) -> tuple[Ints, NDArray[np.intp], Bits]:
+        """The positives among the first `ends` keys, their last word, and its bits."""
+        word = ends >> _WORD
         bits = self._bits[word]
-        bits &= (np.uint64(1) << (at & 63).view(np.uint64)) - np.uint64(1)
+        bits &= (np.uint64(1) << (ends & 63).view(np.uint64)) - np.uint64(1)
         return self._before[word] + np.bitwise_count(bits), word, bits
 
 
@@ -111,16 +111,16 @@ def _packed(words: Words, bit: Callable[[Words], NDArray[np.bool_ | np.integer]]
     and the next one."""
     packed = np.zeros((len(words) >> _WORD) + 1 << 3, np.uint8)
     for i in range(0, len(words), _CHUNK):
-        some = np.packbits(bit(words[i : i + _CHUNK + 1])[:_CHUNK], bitorder="little")
-        packed[i >> 3 : (i >> 3) + len(some)] = some
+        chunk = np.packbits(bit(words[i : i + _CHUNK + 1])[:_CHUNK], bitorder="little")
+        packed[i >> 3 : (i >> 3) + len(chunk)] = chunk
     return packed.view("<u8")
 
 
 def _after(bits: Bits, distance: int) -> Bits:
     """The bit of the key `distance` after each, from 1 to 63."""
-    found: Bits = bits >> np.uint64(distance)
-    found[:-1] |= bits[1:] << np.uint64(64 - distance)
-    return found
+    shifted: Bits = bits >> np.uint64(distance)
+    shifted[:-1] |= bits[1:] << np.uint64(64 - distance)
+    return shifted
 
 
 def _numbers(bits: Bits) -> Ints:

@@ -79,14 +79,14 @@ class Least:
     recall: Fraction | None = None
     precision: Fraction | None = None
 
-    def met(self, found: Steps, tp: Ints, fp: Ints) -> NDArray[np.bool_]:
+    def met(self, steps: Steps, tp: Ints, fp: Ints) -> NDArray[np.bool_]:
         """Which points [n] meet the requirements; exact."""
-        met = np.ones(len(tp), bool)
+        is_met = np.ones(len(tp), bool)
         if self.recall is not None:
-            met &= (tp >= math.ceil(self.recall * found.positives)) & (found.positives > 0)
+            is_met &= (tp >= math.ceil(self.recall * steps.positives)) & (steps.positives > 0)
         if self.precision is not None:
-            met &= _precise(tp, fp, self.precision)
-        return met
+            is_met &= _precise(tp, fp, self.precision)
+        return is_met
 
 
 def _precise(tp: Ints, fp: Ints, least: Fraction) -> NDArray[np.bool_]:
@@ -94,9 +94,9 @@ def _precise(tp: Ints, fp: Ints, least: Fraction) -> NDArray[np.bool_]:
     hits, misses, share = tp.astype(np.float64), fp.astype(np.float64), float(least)
     margin = hits * (1 - share) - misses * share
     precise = margin >= 0
-    for at in np.flatnonzero(np.abs(margin) <= _NEAR * (hits + misses)).tolist():
-        t, f = int(tp[at]), int(fp[at])
-        precise[at] = t + f > 0 and t >= least * (t + f)
+    for index in np.flatnonzero(np.abs(margin) <= _NEAR * (hits + misses)).tolist():
+        t, f = int(tp[index]), int(fp[index])
+        precise[index] = t + f > 0 and t >= least * (t + f)
     return precise
 
 
@@ -112,20 +112,20 @@ class Best:
 
 
 def aim_of(
-    by: str, found: Steps, share: Fraction | None = None, beta: Fraction | None = None
+    by: str, steps: Steps, share: Fraction | None = None, beta: Fraction | None = None
 ) -> Aim | None:
     """The aim of this name; None where it is undefined for these steps.
 
     share: the share of positives for "accuracy"; None: their share of the rows. beta: of "f_beta";
     None: 1.
     """
-    p, n = found.positives, found.negatives
+    p, n = steps.positives, steps.negatives
     if by in ("precision", "recall", "f_beta"):
         return _aim_of_positives(by, p, n, Fraction(1) if beta is None else beta)
-    if by == "accuracy" and share is None and found.rows:
+    if by == "accuracy" and share is None and steps.rows:
         # (tp + N - fp) / rows is defined for one class too.
-        w, v = p / found.rows, n / found.rows
-        return Aim(lambda a, b: w * a + v * (1 - b), lambda t, f: t + n - f, found.rows)
+        w, v = p / steps.rows, n / steps.rows
+        return Aim(lambda a, b: w * a + v * (1 - b), lambda t, f: t + n - f, steps.rows)
     if not (p and n):
         return None
     if by == "youden":
@@ -168,7 +168,7 @@ def _aim_of_positives(by: str, p: int, n: int, beta: Fraction) -> Aim | None:
     return Aim(near, lambda t, f: Fraction(t) / (of_rows * (t + f) + of_positives), 1, of_rows=True)
 
 
-def best(found: Steps, aim: Aim, least: Least = Least(), *, bounded: bool) -> Best:
+def best(steps: Steps, aim: Aim, least: Least = Least(), *, bounded: bool) -> Best:
     """All points between steps that have the best merit of those that meet the requirements; if
     `bounded`, the steps are buckets.
 
@@ -176,18 +176,18 @@ def best(found: Steps, aim: Aim, least: Least = Least(), *, bounded: bool) -> Be
     if no point between steps meets the requirements; if one inside a bucket may, only the bounds
     are numbers.
     """
-    merit, at = _best_of(found, aim, least, found.tp, found.fp)
+    merit, indices = _best_of(steps, aim, least, steps.tp, steps.fp)
     most = merit
     if bounded:
-        inside, _ = _best_of(found, aim, least, found.tp[1:], _fewest(found, least))
+        inside, _ = _best_of(steps, aim, least, steps.tp[1:], _fewest(steps, least))
         most = inside if merit is None else merit if inside is None else max(merit, inside)
     if most is None:
-        return Best(UNDEFINED, at)
+        return Best(UNDEFINED, indices)
     if merit is None:
         value, low, high = aim.figure(aim.least, most)
-        return Best((math.nan, low, high), at)
+        return Best((math.nan, low, high), indices)
     value, low, high = aim.figure(merit, most)
-    return Best((value, low, high) if bounded else (value, value, value), at)
+    return Best((value, low, high) if bounded else (value, value, value), indices)
 
 
 @dataclass(frozen=True)
@@ -198,40 +198,40 @@ class Budget:
     at: int
     left: int
 
-    def precision(self, found: Steps) -> Figure:
+    def precision(self, steps: Steps) -> Figure:
         """Precision; if the next step is a bucket, up to `left` of its rows may be added."""
-        t, rows = int(found.tp[self.at]), _rank(found, self.at)
-        p, n = self._next(found)
+        t, rows = int(steps.tp[self.at]), _rank(steps, self.at)
+        p, n = self._next(steps)
         if not rows and not self.left:
             return UNDEFINED
         low = rounded_down(t, rows + n) if rows + n else 1.0
         high = rounded_up(t + p, rows + p) if rows + p else 0.0
         return ratio(t, rows), low, high
 
-    def recall(self, found: Steps) -> Figure:
+    def recall(self, steps: Steps) -> Figure:
         """Recall; if the next step is a bucket, up to `left` of its rows may be added."""
-        t, every = int(found.tp[self.at]), found.positives
+        t, every = int(steps.tp[self.at]), steps.positives
         if not every:
             return UNDEFINED
-        p, _ = self._next(found)
+        p, _ = self._next(steps)
         return ratio(t, every), rounded_down(t, every), rounded_up(t + p, every)
 
-    def share(self, found: Steps) -> Figure:
+    def share(self, steps: Steps) -> Figure:
         """The share of the rows; if the next step is a bucket, up to `left` may be added."""
-        rows, every = _rank(found, self.at), found.rows
+        rows, every = _rank(steps, self.at), steps.rows
         if not every:
             return UNDEFINED
         return ratio(rows, every), rounded_down(rows, every), rounded_up(rows + self.left, every)
 
-    def _next(self, found: Steps) -> tuple[int, int]:
+    def _next(self, steps: Steps) -> tuple[int, int]:
         """The most positives, and the most negatives, of the next step that fit."""
         if not self.left:
             return 0, 0
-        p, n = _made_of(found, self.at)
+        p, n = _made_of(steps, self.at)
         return min(p, self.left), min(n, self.left)
 
 
-def within(found: Steps, share: Fraction) -> Budget:
+def within(steps: Steps, share: Fraction) -> Budget:
     """The most steps whose rows are at most a share of all.
 
     >>> import numpy as np
@@ -239,12 +239,12 @@ def within(found: Steps, share: Fraction) -> Budget:
     >>> within(steps(np.array([2, 1, 0]), np.array([0, 1, 1])), Fraction(1, 2))
     Budget(at=1, left=1)
     """
-    most = math.floor(share * found.rows)
-    at = bisect_right(range(len(found.tp)), most, key=lambda at: _rank(found, at)) - 1
-    return Budget(at, most - _rank(found, at))
+    most = math.floor(share * steps.rows)
+    last = bisect_right(range(len(steps.tp)), most, key=lambda at: _rank(steps, at)) - 1
+    return Budget(last, most - _rank(steps, last))
 
 
-def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
+def distance_of_classes(steps: Steps, *, bounded: bool) -> Figure:
     """KS, the greatest |TPR - FPR|, correctly rounded; nan with one class only.
 
     In the box of a bucket, the maximum is at one of the two corners off the curve.
@@ -254,56 +254,56 @@ def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
     >>> distance_of_classes(steps(np.array([1, 1]), np.array([0, 1])), bounded=False)[0]
     0.5
     """
-    p, n = found.positives, found.negatives
+    p, n = steps.positives, steps.negatives
     if not (p and n):
         return UNDEFINED
     aim = Aim(lambda a, b: np.abs(a - b), lambda t, f: abs(t * n - f * p), p * n)
-    merit, _ = _greatest(found, aim, found.tp, found.fp)
+    merit, _ = _greatest(steps, aim, steps.tp, steps.fp)
     if not bounded:
         value = aim.figure(merit, merit)[0]
         return value, value, value
-    tp = np.concatenate([found.tp[1:], found.tp[:-1]])
-    fp = np.concatenate([found.fp[:-1], found.fp[1:]])
-    return aim.figure(merit, _greatest(found, aim, tp, fp)[0])
+    tp = np.concatenate([steps.tp[1:], steps.tp[:-1]])
+    fp = np.concatenate([steps.fp[:-1], steps.fp[1:]])
+    return aim.figure(merit, _greatest(steps, aim, tp, fp)[0])
 
 
 def _best_of(
-    found: Steps, aim: Aim, least: Least, tp: Ints, fp: Ints
+    steps: Steps, aim: Aim, least: Least, tp: Ints, fp: Ints
 ) -> tuple[int | Fraction | None, NDArray[np.intp]]:
     """The greatest merit among the points that meet the requirements, and the indices of the points
     that have it; None and [] if none does."""
     if not aim.of_rows and least == Least():
-        return _greatest(found, aim, tp, fp)
-    met = least.met(found, tp, fp)
+        return _greatest(steps, aim, tp, fp)
+    is_met = least.met(steps, tp, fp)
     if aim.of_rows:
-        met &= (tp > 0) | (fp > 0)
-    at = np.flatnonzero(met)
-    if not len(at):
-        return None, at
-    merit, some = _greatest(found, aim, tp[at], fp[at])
-    return merit, at[some]
+        is_met &= (tp > 0) | (fp > 0)
+    indices = np.flatnonzero(is_met)
+    if not len(indices):
+        return None, indices
+    merit, greatest = _greatest(steps, aim, tp[indices], fp[indices])
+    return merit, indices[greatest]
 
 
-def _fewest(found: Steps, least: Least) -> Ints:
+def _fewest(steps: Steps, least: Least) -> Ints:
     """The fewest false positives in each box, with all of its positives. What must have a precision
     has a row: of a first bucket without positives at least one, a negative."""
-    fp = found.fp[:-1]
-    if least.precision is not None and len(fp) and not found.tp[1]:
+    fp = steps.fp[:-1]
+    if least.precision is not None and len(fp) and not steps.tp[1]:
         return np.concatenate([np.ones_like(fp[:1]), fp[1:]])
     return fp
 
 
 def _greatest(
-    found: Steps, aim: Aim, tp: Ints, fp: Ints
+    steps: Steps, aim: Aim, tp: Ints, fp: Ints
 ) -> tuple[int | Fraction, NDArray[np.intp]]:
     """The greatest merit among points, and the indices of the points that have it."""
-    p, n = max(found.positives, 1), max(found.negatives, 1)
+    p, n = max(steps.positives, 1), max(steps.negatives, 1)
     near = aim.near(tp.astype(np.float64) / float(p), fp.astype(np.float64) / float(n))
-    some = np.flatnonzero(near >= near.max() - _NEAR)
-    points = zip(tp[some].tolist(), fp[some].tolist(), strict=True)
+    candidates = np.flatnonzero(near >= near.max() - _NEAR)
+    points = zip(tp[candidates].tolist(), fp[candidates].tolist(), strict=True)
     merits = [aim.merit(t, f) for t, f in points]
     most = max(merits)
-    return most, some[[merit == most for merit in merits]]
+    return most, candidates[[merit == most for merit in merits]]
 
 
 def _root(value: Fraction) -> float:
@@ -323,7 +323,7 @@ class _Cut:
     rows: Fraction  # above the cut
 
 
-def gains(found: Steps, k: int, *, bounded: bool) -> list[Figure]:
+def gains(steps: Steps, k: int, *, bounded: bool) -> list[Figure]:
     """The share of positives in the first i of k parts, for i = 1 to k; nan without a positive.
 
     >>> import numpy as np
@@ -332,20 +332,20 @@ def gains(found: Steps, k: int, *, bounded: bool) -> list[Figure]:
     ...     bounded=False)]
     [0.75, 1.0]
     """
-    if not found.positives:
+    if not steps.positives:
         return [UNDEFINED] * k
-    return [figure(*_gain(found, Fraction(i, k)), bounded=bounded) for i in range(1, k + 1)]
+    return [figure(*_gain(steps, Fraction(i, k)), bounded=bounded) for i in range(1, k + 1)]
 
 
-def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figure]:
+def lifts(steps: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figure]:
     """The rate of positives in each of k parts over that of all rows; nan without a positive.
 
     cumulative: the rate in the first i parts, i = 1 to k.
     """
-    if not found.positives:
+    if not steps.positives:
         return [UNDEFINED] * k
-    found_gains = [_gain(found, Fraction(i, k)) for i in range(k + 1)]
-    cuts = [_cut(found, Fraction(i, k)) for i in range(k + 1)]
+    found_gains = [_gain(steps, Fraction(i, k)) for i in range(k + 1)]
+    cuts = [_cut(steps, Fraction(i, k)) for i in range(k + 1)]
     figures = []
     for i in range(1, k + 1):
         first = 0 if cumulative else i - 1
@@ -353,8 +353,8 @@ def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figu
         low, high = max(low1 - high0, Fraction(0)), high1 - low0
         start, end = cuts[first], cuts[i]
         if start.step == end.step:  # both cuts in one bucket: any of its rows may be between
-            p, n = _made_of(found, end.step)
-            width, every = end.rows - start.rows, found.positives
+            p, n = _made_of(steps, end.step)
+            width, every = end.rows - start.rows, steps.positives
             low, high = max(width - n, Fraction(0)) / every, min(width, Fraction(p)) / every
         times = Fraction(k, i if cumulative else 1)
         ends = (v1 - v0) * times, low * times, high * times
@@ -362,21 +362,21 @@ def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figu
     return figures
 
 
-def _gain(found: Steps, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+def _gain(steps: Steps, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
     """The share of positives in the highest `share` of the rows, and its bounds."""
-    every, cut = found.positives, _cut(found, share)
+    every, cut = steps.positives, _cut(steps, share)
     return cut.value / every, cut.low / every, cut.high / every
 
 
-def _cut(found: Steps, share: Fraction) -> _Cut:
-    rows = share * found.rows
+def _cut(steps: Steps, share: Fraction) -> _Cut:
+    rows = share * steps.rows
     # The step that the cut falls into; a cut between two steps is at the end of the first.
     # Bisection needs the ranks of few of millions of positions, so not all are computed.
-    positions, rank = range(len(found.tp)), -(-rows.numerator // rows.denominator)
-    step = max(bisect_left(positions, rank, key=lambda at: _rank(found, at)) - 1, 0)
-    t0 = int(found.tp[step])
-    p, n = _made_of(found, step)
-    inside = rows - _rank(found, step)
+    positions, rank = range(len(steps.tp)), -(-rows.numerator // rows.denominator)
+    step = max(bisect_left(positions, rank, key=lambda at: _rank(steps, at)) - 1, 0)
+    t0 = int(steps.tp[step])
+    p, n = _made_of(steps, step)
+    inside = rows - _rank(steps, step)
     return _Cut(
         value=t0 + inside * Fraction(p, p + n),
         low=t0 + max(inside - n, Fraction(0)),
@@ -386,12 +386,12 @@ def _cut(found: Steps, share: Fraction) -> _Cut:
     )
 
 
-def _rank(found: Steps, position: int) -> int:
+def _rank(steps: Steps, position: int) -> int:
     """The number of rows above this position."""
-    return int(found.tp[position]) + int(found.fp[position])
+    return int(steps.tp[position]) + int(steps.fp[position])
 
 
-def _made_of(found: Steps, step: int) -> tuple[int, int]:
+def _made_of(steps: Steps, step: int) -> tuple[int, int]:
     """Positives and negatives of a step."""
-    p = int(found.tp[step + 1]) - int(found.tp[step])
-    return p, int(found.fp[step + 1]) - int(found.fp[step])
+    p = int(steps.tp[step + 1]) - int(steps.tp[step])
+    return p, int(steps.fp[step + 1]) - int(steps.fp[step])

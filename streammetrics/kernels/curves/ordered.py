@@ -77,5 +77,5 @@ class Ordered:
         """The counts without this number of the lowest and of the highest rows: int64 [k]."""
         first, last = dropped, self.n - dropped
         before = self.cumulative - self.counts
-        kept: Ints = np.minimum(self.cumulative, last) - np.maximum(before, first)
-        return kept.clip(0)
+        trimmed: Ints = np.minimum(self.cumulative, last) - np.maximum(before, first)
+        return trimmed.clip(0)

@@ -65,20 +65,22 @@ class LabelPairs:
 def _alone(words: Words, group_shift: int | None, groups: int) -> Ints:
     out = np.zeros((4, groups), np.int64)
     if group_shift is None:
-        one = sorted_pairs(words)
-        out[:, 0] = one.wins + one.ties, one.ties, one.positives, one.negatives
+        pairs = sorted_pairs(words)
+        out[:, 0] = pairs.wins + pairs.ties, pairs.ties, pairs.positives, pairs.negatives
         return out
-    found = group_pairs(words, group_shift)
-    rows = found.positives + found.negatives
-    at = _groups(words[np.cumsum(rows) - rows], group_shift)
-    for i, of_group in enumerate((found.not_lost, found.ties, found.positives, found.negatives)):
-        out[i, at] = of_group
+    by_group = group_pairs(words, group_shift)
+    rows = by_group.positives + by_group.negatives
+    slots = _groups(words[np.cumsum(rows) - rows], group_shift)
+    for i, of_group in enumerate(
+        (by_group.not_lost, by_group.ties, by_group.positives, by_group.negatives)
+    ):
+        out[i, slots] = of_group
     return out
 
 
 def _add_pairs(older: RankedRun, newer: Words, out: Ints) -> None:
-    words, group_shift, one = older.words, older.group_shift, newer.dtype.type(1)
-    first, last = newer[0] & ~one, newer[-1] | one
+    words, group_shift, label_bit = older.words, older.group_shift, newer.dtype.type(1)
+    first, last = newer[0] & ~label_bit, newer[-1] | label_bit
     if group_shift is None:
         starts = np.zeros(1, np.intp)
         begins, ends = np.zeros(1, np.intp), np.full(1, len(words))
@@ -88,33 +90,36 @@ def _add_pairs(older: RankedRun, newer: Words, out: Ints) -> None:
         new = (newer[1:] ^ newer[:-1]) >= step
         starts = np.concatenate([[0], np.flatnonzero(new) + 1])
         least = newer[starts] >> shift << shift
-        begins, ends = words.searchsorted(least), words.searchsorted(least | (step - one), "right")
-        first, last = least[0], least[-1] | (step - one)
+        begins, ends = (
+            words.searchsorted(least),
+            words.searchsorted(least | (step - label_bit), "right"),
+        )
+        first, last = least[0], least[-1] | (step - label_bit)
     # Only this range of the large run is searched.
     low, high = int(words.searchsorted(first)), int(words.searchsorted(last, "right"))
     near = words[low:high]
     below = near.searchsorted(newer)
-    positive = (newer & one) != 0
+    positive = (newer & label_bit) != 0
     ties = np.zeros(len(newer), np.int64)
     if high > low:
         # The key before a positive, or from a negative on, has its value: there may be ties.
         before = near.take(np.maximum(below - 1, 0))
         after = near.take(np.minimum(below, len(near) - 1))
-        tied = np.where(positive, (before ^ newer) == one, (after ^ newer) <= one)
-        at = np.flatnonzero(tied)
-        if len(at):
-            other = newer[at] ^ one  # the key of the same value with the other label
-            ties[at] = near.searchsorted(other, "right") - near.searchsorted(other)
+        tied = np.where(positive, (before ^ newer) == label_bit, (after ^ newer) <= label_bit)
+        tied_keys = np.flatnonzero(tied)
+        if len(tied_keys):
+            twins = newer[tied_keys] ^ label_bit  # the key of the same value with the other label
+            ties[tied_keys] = near.searchsorted(twins, "right") - near.searchsorted(twins)
     below += low
     ranks = older.labels.positives(below)
     not_lost = np.where(positive, below, 0) - ranks
     p = np.add.reduceat(positive, starts, dtype=np.int64)
     n = np.diff(starts, append=len(newer)) - p
     p_begin, p_end = older.labels.positives(begins), older.labels.positives(ends)
-    at = _groups(newer[starts], group_shift)
+    slots = _groups(newer[starts], group_shift)
     # Sums may wrap around; their total is right, since it fits.
-    out[0, at] += np.add.reduceat(not_lost, starts) + n * p_end - p * (begins - p_begin)
-    out[1, at] += np.add.reduceat(ties, starts)
+    out[0, slots] += np.add.reduceat(not_lost, starts) + n * p_end - p * (begins - p_begin)
+    out[1, slots] += np.add.reduceat(ties, starts)
 
 
 def _groups(words: Words, group_shift: int | None) -> NDArray[np.intp]:

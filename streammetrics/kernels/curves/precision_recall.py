@@ -63,28 +63,28 @@ def sums_of_shares(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
     positions = np.arange(len(owners)) - np.repeat(np.cumsum(single) - single, single) + 1
     j = start[owners] + positions
     low = _sums_by_owner(divided(whole(j), whole(j + f[owners])), single)
-    at = np.flatnonzero(long)
-    if not len(at):
+    long_runs = np.flatnonzero(long)
+    if not len(long_runs):
         return low, low
-    bounds = _remainders(start[at] + _FIRST, length[at] - _FIRST, f[at])
-    return _with(low, bounds[0], at), _with(low, bounds[1], at)
+    bounds = _remainders(start[long_runs] + _FIRST, length[long_runs] - _FIRST, f[long_runs])
+    return _with(low, bounds[0], long_runs), _with(low, bounds[1], long_runs)
 
 
-def _with(sums: Pair, more: Pair, at: NDArray[np.intp]) -> Pair:
-    joined = add(sums.take(at), more)
+def _with(sums: Pair, addends: Pair, indices: NDArray[np.intp]) -> Pair:
+    joined = add(sums.take(indices), addends)
     high, low = sums.high.copy(), sums.low.copy()
-    high[at], low[at] = joined
+    high[indices], low[indices] = joined
     return Pair(high, low)
 
 
 def _sums_by_owner(terms: Pair, lengths: Ints) -> Pair:
     """The sums of consecutive runs of terms; lengths: of the runs, at least 1."""
     first = np.cumsum(lengths) - lengths
-    found = terms.take(first)
+    sums = terms.take(first)
     for i in range(1, int(lengths.max(initial=1))):
-        at = np.flatnonzero(lengths > i)
-        found = _with(found, terms.take(first[at] + i), at)
-    return found
+        longer_runs = np.flatnonzero(lengths > i)
+        sums = _with(sums, terms.take(first[longer_runs] + i), longer_runs)
+    return sums
 
 
 def _remainders(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
@@ -103,8 +103,8 @@ def _remainders(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
 
 
 def _over_square(x: Pair, factor: int) -> Pair:
-    one = Pair(np.ones(len(x.high)), np.zeros(len(x.high)))
-    return divided(one, scaled(times(x, x), np.full(len(x.high), float(factor))))
+    ones = Pair(np.ones(len(x.high)), np.zeros(len(x.high)))
+    return divided(ones, scaled(times(x, x), np.full(len(x.high), float(factor))))
 
 
 def _log_of_ratio(below: Pair, above: Pair) -> Pair:
@@ -133,7 +133,7 @@ _FLOATS: Final = 1 << 53
 Exact: TypeAlias = tuple[Fraction, Fraction, Fraction]  # a `Figure` before rounding
 
 
-def average_precision(found: Steps, *, bounded: bool) -> Figure:
+def average_precision(steps: Steps, *, bounded: bool) -> Figure:
     """AP as the step sum, correct to 90 bits and then rounded; a bucket counts as a tie.
 
     Unless `bounded` each step is one score. nan without a positive.
@@ -143,52 +143,52 @@ def average_precision(found: Steps, *, bounded: bool) -> Figure:
     >>> average_precision(steps(np.array([1, 1, 0]), np.array([0, 1, 1])), bounded=False)[0]
     0.8333333333333334
     """
-    if not found.positives:
+    if not steps.positives:
         return UNDEFINED
-    return _figure(found, *_sums(found, bounded))
+    return _figure(steps, *_sums(steps, bounded))
 
 
-def unrounded(found: Steps, *, bounded: bool) -> Exact | None:
+def unrounded(steps: Steps, *, bounded: bool) -> Exact | None:
     """AP and its bounds, unrounded, for a mean that is rounded once; None without a positive."""
-    if not found.positives:
+    if not steps.positives:
         return None
-    return _exact(found, *_sums(found, bounded))
+    return _exact(steps, *_sums(steps, bounded))
 
 
-def _sums(found: Steps, bounded: bool) -> Exact:
+def _sums(steps: Steps, bounded: bool) -> Exact:
     """AP and its bounds, times the positives; all equal where scores are exact."""
-    t0, t1, f0, f1, p = _with_positives(found)
+    t0, t1, f0, f1, p = _with_positives(steps)
     value = _weighed(_share(t1, f1), p)
     if not bounded or not f1.any():  # no negative is at or above a positive
         return value, value, value
     return value, total(sums_of_shares(t0, p, f1)[0]), _weighed(_share(t1, f0), p)
 
 
-def trapezoid(found: Steps, *, bounded: bool) -> Figure:
+def trapezoid(steps: Steps, *, bounded: bool) -> Figure:
     """The trapezoidal area under the precision-recall points, from (0, 1) on; else as AP."""
-    if not found.positives:
+    if not steps.positives:
         return UNDEFINED
-    t0, t1, f0, f1, p = _with_positives(found)
+    t0, t1, f0, f1, p = _with_positives(steps)
     value = _mean_of_bounds(t0, f0, t1, f1, p)
     if not bounded or not f1.any():  # as in `_sums`: a precision of 1 throughout
-        return _figure(found, value, value, value)
+        return _figure(steps, value, value, value)
     least = _mean_of_bounds(t0, f1, t1, f1, p)
     # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
     rise = minus(_share(t1, f0), _share(t0, f0))
     halved = Pair(rise.high / 2, rise.low / 2)
     most = total(minus(sums_of_shares(t0, p, f0)[1], halved))
-    return _figure(found, value, least, most)
+    return _figure(steps, value, least, most)
 
 
 def _mean_of_bounds(t0: Ints, f0: Ints, t1: Ints, f1: Ints, p: Ints) -> Fraction:
     return _weighed(add(_share(t0, f0), _share(t1, f1)), p) / 2
 
 
-def _with_positives(found: Steps) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def _with_positives(steps: Steps) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """T₀, T₁, F₀, F₁ and p of the steps that have a positive."""
-    t0, t1, f0, f1 = found.tp[:-1], found.tp[1:], found.fp[:-1], found.fp[1:]
-    at = np.flatnonzero(t1 > t0)
-    return t0[at], t1[at], f0[at], f1[at], t1[at] - t0[at]
+    t0, t1, f0, f1 = steps.tp[:-1], steps.tp[1:], steps.fp[:-1], steps.fp[1:]
+    indices = np.flatnonzero(t1 > t0)
+    return t0[indices], t1[indices], f0[indices], f1[indices], t1[indices] - t0[indices]
 
 
 def _share(t: Ints, f: Ints) -> Pair:
@@ -210,13 +210,13 @@ def _weighed(values: Pair, p: Ints) -> Fraction:
     return total(times(values, whole(p)))
 
 
-def _figure(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Figure:
-    return figure(*_exact(found, value, low, high), bounded=low is not high)
+def _figure(steps: Steps, value: Fraction, low: Fraction, high: Fraction) -> Figure:
+    return figure(*_exact(steps, value, low, high), bounded=low is not high)
 
 
-def _exact(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exact:
+def _exact(steps: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exact:
     """The sums divided by the positives, with bounds widened by `_SLACK` within [0, 1]."""
-    every = found.positives
+    every = steps.positives
     share = value / every
     if low is high:
         return share, share, share
@@ -224,7 +224,7 @@ def _exact(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exac
     return share, max(least, Fraction(0)), min(most, Fraction(1))
 
 
-def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded: bool) -> Figure:
+def partial_area(steps: Steps, max_fpr: Fraction, *, standardized: bool, bounded: bool) -> Figure:
     """The area over FPR in [0, max_fpr], 0 < max_fpr <= 1; nan with one class only.
 
     standardized: (1 + (area - m) / (max_fpr - m)) / 2 with m = max_fpr²/2, the area of chance:
@@ -236,34 +236,34 @@ def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded
     >>> partial_area(perfect, Fraction(1, 4), standardized=False, bounded=False)[0]
     0.25
     """
-    if not found.pairs:
+    if not steps.pairs:
         return UNDEFINED
-    limit = max_fpr * found.negatives
+    limit = max_fpr * steps.negatives
     # The last position at or before the limit.
-    last = int(np.searchsorted(found.fp, limit.numerator // limit.denominator, "right")) - 1
-    before, after = found.tp[:last], found.tp[1 : last + 1]
-    widths = found.fp[1 : last + 1] - found.fp[:last]
-    t0, f0 = int(found.tp[last]), int(found.fp[last])
+    last = int(np.searchsorted(steps.fp, limit.numerator // limit.denominator, "right")) - 1
+    before, after = steps.tp[:last], steps.tp[1 : last + 1]
+    widths = steps.fp[1 : last + 1] - steps.fp[:last]
+    t0, f0 = int(steps.tp[last]), int(steps.fp[last])
     rest = limit - f0  # negatives before the limit in the step that it cuts
     p = n = 0
     if rest:
-        p, n = int(found.tp[last + 1]) - t0, int(found.fp[last + 1]) - f0
+        p, n = int(steps.tp[last + 1]) - t0, int(steps.fp[last + 1]) - f0
     slope = Fraction(p, n) if n else Fraction(0)
 
     def standard(twice: Fraction) -> Fraction:
-        area = twice / (2 * found.pairs)
+        area = twice / (2 * steps.pairs)
         if not standardized:
             return area
         chance = max_fpr * max_fpr / 2
         return (1 + (area - chance) / (max_fpr - chance)) / 2
 
-    low, high = 2 * _area(found, before, widths), 2 * _area(found, after, widths)
+    low, high = 2 * _area(steps, before, widths), 2 * _area(steps, after, widths)
     value = standard(Fraction(low + high, 2) + rest * (2 * t0 + rest * slope))
     worst, best = standard(low + 2 * rest * t0), standard(high + 2 * rest * (t0 + p))
     return figure(value, worst, best, bounded=bounded)
 
 
-def _area(found: Steps, heights: Ints, widths: Ints) -> int:
-    if found.pairs >= 1 << 63:
+def _area(steps: Steps, heights: Ints, widths: Ints) -> int:
+    if steps.pairs >= 1 << 63:
         heights, widths = heights.astype(object), widths.astype(object)
     return int((heights * widths).sum())

@@ -58,12 +58,12 @@ def reduced(
     >>> (found / found[1, 1] * 2).tolist()
     [[1.5, 0.5, 0.0], [0.0, 2.0, 1.0]]
     """
-    at = np.maximum(np.searchsorted(coarse, scores, "right") - 1, 0)
+    buckets = np.maximum(np.searchsorted(coarse, scores, "right") - 1, 0)
     shares = np.divide(rest, whole, out=np.ones(whole.shape), where=whole > 0)
     _, digits = math.frexp(float(counts.sum()))
     unit = math.ldexp(1.0, max(0, _DIGITS - digits))
-    found: Counts = np.rint(counts * unit * shares[:, at]).astype(np.int64)
-    return found
+    smaller_counts: Counts = np.rint(counts * unit * shares[:, buckets]).astype(np.int64)
+    return smaller_counts
 
 
 def without_group(
@@ -78,8 +78,8 @@ def without_group(
     """
     classes = math.prod(curve.counts.shape[:-1])
     scores, counts = thinned(curve.scores, curve.counts.reshape(classes, -1))
-    known = whole.counts.reshape(classes, -1)
-    left = np.zeros_like(known)
-    some = np.searchsorted(whole.scores, rest.scores)
-    left[:, some] = rest.counts.reshape(classes, -1)
-    return scores, reduced(ranks(scores), counts, whole.scores, known, left)
+    whole_counts = whole.counts.reshape(classes, -1)
+    left = np.zeros_like(whole_counts)
+    columns = np.searchsorted(whole.scores, rest.scores)
+    left[:, columns] = rest.counts.reshape(classes, -1)
+    return scores, reduced(ranks(scores), counts, whole.scores, whole_counts, left)

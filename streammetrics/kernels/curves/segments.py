@@ -46,19 +46,19 @@ def joined_pairs(planes: Sequence[Pairs]) -> Pairs:
 
 
 def _counted_pairs(words: Words, counts: NDArray[np.unsignedinteger]) -> Pairs:
-    one = words.dtype.type(1)
+    label_bit = words.dtype.type(1)
     wins = ties = p = n = 0
     for i in range(0, len(words), _CHUNK):
-        here, weights = words[i : i + _CHUNK + 1], counts[i : i + _CHUNK + 1].astype(np.int64)
-        size = min(_CHUNK, len(here))
-        positive = (here[:size] & one) != 0
-        held = weights[:size]
-        below = np.cumsum(np.where(positive, 0, held))
+        chunk, weights = words[i : i + _CHUNK + 1], counts[i : i + _CHUNK + 1].astype(np.int64)
+        size = min(_CHUNK, len(chunk))
+        positive = (chunk[:size] & label_bit) != 0
+        chunk_weights = weights[:size]
+        below = np.cumsum(np.where(positive, 0, chunk_weights))
         more_n = int(below[-1])
-        at = np.flatnonzero(positive)
-        more_p = exact_sum(held[at])
-        wins += exact_dot(held[at], below[at]) + n * more_p
-        turns = np.flatnonzero((here[1:] ^ here[:-1]) == one)
+        p_indices = np.flatnonzero(positive)
+        more_p = exact_sum(chunk_weights[p_indices])
+        wins += exact_dot(chunk_weights[p_indices], below[p_indices]) + n * more_p
+        turns = np.flatnonzero((chunk[1:] ^ chunk[:-1]) == label_bit)
         ties += exact_dot(weights[turns], weights[turns + 1]) if len(turns) else 0
         p, n = p + more_p, n + more_n
     return Pairs(wins - ties, ties, p, n)
@@ -74,12 +74,14 @@ def _tie_sizes(
         return turns + 1 - firsts[run - 1], np.append(firsts, len(words))[run + 1] - firsts[run]
     negatives, positives = np.ones(len(turns), np.int64), np.ones(len(turns), np.int64)
     last = len(words) - 1
-    more = np.flatnonzero((turns > 0) & (words[np.maximum(turns - 1, 0)] == words[turns]))
-    negatives[more] += turns[more] - np.searchsorted(words, words[turns[more]], "left")
+    larger_ties = np.flatnonzero((turns > 0) & (words[np.maximum(turns - 1, 0)] == words[turns]))
+    negatives[larger_ties] += turns[larger_ties] - np.searchsorted(
+        words, words[turns[larger_ties]], "left"
+    )
     beyond = np.minimum(turns + 2, last)
-    more = np.flatnonzero((turns + 1 < last) & (words[beyond] == words[turns + 1]))
-    ends = np.searchsorted(words, words[turns[more] + 1], "right")
-    positives[more] = ends - (turns[more] + 1)
+    larger_ties = np.flatnonzero((turns + 1 < last) & (words[beyond] == words[turns + 1]))
+    ends = np.searchsorted(words, words[turns[larger_ties] + 1], "right")
+    positives[larger_ties] = ends - (turns[larger_ties] + 1)
     return negatives, positives
 
 
@@ -87,8 +89,8 @@ def _run_starts(words: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
     """The start of each run of equal keys."""
     starts = [np.zeros(min(1, len(words)), np.intp)]
     for i in range(0, len(words), _CHUNK):
-        here, above = words[i : i + _CHUNK + 1], high[i : i + _CHUNK + 1]
-        new = (here[1:] != here[:-1]) | (above[1:] != above[:-1])
+        chunk, above = words[i : i + _CHUNK + 1], high[i : i + _CHUNK + 1]
+        new = (chunk[1:] != chunk[:-1]) | (above[1:] != above[:-1])
         starts.append(np.flatnonzero(new) + (i + 1))
     return np.concatenate(starts)
 
@@ -109,13 +111,13 @@ class GroupPairs:
 
     def between(self, start: int, end: int) -> GroupPairs:
         """The groups [start, end), in memory of their own."""
-        here = slice(start, end)
+        span = slice(start, end)
         large = {g - start: pairs for g, pairs in self.large.items() if start <= g < end}
         return GroupPairs(
-            self.not_lost[here].copy(),
-            self.ties[here].copy(),
-            self.positives[here].copy(),
-            self.negatives[here].copy(),
+            self.not_lost[span].copy(),
+            self.ties[span].copy(),
+            self.positives[span].copy(),
+            self.negatives[span].copy(),
             large,
         )
 
@@ -143,21 +145,21 @@ def group_pairs(
             negatives, positives = _tie_sizes(low, turns, high)
             tied = negatives * positives
     else:
-        held = counts.astype(np.int64)
+        rows = counts.astype(np.int64)
         positive = (low & low.dtype.type(1)) != 0
-        size = np.diff(_running(held)[bounds])
-        p = np.diff(_running(np.where(positive, held, 0))[bounds])
-        below = np.cumsum(np.where(positive, 0, held))
-        first = np.repeat(below[starts] - np.where(positive, 0, held)[starts], np.diff(bounds))
-        pairs = np.where(positive, held, 0) * (below - first)
+        size = np.diff(_running(rows)[bounds])
+        p = np.diff(_running(np.where(positive, rows, 0))[bounds])
+        below = np.cumsum(np.where(positive, 0, rows))
+        first = np.repeat(below[starts] - np.where(positive, 0, rows)[starts], np.diff(bounds))
+        pairs = np.where(positive, rows, 0) * (below - first)
         not_lost = np.diff(_running(pairs)[bounds])
-        tied = held[turns] * held[turns + 1]
+        tied = rows[turns] * rows[turns + 1]
     ties = np.zeros(len(starts), np.int64)
     np.add.at(ties, np.searchsorted(starts, turns, "right") - 1, tied)
     large = {}
     for g in np.flatnonzero(size >= LARGE).tolist():
-        here = slice(int(bounds[g]), int(bounds[g + 1]))
-        large[g] = _large(low[here], None if high is None else high[here], counts, here)
+        span = slice(int(bounds[g]), int(bounds[g + 1]))
+        large[g] = _large(low[span], None if high is None else high[span], counts, span)
         not_lost[g] = ties[g] = 0
     return GroupPairs(not_lost, ties, p, size - p, large)
 
@@ -166,13 +168,13 @@ def _large(
     low: Words,
     high: NDArray[np.uint64] | None,
     counts: NDArray[np.unsignedinteger] | None,
-    here: slice,
+    span: slice,
 ) -> Pairs:
     """The pairs of one group of any size."""
-    held = None if counts is None else counts[here]
+    group_counts = None if counts is None else counts[span]
     cuts = [0] if high is None else np.flatnonzero(np.diff(high, prepend=~high[:1]) != 0).tolist()
     planes = [
-        sorted_pairs(low[a:b], None if held is None else held[a:b])
+        sorted_pairs(low[a:b], None if group_counts is None else group_counts[a:b])
         for a, b in zip(cuts, [*cuts[1:], len(low)], strict=True)
     ]
     return joined_pairs(planes)
@@ -182,14 +184,14 @@ def _scan(
     low: Words, group_shift: int, high: NDArray[np.uint64] | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The first index of each group, and that of the last negative of each tie with both labels."""
-    one = low.dtype.type(1)
+    label_bit = low.dtype.type(1)
     step = (np.uint64 if high is not None else low.dtype.type)(1 << group_shift)
     starts = [np.zeros(min(1, len(low)), np.intp)]
     turns = [np.empty(0, np.intp)]
     for i in range(0, len(low), _CHUNK):
-        here = low[i : i + _CHUNK + 1]
-        change = here[1:] ^ here[:-1]
-        turn = change == one
+        chunk = low[i : i + _CHUNK + 1]
+        change = chunk[1:] ^ chunk[:-1]
+        turn = change == label_bit
         if high is None:
             new = change >= step
         else:

@@ -94,18 +94,18 @@ def cumulative(*kinds: Ints) -> tuple[Ints, NDArray[np.intp]]:
         rows = rows | kind  # 0 where all are
     if np.count_nonzero(rows) == len(rows):
         positions = np.arange(len(rows) - 1, -1, -1)
-        each = [kind[::-1] for kind in kinds]
+        columns = [kind[::-1] for kind in kinds]
     else:
         positions = np.flatnonzero(rows != 0)[::-1]
-        each = [kind[positions] for kind in kinds]
+        columns = [kind[positions] for kind in kinds]
     # Sums are near int64 only in huge states, where the cost of Python integers is negligible.
-    near = sum(int(kind.max(initial=0)) for kind in each) > (1 << 62) // max(len(positions), 1)
-    if near and sum(sum(kind.tolist()) for kind in each) >= 1 << 63:
-        each = [kind.astype(object) for kind in each]
-    found = np.zeros((len(kinds), len(positions) + 1), each[0].dtype)
-    for counts, sums in zip(each, found, strict=True):
+    near = sum(int(kind.max(initial=0)) for kind in columns) > (1 << 62) // max(len(positions), 1)
+    if near and sum(sum(kind.tolist()) for kind in columns) >= 1 << 63:
+        columns = [kind.astype(object) for kind in columns]
+    table = np.zeros((len(kinds), len(positions) + 1), columns[0].dtype)
+    for counts, sums in zip(columns, table, strict=True):
         np.cumsum(counts, out=sums[1:])
-    return found, positions
+    return table, positions
 
 
 _FLOATS: Final = 1 << 53
@@ -123,7 +123,7 @@ def shares(parts: NDArray[np.int64], of: NDArray[np.int64] | int) -> NDArray[np.
     zero = every == 0
     below = np.where(zero, 1, every)
     if parts.dtype != object and int(below.max(initial=0)) < _FLOATS:
-        found = parts.astype(np.float64) / below.astype(np.float64)
+        quotients = parts.astype(np.float64) / below.astype(np.float64)
     else:
-        found = divided(whole(parts), whole(below)).high
-    return np.where(zero, np.nan, found)
+        quotients = divided(whole(parts), whole(below)).high
+    return np.where(zero, np.nan, quotients)

@@ -65,26 +65,26 @@ class ArmSteps:
     @property
     def y_c(self) -> Ints:
         """Successes of the control."""
-        found: Ints = self.kinds[1]
-        return found
+        successes: Ints = self.kinds[1]
+        return successes
 
     @property
     def y_t(self) -> Ints:
         """Successes of the treated."""
-        found: Ints = self.kinds[3]
-        return found
+        successes: Ints = self.kinds[3]
+        return successes
 
     @cached_property
     def n_c(self) -> Ints:
         """Rows of the control."""
-        found: Ints = self.kinds[0] + self.kinds[1]
-        return found
+        rows: Ints = self.kinds[0] + self.kinds[1]
+        return rows
 
     @cached_property
     def n_t(self) -> Ints:
         """Rows of the treated."""
-        found: Ints = self.kinds[2] + self.kinds[3]
-        return found
+        rows: Ints = self.kinds[2] + self.kinds[3]
+        return rows
 
     @cached_property
     def rows(self) -> Ints:
@@ -113,15 +113,15 @@ def arm_steps(counts: Ints) -> ArmSteps:
     return ArmSteps(*cumulative(*counts.reshape(4, -1)))
 
 
-def effect(found: ArmSteps) -> Fraction | None:
+def effect(steps: ArmSteps) -> Fraction | None:
     """The average treatment effect, Y_t/N_t - Y_c/N_c; None without rows of both arms."""
-    if not found.both:
+    if not steps.both:
         return None
-    y_t, y_c = int(found.y_t[-1]), int(found.y_c[-1])
-    return Fraction(y_t, found.treated) - Fraction(y_c, found.control)
+    y_t, y_c = int(steps.y_t[-1]), int(steps.y_c[-1])
+    return Fraction(y_t, steps.treated) - Fraction(y_c, steps.control)
 
 
-def qini(found: ArmSteps, *, bounded: bool) -> Figure:
+def qini(steps: ArmSteps, *, bounded: bool) -> Figure:
     """The Qini coefficient and its bounds, which some order attains; nan without rows of both
     arms.
 
@@ -130,22 +130,22 @@ def qini(found: ArmSteps, *, bounded: bool) -> Figure:
     >>> qini(arm_steps(counts), bounded=False)[0]
     0.375
     """
-    chord = effect(found)
+    chord = effect(steps)
     if chord is None:
         return UNDEFINED
-    sizes, area, spread = np.diff(found.rows), Fraction(0), Fraction(0)
-    for sign, y, n in ((1, found.y_t, found.treated), (-1, found.y_c, found.control)):
+    sizes, area, spread = np.diff(steps.rows), Fraction(0), Fraction(0)
+    for sign, y, n in ((1, steps.y_t, steps.treated), (-1, steps.y_c, steps.control)):
         inside = np.diff(y)
         area += Fraction(sign * exact_dot(sizes, y[:-1] + y[1:]), n)
         spread += Fraction(exact_dot(inside, sizes - inside), n)
-    twice = 2 * int(found.rows[-1])
+    twice = 2 * int(steps.rows[-1])
     value, apart = area / twice - chord / 2, spread / twice
     return figure(value, value - apart, value + apart, bounded=bounded)
 
 
-def heights(found: ArmSteps) -> Floats:
+def heights(steps: ArmSteps) -> Floats:
     """V after each step: [k + 1], correctly rounded; nan without rows of both arms."""
-    n_t, n_c, y_t, y_c = found.treated, found.control, found.y_t, found.y_c
+    n_t, n_c, y_t, y_c = steps.treated, steps.control, steps.y_t, steps.y_c
     if n_t * n_c >= 1 << 62:
         y_t, y_c = y_t.astype(object), y_c.astype(object)
     return shares(y_t * n_c - y_c * n_t, n_t * n_c)
@@ -179,9 +179,9 @@ class Terms(NamedTuple):
     b: Ints
     c: Ints
 
-    def times(self, by: Ints | int) -> Terms:
-        """Each number as often as this says."""
-        return Terms(self.a, self.b * by, self.c)
+    def times(self, factors: Ints | int) -> Terms:
+        """Each number as often as its factor says."""
+        return Terms(self.a, self.b * factors, self.c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +198,8 @@ class Sum:
         return self._exact.fraction()
 
     def _near(self) -> list[tuple[int, int]]:
-        each = [divided(times(whole(a), whole(b)), whole(c)) for a, b, c in self.terms]
-        every = Pair(*(np.concatenate([getattr(one, x) for one in each]) for x in Pair._fields))
+        pairs = [divided(times(whole(a), whole(b)), whole(c)) for a, b, c in self.terms]
+        every = Pair(*(np.concatenate([getattr(pair, x) for pair in pairs]) for x in Pair._fields))
         near, size = total(every) / 2, Fraction(float(np.abs(every.high).sum()))
         return [(near + sign * size * _ROUNDED).as_integer_ratio() for sign in (-1, 1)]
 
@@ -275,21 +275,21 @@ class Radcliffe(Height):
         return Terms(y_t * below - y_c * n_t, np.ones_like(below), below)
 
     def inside(self, a: Cuts, b: Cuts) -> tuple[Sequence[Terms], Sequence[Terms]]:
-        s, one = b.rows - a.rows, np.ones_like(a.n_c)
+        s, ones = b.rows - a.rows, np.ones_like(a.n_c)
         few_t, most_t = _sums(a.y_t, b.y_t - a.y_t, s)
         few_c, most_c = _sums(a.y_c, b.y_c - a.y_c, s)
         # Before the first control row, Y_c n_t/n_c is at most n_t, and 0 without successes.
         first = a.n_c == 0
         most_c = np.where(first, (s - 1) * (b.y_c > 0), most_c)
-        low = Terms(-b.n_t, most_c, np.where(first, one, a.n_c))
+        low = Terms(-b.n_t, most_c, np.where(first, ones, a.n_c))
         high = Terms(-a.n_t, few_c, np.maximum(b.n_c, 1))
-        return (Terms(few_t, one, one), low), (Terms(most_t, one, one), high)
+        return (Terms(few_t, ones, ones), low), (Terms(most_t, ones, ones), high)
 
     def perfect(self, counts: Ints) -> Ints:
         # Successes of the treated, all failures, successes of the control.
-        found = np.zeros((2, 2, 3), counts.dtype)
-        found[0, 1, 0], found[:, 0, 1], found[1, 1, 2] = counts[0, 1], counts[:, 0], counts[1, 1]
-        return found
+        table = np.zeros((2, 2, 3), counts.dtype)
+        table[0, 1, 0], table[:, 0, 1], table[1, 1, 2] = counts[0, 1], counts[:, 0], counts[1, 1]
+        return table
 
 
 class Gain(Height):
@@ -312,10 +312,10 @@ class Gain(Height):
         # Successes of the treated, failures of the control, then the rest, the fewer ones last.
         last = (1, 0) if counts[0, 1] > counts[1, 0] else (0, 1)
         order = (last, (1 - last[0], 1 - last[1]), (0, 0), (1, 1))
-        found = np.zeros((2, 2, 4), counts.dtype)
-        for at, (arm, outcome) in enumerate(order):
-            found[arm, outcome, at] = counts[arm, outcome]
-        return found
+        table = np.zeros((2, 2, 4), counts.dtype)
+        for rank, (arm, outcome) in enumerate(order):
+            table[arm, outcome, rank] = counts[arm, outcome]
+        return table
 
 
 RADCLIFFE: Final = Radcliffe()
@@ -335,38 +335,40 @@ def _rates(y0: Ints, y1: Ints, n0: Ints, n1: Ints, rows: Ints) -> tuple[Terms, T
     return Terms(y0, rows, np.maximum(least, 1)), Terms(y1, rows, np.maximum(most, 1))
 
 
-def area(found: ArmSteps, height: Height, *, bounded: bool) -> Area | None:
+def area(steps: ArmSteps, height: Height, *, bounded: bool) -> Area | None:
     """The area under a curve by trapezoids against rows; None without rows of both arms."""
-    if not found.both:
+    if not steps.both:
         return None
-    cuts = _cuts(found)
-    rows, each = cuts.rows, height.at(cuts)
+    cuts = _cuts(steps)
+    rows, terms = cuts.rows, height.at(cuts)
     # Twice the area: a point counts with the rows of the steps on both of its sides.
     sizes = np.diff(rows)
-    value = Sum([each.times(np.append(sizes, 0) + np.append(0, sizes))])
+    value = Sum([terms.times(np.append(sizes, 0) + np.append(0, sizes))])
     if not bounded:
         return Area(value, value, value)
     ends = np.full(len(rows), 2)
     ends[[0, -1]] = 1
     low, high = height.inside(cuts.between(None, -1), cuts.between(1, None))
-    least, most = ([each.times(ends), *(one.times(2) for one in some)] for some in (low, high))
+    least, most = (
+        [terms.times(ends), *(inner.times(2) for inner in bound)] for bound in (low, high)
+    )
     return Area(value, Sum(least), Sum(most))
 
 
-def normalized(found: ArmSteps, height: Height, of: Area) -> Figure:
+def normalized(steps: ArmSteps, height: Height, curve_area: Area) -> Figure:
     """The area above the chord over that of a perfect order, as in scikit-uplift; nan if that is 0,
-    since no perfect order is anywhere below its chord. of: the area."""
-    whole_table = found.kinds[:, -1].reshape(2, 2)
+    since no perfect order is anywhere below its chord. curve_area: of these steps."""
+    whole_table = steps.kinds[:, -1].reshape(2, 2)
     best = area(arm_steps(height.perfect(whole_table)), height, bounded=False)
-    cuts = _cuts(found)
+    cuts = _cuts(steps)
     (a,), (b,), (c,) = (x.tolist() for x in height.at(cuts.between(-1, None)))
     chord = Fraction(a * b * int(cuts.rows[-1]), 2 * c)
     above = Fraction(0) if best is None else Fraction(*best.value.fraction()) - chord
-    return of.figure(chord, above) if above else UNDEFINED
+    return curve_area.figure(chord, above) if above else UNDEFINED
 
 
-def _cuts(found: ArmSteps) -> Cuts:
-    cuts = Cuts(found.y_t, found.n_t, found.y_c, found.n_c)
+def _cuts(steps: ArmSteps) -> Cuts:
+    cuts = Cuts(steps.y_t, steps.n_t, steps.y_c, steps.n_c)
     small = int(cuts.rows[-1]) < 1 << 31  # products of two numbers of rows are below 2**62
     return cuts if small else Cuts(*(column.astype(object) for column in cuts))
 
@@ -389,7 +391,7 @@ class Part(NamedTuple):
 _Span: TypeAlias = tuple[Fraction, Fraction, Fraction]  # of rows: proportional, fewest, most
 
 
-def parts(found: ArmSteps, k: int, *, bounded: bool) -> list[Part]:
+def parts(steps: ArmSteps, k: int, *, bounded: bool) -> list[Part]:
     """The rates in k equal parts of all rows, the highest scores first.
 
     A cut through tied rows, or through one row, takes a proportional part.
@@ -399,14 +401,14 @@ def parts(found: ArmSteps, k: int, *, bounded: bool) -> list[Part]:
     >>> [part.uplift[0] for part in parts(arm_steps(counts), 2, bounded=False)]
     [0.0, 0.0]
     """
-    cuts = [_cut(found.rows, Fraction(i, k)) for i in range(k + 1)]
-    return [_part(_spans(found, found.rows, a, b), bounded) for a, b in pairwise(cuts)]
+    cuts = [_cut(steps.rows, Fraction(i, k)) for i in range(k + 1)]
+    return [_part(_spans(steps, steps.rows, a, b), bounded) for a, b in pairwise(cuts)]
 
 
-def part(found: ArmSteps, at: int, k: int, *, bounded: bool) -> Part:
+def part(steps: ArmSteps, index: int, k: int, *, bounded: bool) -> Part:
     """One of `parts`, from 0."""
-    first, last = (_cut(found.rows, Fraction(i, k)) for i in (at, at + 1))
-    return _part(_spans(found, found.rows, first, last), bounded)
+    first, last = (_cut(steps.rows, Fraction(i, k)) for i in (index, index + 1))
+    return _part(_spans(steps, steps.rows, first, last), bounded)
 
 
 def _cut(rows: Ints, share: Fraction) -> tuple[int, Fraction]:
@@ -417,33 +419,33 @@ def _cut(rows: Ints, share: Fraction) -> tuple[int, Fraction]:
 
 
 def _spans(
-    found: ArmSteps, rows: Ints, first: tuple[int, Fraction], last: tuple[int, Fraction]
+    steps: ArmSteps, rows: Ints, first: tuple[int, Fraction], last: tuple[int, Fraction]
 ) -> list[_Span]:
     """The rows of each kind between two cuts."""
     (i, above), (j, until) = first, last
     if i == j:
         pieces = [(i, until - above)]
-        whole = [0] * len(found.kinds)
+        whole = [0] * len(steps.kinds)
     else:
         size = int(rows[i + 1]) - int(rows[i])
         pieces = [(i, size - above), (j, until)]
-        whole = [int(kind[j]) - int(kind[i + 1]) for kind in found.kinds]
+        whole = [int(kind[j]) - int(kind[i + 1]) for kind in steps.kinds]
     spans = []
-    for kind, between in zip(found.kinds, whole, strict=True):
+    for kind, between in zip(steps.kinds, whole, strict=True):
         value = low = high = Fraction(between)
         for step, taken in pieces:
             if taken:
-                size, held = (int(x[step + 1]) - int(x[step]) for x in (rows, kind))
-                value += taken * Fraction(held, size)
-                low += max(Fraction(0), taken - (size - held))
-                high += min(taken, Fraction(held))
+                size, kind_rows = (int(x[step + 1]) - int(x[step]) for x in (rows, kind))
+                value += taken * Fraction(kind_rows, size)
+                low += max(Fraction(0), taken - (size - kind_rows))
+                high += min(taken, Fraction(kind_rows))
         spans.append((value, low, high))
     return spans
 
 
 def _part(spans: Sequence[_Span], bounded: bool) -> Part:
     control, treated = _rate(*spans[:2]), _rate(*spans[2:])
-    rate_t, rate_c = (math.nan if one is None else float(one[0]) for one in (treated, control))
+    rate_t, rate_c = (math.nan if rate is None else float(rate[0]) for rate in (treated, control))
     (zc, _, _), (yc, _, _), (zt, _, _), (yt, _, _) = spans
     arms = (yc, yc + zc), (yt, yt + zt)
     if treated is None or control is None:

@@ -28,9 +28,9 @@ class Pair(NamedTuple):
     high: Floats
     low: Floats
 
-    def take(self, at: NDArray[np.intp] | slice) -> Pair:
+    def take(self, positions: NDArray[np.intp] | slice) -> Pair:
         """The numbers at these positions."""
-        return Pair(self.high[at], self.low[at])
+        return Pair(self.high[positions], self.low[positions])
 
 
 def add(x: Pair, y: Pair) -> Pair:
@@ -50,10 +50,10 @@ def times(x: Pair, y: Pair) -> Pair:
     return _normal(product, error + (x.high * y.low + x.low * y.high))
 
 
-def scaled(x: Pair, by: Floats) -> Pair:
+def scaled(x: Pair, factor: Floats) -> Pair:
     """The product of x and a double."""
-    product, error = two_product(x.high, by)
-    return _normal(product, error + x.low * by)
+    product, error = two_product(x.high, factor)
+    return _normal(product, error + x.low * factor)
 
 
 def quotient(above: Floats, below: Floats) -> Pair:
@@ -127,24 +127,24 @@ def totals(terms: Pair, owners: NDArray[np.intp], n: int) -> Pair:
 def parts(terms: Pair) -> list[Floats]:
     """The parts into which `totals` splits terms; keep them for terms that are used again."""
     rest, below = terms
-    found = []
+    pieces = []
     for grid in _GRIDS:
         whole = np.rint(rest * grid)
         whole /= grid
-        found.append(whole)
+        pieces.append(whole)
         rest, below = two_sum(rest - whole, below)
-    return found
+    return pieces
 
 
-def totals_of_parts(found: Iterable[Floats], owners: NDArray[np.intp], n: int) -> Pair:
+def totals_of_parts(pieces: Iterable[Floats], owners: NDArray[np.intp], n: int) -> Pair:
     """The `totals` of terms from their `parts`."""
-    sums = (np.bincount(owners, weights=some, minlength=n) for some in found)
-    return joined([some.astype(np.float64, copy=False) for some in sums])
+    sums = (np.bincount(owners, weights=part, minlength=n) for part in pieces)
+    return joined([part.astype(np.float64, copy=False) for part in sums])
 
 
 def running(terms: Pair) -> Pair:
     """0 and the sums of the first 1, 2, ... terms, exact as `totals` is; [h + 1]."""
-    return joined([np.concatenate([[0.0], np.add.accumulate(some)]) for some in parts(terms)])
+    return joined([np.concatenate([[0.0], np.add.accumulate(part)]) for part in parts(terms)])
 
 
 def joined(sums: Sequence[Floats]) -> Pair:

@@ -54,8 +54,8 @@ def log(x: Floats, low: Floats | None = None) -> Pair:
     if len(x) <= _CHUNK:
         return _log(x, low)
     pieces = [slice(start, start + _CHUNK) for start in range(0, len(x), _CHUNK)]
-    found = [_log(x[at], None if low is None else low[at]) for at in pieces]
-    return Pair(np.concatenate([f.high for f in found]), np.concatenate([f.low for f in found]))
+    logs = [_log(x[piece], None if low is None else low[piece]) for piece in pieces]
+    return Pair(np.concatenate([f.high for f in logs]), np.concatenate([f.low for f in logs]))
 
 
 def _log(x: Floats, low: Floats | None) -> Pair:
@@ -108,11 +108,11 @@ def _log_of_any(x: Floats, low: Floats | None) -> Pair:
     good = (x >= _NORMAL) & (x < np.inf)
     lifted = np.where(good, x, 1.0)
     lifted[small] = x[small] * float(1 << _LIFT)
-    found = _log(lifted, None if low is None else np.where(good, low, 0.0))
+    logs = _log(lifted, None if low is None else np.where(good, low, 0.0))
     _, _, _, (two_head, two_tail) = _tables()
     down = np.where(small, -float(_LIFT), 0.0)
-    high, error = two_sum(found.high, down * two_head)
-    rest = (found.low + down * two_tail) + error
+    high, error = two_sum(logs.high, down * two_head)
+    rest = (logs.low + down * two_tail) + error
     total = high + rest
     ends = np.where(x == 0, -np.inf, np.where(x == np.inf, np.inf, np.nan))
     fine = small | good

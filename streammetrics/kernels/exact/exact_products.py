@@ -62,25 +62,25 @@ def exact_parts(
     >>> [(scale, part[0]) for scale, part in exact_parts(x, x, None, far=True)]
     [(1, np.float64(1.721847945638575e-39)), (1, np.float64(5.978794284674481e-56))]
     """
-    others = [factor for factor in (b, c) if factor is not None]
+    factors = [factor for factor in (b, c) if factor is not None]
     if not far:
-        for part in weighted(_times([a], others), units):
+        for part in weighted(_times([a], factors), units):
             yield 0, part
         return
-    (a, power), *more = (np.frexp(factor) for factor in (a, *others))
-    for _, exponent in more:
+    (a, power), *splits = (np.frexp(factor) for factor in (a, *factors))
+    for _, exponent in splits:
         power = power + exponent
-    found = _times([a], [mantissa for mantissa, _ in more])
+    products = _times([a], [mantissa for mantissa, _ in splits])
     least = _POWER if c is None else _OF_THREE
     scale = (power < -least) + 2 * (power > _POWER)
     if c is not None:
         scale += 2 * ((power < -least + SCALES[1]) | (power > _POWER + SCALES[2]))
     of_each = [(i, scale == i) for i in range(len(SCALES))]
-    for part in weighted(found, units):
-        for i, here in of_each:
-            some = part * here
-            if some.any():
-                yield i, np.ldexp(some, power - SCALES[i])
+    for part in weighted(products, units):
+        for i, mask in of_each:
+            piece = part * mask
+            if piece.any():
+                yield i, np.ldexp(piece, power - SCALES[i])
 
 
 def _times(parts: list[Floats], factors: Iterable[Floats]) -> list[Floats]:
@@ -122,18 +122,18 @@ def weighted(parts: Iterable[Floats], units: NDArray[np.int64] | None) -> list[F
     else:
         low = units & 0xFFFFFFFF
         factors = [(units - low).astype(np.float64), low.astype(np.float64)]
-    found: list[Floats] = []
+    products: list[Floats] = []
     for part in parts:
         if most <= _SHORT and _moderate(part):
             # Halves of 26 and 27 bits times 26 bits are floats: a third of the work of `product`.
             half = (part.view(np.int64) & _FIRST_HALF).view(np.float64)
-            found += half * factors[0], (part - half) * factors[0]
+            products += half * factors[0], (part - half) * factors[0]
             continue
         for factor in factors:
             # The first product holds an infinite part in full.
             whole = part if factor is factors[0] else np.where(np.isfinite(part), part, 0.0)
-            found += product(whole, factor)
-    return [part for part in found if part.any()]
+            products += product(whole, factor)
+    return [part for part in products if part.any()]
 
 
 def weighted_values(

@@ -42,9 +42,9 @@ def _dot(factors: list[Ints], tops: list[int]) -> int:
     """The same, where no integer is above its factor's top: the largest are cut into halves until
     all products and their sum fit int64."""
     if math.prod(tops) * len(factors[0]) < 1 << 63:
-        first, *others = factors
-        for other in others:
-            first = first * other
+        first, *rest = factors
+        for factor in rest:
+            first = first * factor
         return int(first.sum())
     i = tops.index(max(tops))
     bits = tops[i].bit_length() // 2

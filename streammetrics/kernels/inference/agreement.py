@@ -35,7 +35,7 @@ def weighted_kappa(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power:
     """
     distances = np.zeros(n_classes, np.int64)
     np.add.at(distances, np.abs(truth - predicted), x)
-    seen = sum(d**power * count for d, count in enumerate(distances.tolist()))
+    observed = sum(d**power * count for d, count in enumerate(distances.tolist()))
     r, c = margins(truth, x, n_classes), margins(predicted, x, n_classes)
     n = sum(r)
     if power == 1:
@@ -46,7 +46,7 @@ def weighted_kappa(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power:
         squares = sum(i * i * (a + b) for i, (a, b) in enumerate(zip(r, c, strict=True)))
         numbers = range(n_classes)
         expected = n * squares - 2 * _dot(numbers, r) * _dot(numbers, c)
-    return ratio(expected - n * seen, expected)
+    return ratio(expected - n * observed, expected)
 
 
 def matthews(agreed: int, r: Sequence[int], c: Sequence[int]) -> float:
@@ -85,15 +85,15 @@ def kappa_variance(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power:
     r, c = margins(truth, x, n_classes), margins(predicted, x, n_classes)
     n, cells = sum(r), _cells(truth, predicted, x)
     of_truth, of_prediction = _distances(c, power), _distances(r, power)
-    seen = sum(_weight(i, j, power) * count for i, j, count in cells)
+    observed = sum(_weight(i, j, power) * count for i, j, count in cells)
     expected = sum(a * b for a, b in zip(r, of_truth, strict=True))
     if not expected:
         return math.nan
     above = sum(
         count
         * (
-            n * seen * (of_truth[i] + of_prediction[j])
-            - (seen + n * _weight(i, j, power)) * expected
+            n * observed * (of_truth[i] + of_prediction[j])
+            - (observed + n * _weight(i, j, power)) * expected
         )
         ** 2
         for i, j, count in cells
@@ -116,7 +116,7 @@ def matthews_variance(truth: Ints, predicted: Ints, x: Ints, n_classes: int) -> 
     n, cells = sum(r), _cells(truth, predicted, x)
     right = sum(count for i, j, count in cells if i == j)
     a = n * right - sum(map(int.__mul__, r, c))
-    s, t = (n * n - sum(one * one for one in sums) for sums in (r, c))
+    s, t = (n * n - sum(margin * margin for margin in sums) for sums in (r, c))
     if not s * t:
         return math.nan
     above = sum(
@@ -140,13 +140,13 @@ def _distances(counts: Sequence[int], power: int) -> list[int]:
     """Σ_k w_ik counts_k for each i."""
     n = sum(counts)
     if power == 0:
-        return [n - one for one in counts]
-    first = sum(k * one for k, one in enumerate(counts))
+        return [n - count for count in counts]
+    first = sum(k * count for k, count in enumerate(counts))
     if power == 2:
-        second = sum(k * k * one for k, one in enumerate(counts))
+        second = sum(k * k * count for k, count in enumerate(counts))
         return [i * i * n - 2 * i * first + second for i in range(len(counts))]
     # Up to i: i b - m; above: (first - m) - i (n - b); b, m: Σ counts_k, Σ k counts_k up to i.
     below = accumulate(counts)
-    sums = accumulate(k * one for k, one in enumerate(counts))
+    sums = accumulate(k * count for k, count in enumerate(counts))
     pairs = enumerate(zip(below, sums, strict=True))
     return [i * b - m + (first - m) - i * (n - b) for i, (b, m) in pairs]

@@ -126,11 +126,11 @@ def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placement
 
 def _placed(labels: Ints, scores: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """w, v of each row: twice the negatives below it and the positives above it."""
-    different, at = np.unique(scores, return_inverse=True)
+    different, positions = np.unique(scores, return_inverse=True)
     table = np.zeros((2, len(different)), np.int64)
-    np.add.at(table, (labels, at), counts)
+    np.add.at(table, (labels, positions), counts)
     w, v = _beaten(table[0], table[1])
-    return w[at], v[at]
+    return w[positions], v[positions]
 
 
 def _beaten(n: Ints, p: Ints) -> tuple[Ints, Ints]:
@@ -178,13 +178,13 @@ def area_bounds(
     positives, negatives = classes
     if not (positives > 0 and negatives > 0 and 0 <= area <= 1):
         return AreaBounds(*EVERYTHING, guarded=False, widened=False)
-    known = variance > 0 and df > 0 and 0 < area < 1
-    guarded = not known or min(positives, negatives) * min(area, 1.0 - area) < GUARD
+    is_known = variance > 0 and df > 0 and 0 < area < 1
+    guarded = not is_known or min(positives, negatives) * min(area, 1.0 - area) < GUARD
     se = math.sqrt(variance) if variance > 0 else 0.0
-    found = [logit_bounds(area, se, critical(level, df))] if known else []
+    intervals = [logit_bounds(area, se, critical(level, df))] if is_known else []
     if guarded:
-        found.append(score_bounds(area, positives, negatives, critical(level)))
-    lower, upper = min(low for low, _ in found), max(high for _, high in found)
+        intervals.append(score_bounds(area, positives, negatives, critical(level)))
+    lower, upper = min(low for low, _ in intervals), max(high for _, high in intervals)
     widened = resolution > COARSE * se
     if widened:
         lower, upper = max(lower - resolution, 0.0), min(upper + resolution, 1.0)

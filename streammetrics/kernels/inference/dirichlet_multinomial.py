@@ -52,7 +52,7 @@ def log_e_of_counts(
     classes = [(n, Fraction(p), Fraction(a)) for n, p, a in zip(counts, shares, prior, strict=True)]
     if any(n and not p for n, p, _ in classes):
         return math.inf
-    classes = [one for one in classes if one[2]]
+    classes = [class_ for class_ in classes if class_[2]]
     rows = sum(n for n, _, _ in classes)
     if not rows:
         return 0.0
@@ -64,14 +64,16 @@ def log_e_of_counts(
     after = before + rows * unit
     # The share of a class without rows is in no term of e, so a class of share 0 may be given one.
     # The factor by which this reduces the other shares is compensated below.
-    given = Fraction(sum(a for a, (_, p, _) in zip(priors, classes, strict=True) if not p), after)
-    left = 1 - given
+    empty_share = Fraction(
+        sum(a for a, (_, p, _) in zip(priors, classes, strict=True) if not p), after
+    )
+    left = 1 - empty_share
     expected = (
         [
             p * left if p else Fraction(a, after)
             for a, (_, p, _) in zip(priors, classes, strict=True)
         ]
-        if given
+        if empty_share
         else [p for _, p, _ in classes]
     )
     whole = math.lcm(*(p.denominator for p in expected))
@@ -129,8 +131,8 @@ def shares_of(weights: Sequence[Number]) -> list[Fraction]:
     >>> shares_of([5, 3, 2])
     [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]
     """
-    total = sum((Fraction(one) for one in weights), Fraction(0))
-    return [Fraction(one) / total for one in weights]
+    total = sum((Fraction(weight) for weight in weights), Fraction(0))
+    return [Fraction(weight) / total for weight in weights]
 
 
 def chi_square(counts: Sequence[int], weights: Sequence[Number]) -> ChiSquare:
@@ -183,8 +185,8 @@ def log_mean_e(counts: Sequence[int], weights: Sequence[Number]) -> float:
     >>> round(log_mean_e([600, 300], [1, 1]), 12)
     46.806562835067
     """
-    each = [log_e(counts, weights, k) for k in CONCENTRATIONS]
-    return log_sum((one, 1.0 / len(each)) for one in each)
+    logs = [log_e(counts, weights, k) for k in CONCENTRATIONS]
+    return log_sum((x, 1.0 / len(logs)) for x in logs)
 
 
 def log_sum(terms: Iterable[tuple[float, float]]) -> float:
@@ -193,11 +195,11 @@ def log_sum(terms: Iterable[tuple[float, float]]) -> float:
     >>> log_sum([(1000.0, 0.5), (1000.0, 0.5)])
     1000.0
     """
-    known = list(terms)
-    most = max((x for x, _ in known), default=-math.inf)
+    pairs = list(terms)
+    most = max((x for x, _ in pairs), default=-math.inf)
     if math.isinf(most):
         return most
-    return most + math.log(math.fsum(w * math.exp(x - most) for x, w in known))
+    return most + math.log(math.fsum(w * math.exp(x - most) for x, w in pairs))
 
 
 # The arm of each success: an exact sequential test of two rates, for any changes of the base rate.
@@ -238,12 +240,12 @@ def log_e_of_successes(
     0.508596177869
     """
     psi = Fraction(relative_rate)
-    return math.fsum(_of_epoch(one, Fraction(k), psi) for one in epochs)
+    return math.fsum(_of_epoch(epoch, Fraction(k), psi) for epoch in epochs)
 
 
-def _of_epoch(found: Successes, k: Fraction, psi: Fraction) -> float:
-    share = Fraction(found.share)
-    counts, prior = (found.treatment, found.control), (k * share, k * (1 - share))
+def _of_epoch(epoch: Successes, k: Fraction, psi: Fraction) -> float:
+    share = Fraction(epoch.share)
+    counts, prior = (epoch.treatment, epoch.control), (k * share, k * (1 - share))
     of_b = share.numerator * psi.numerator
     of_a = (share.denominator - share.numerator) * psi.denominator
     theta = Fraction(of_b, of_a + of_b), Fraction(of_a, of_a + of_b)
@@ -260,14 +262,14 @@ def relative_rates(
     >>> [round(end, 10) for end in relative_rates([Successes(520, 585)], 0.05)]
     [0.9409996575, 1.3458231812]
     """
-    found = [one for one in epochs if one.control or one.treatment]
+    nonempty = [epoch for epoch in epochs if epoch.control or epoch.treatment]
     goal = -math.log(alpha)
 
     def holds(log_psi: float) -> bool:
-        return log_e_of_successes(found, k, math.exp(log_psi)) < goal
+        return log_e_of_successes(nonempty, k, math.exp(log_psi)) < goal
 
     # ln e is convex in ln ψ, and stays low on the side of an arm without successes.
-    best = _best(found)
+    best = _best(nonempty)
     if not holds(best):
         return math.inf, 0.0
     low, high = 0.0, math.inf
@@ -278,15 +280,15 @@ def relative_rates(
     return low, high
 
 
-def _best(found: list[Successes]) -> float:
+def _best(epochs: list[Successes]) -> float:
     """The ln ψ of maximum likelihood: the treatment's successes equal their expectation."""
-    treated = sum(one.treatment for one in found)
-    every = [(one.control + one.treatment, float(one.share)) for one in found]
+    treated = sum(epoch.treatment for epoch in epochs)
+    every = [(epoch.control + epoch.treatment, float(epoch.share)) for epoch in epochs]
 
     def too_low(log_psi: float) -> bool:
         psi = math.exp(log_psi)
         return math.fsum(n * p * psi / (p * psi + 1.0 - p) for n, p in every) < treated
 
-    if not any(one.control for one in found):
+    if not any(epoch.control for epoch in epochs):
         return _STEEPEST if treated else 0.0
     return last_inside(-_STEEPEST, _STEEPEST, too_low) if treated else -_STEEPEST

@@ -85,11 +85,13 @@ class Moments:
         """Σ (x / most - reference)², correctly rounded; 0 if rounded totals make it negative."""
         most = Fraction(self.most)
         m0 = Fraction(reference) * most
-        found = Fraction(self.squares) - m0 * (2 * Fraction(self.total) - self.n * m0)
-        return max(0.0, float(found / most / most))
+        spread = Fraction(self.squares) - m0 * (2 * Fraction(self.total) - self.n * m0)
+        return max(0.0, float(spread / most / most))
 
 
-def interval(found: Moments, reference: Number, v_opt: float, alpha: float) -> tuple[float, float]:
+def interval(
+    moments: Moments, reference: Number, v_opt: float, alpha: float
+) -> tuple[float, float]:
     """The interval of the mean at level 1 - alpha, within [0, most].
 
     reference: a mean from before the data, as a share of `most`. v_opt: the `about(reference)` for
@@ -100,11 +102,11 @@ def interval(found: Moments, reference: Number, v_opt: float, alpha: float) -> t
     >>> 0.24 < low < 0.3 < high < 0.36
     True
     """
-    most = float(found.most)
-    if not found.n:
+    most = float(moments.most)
+    if not moments.n:
         return 0.0, most
-    radius = most * boundary(found.about(reference), tuned(v_opt, alpha), alpha / 2) / found.n
-    return max(0.0, found.mean - radius), min(most, found.mean + radius)
+    radius = most * boundary(moments.about(reference), tuned(v_opt, alpha), alpha / 2) / moments.n
+    return max(0.0, moments.mean - radius), min(most, moments.mean + radius)
 
 
 def difference(

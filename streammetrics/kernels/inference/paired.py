@@ -140,8 +140,8 @@ def are_possible(n: int, sums: Sequence[Fraction]) -> bool:
     d, w, dd, dw, ww = sums
     least = n * _TINY
     most_d, most_w = dd * _ROUNDED + least, ww * _ROUNDED + least
-    both = max(abs(dw) / _ROUNDED - least, Fraction(0))
-    bounded = d * d <= n * most_d and w * w <= n * most_w and both * both <= most_d * most_w
+    least_dw = max(abs(dw) / _ROUNDED - least, Fraction(0))
+    bounded = d * d <= n * most_d and w * w <= n * most_w and least_dw * least_dw <= most_d * most_w
     return bounded and dd >= 0 and ww >= 0
 
 
@@ -206,10 +206,14 @@ def correlation(a: Sequence[float], b: Sequence[float]) -> float:
     >>> correlation([1.0, 2.0, 3.0], [2.0, 4.0, 7.0])
     0.9933992677987828
     """
-    both = paired_jackknife([-x for x in a], b).variance  # of the sum, by V(a) + V(b) + 2 C
-    one, other = jackknife_variance(a).variance, jackknife_variance(b).variance
-    scale = math.sqrt(one * other)
-    return max(-1.0, min(1.0, (both - one - other) / 2.0 / scale)) if scale > 0 else math.nan
+    sum_variance = paired_jackknife([-x for x in a], b).variance  # of the sum, by V(a) + V(b) + 2 C
+    variance_a, variance_b = jackknife_variance(a).variance, jackknife_variance(b).variance
+    scale = math.sqrt(variance_a * variance_b)
+    return (
+        max(-1.0, min(1.0, (sum_variance - variance_a - variance_b) / 2.0 / scale))
+        if scale > 0
+        else math.nan
+    )
 
 
 def rank_correlation(a: Sequence[int], b: Sequence[int]) -> float:

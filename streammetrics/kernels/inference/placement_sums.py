@@ -61,23 +61,23 @@ class PlacementSums:
             self._add_buckets(n[:half], p[:half])
             self._add_buckets(n[half:], p[half:])
             return
-        here, there = np.flatnonzero(p), np.flatnonzero(n)
-        w, v = _placed(n)[here], _placed(p)[there]  # without the rows outside of the block
-        p_here, n_there = p[here], n[there]
-        more_p, more_n = exact_sum(p_here), exact_sum(n_there)
-        won, lost = exact_dot(p_here, w), exact_dot(n_there, v)
+        p_buckets, n_buckets = np.flatnonzero(p), np.flatnonzero(n)
+        w, v = _placed(n)[p_buckets], _placed(p)[n_buckets]  # without the rows outside of the block
+        p_counts, n_counts = p[p_buckets], n[n_buckets]
+        more_p, more_n = exact_sum(p_counts), exact_sum(n_counts)
+        won, lost = exact_dot(p_counts, w), exact_dot(n_counts, v)
         below, above = 2 * self.negatives, 2 * (self.total - self.positives)
         self.half_wins += below * more_p + won
-        self.of_positives += (below * more_p + 2 * won) * below + exact_dot(p_here, w, w)
-        self.of_negatives += (above * more_n - 2 * lost) * above + exact_dot(n_there, v, v)
-        self.ties += exact_dot(p_here, n[here])
+        self.of_positives += (below * more_p + 2 * won) * below + exact_dot(p_counts, w, w)
+        self.of_negatives += (above * more_n - 2 * lost) * above + exact_dot(n_counts, v, v)
+        self.ties += exact_dot(p_counts, n[p_buckets])
         self.positives += more_p
         self.negatives += more_n
 
-    def add_rows(self, size: int, at: NDArray[np.intp], ties: Ties | None) -> None:
+    def add_rows(self, size: int, positions: NDArray[np.intp], ties: Ties | None) -> None:
         """Add a block of at most `BLOCK` rows, one by one.
 
-        at: [k], the positions of the positives among the rows in ascending order of score, where
+        positions: [k], those of the positives among the rows in ascending order of score, where
         the negatives of a tie are before its positives. ties: None if no score has both.
 
         >>> sums = PlacementSums(3)
@@ -86,9 +86,9 @@ class PlacementSums:
         >>> sums.half_wins, sums.of_positives, sums.of_negatives, sums.ties
         (11, 41, 61, 1)
         """
-        k = len(at)
+        k = len(positions)
         ranks = np.arange(k + 1)
-        below = at - ranks[:-1]  # negatives of the block, tied ones too
+        below = positions - ranks[:-1]  # negatives of the block, tied ones too
         steps = np.empty(k + 1, np.int64)  # by the number of positives before them, the negatives
         steps[:1] = below[:1] if k else size
         np.subtract(below[1:], below[:-1], out=steps[1:-1])
@@ -103,7 +103,7 @@ class PlacementSums:
         of_negatives = 4 * ((q * m - 2 * lost) * q + _sum(steps, ranks, ranks))
         if ties is not None:  # then w is n_b less, and v is p_b less
             n, p, first = ties
-            rank = at.searchsorted(first)
+            rank = positions.searchsorted(first)
             tied = n * p
             pairs = int(tied.sum())
             half_wins -= pairs
@@ -117,11 +117,11 @@ class PlacementSums:
         self.negatives += m
 
 
-def _placed(others: Ints) -> Ints:
-    """Twice the others of the block below each bucket, ties one half."""
-    running = np.cumsum(others)
+def _placed(counts: Ints) -> Ints:
+    """Twice the rows of the other label below each bucket of the block, ties one half."""
+    running = np.cumsum(counts)
     running *= 2  # of a single bucket this may wrap around, and the difference is right
-    running -= others
+    running -= counts
     return running
 
 

@@ -85,11 +85,11 @@ def difference_variance(
     >>> float(difference_variance(0.5, 0.0, [(4.0, 1.0)]))
     2.0
     """
-    found = control + treatment
-    for both in masses:
-        c, t = pooling_factors(*both)
-        found = cast("Number", np.maximum(found, control * c + treatment * t))
-    return found
+    variance = control + treatment
+    for sides in masses:
+        c, t = pooling_factors(*sides)
+        variance = cast("Number", np.maximum(variance, control * c + treatment * t))
+    return variance
 
 
 def effective_number(parts: Sequence[int]) -> float:
@@ -118,10 +118,10 @@ def harmonic_number(areas: Sequence[Sequence[float]]) -> float:
     >>> harmonic_number([(20, 20)]), harmonic_number([(20, 20), (0, 40)]), harmonic_number([(5,)])
     (10.0, 10.0, 5.0)
     """
-    each = [
+    masses = [
         math.prod(sides) / (sum(sides) if len(sides) > 1 else 1) for sides in areas if all(sides)
     ]
-    return harmonic_mean(each) if each else 0.0
+    return harmonic_mean(masses) if masses else 0.0
 
 
 def expected_counts(counts: Parts[Number], rows: Parts[Number]) -> Parts[Number]:
@@ -148,14 +148,14 @@ def skewness_number(contributions: Sequence[float]) -> float:
     """
     if not contributions or not all(map(math.isfinite, contributions)):
         return math.nan
-    mean = math.fsum(one / len(contributions) for one in contributions)
-    apart = [one - mean for one in contributions]
+    mean = math.fsum(contribution / len(contributions) for contribution in contributions)
+    apart = [contribution - mean for contribution in contributions]
     scale = max(map(abs, apart))
     if not 0 < scale < math.inf:
         return math.inf
-    apart = [one / scale for one in apart]
-    squares = math.fsum(one * one for one in apart)
-    cubes = math.fsum(one * one * one for one in apart)
+    apart = [d / scale for d in apart]
+    squares = math.fsum(d * d for d in apart)
+    cubes = math.fsum(d * d * d for d in apart)
     return squares * squares * squares / (cubes * cubes) if cubes * cubes else math.inf
 
 

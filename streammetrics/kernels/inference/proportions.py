@@ -112,12 +112,12 @@ def difference_bounds(arms: Arms, q: float, deff: float = 1.0) -> Bounds:
     >>> round(lower, 12), round(upper, 12)
     (0.000164880491, 0.012844943543)
     """
-    each = []
+    shares = []
     for successes, n in arms:
         y, whole = (successes / Fraction(n)).as_integer_ratio() if n else (0, 0)
         size = ratio(*n.as_integer_ratio())
-        each.append((ratio(y, whole), wilson_bounds(y, whole, q, n_eff=size / deff)))
-    (a, bounds_a), (b, bounds_b) = each
+        shares.append((ratio(y, whole), wilson_bounds(y, whole, q, n_eff=size / deff)))
+    (a, bounds_a), (b, bounds_b) = shares
     return newcombe_bounds(a, bounds_a, b, bounds_b)
 
 
@@ -125,8 +125,8 @@ def difference_variance(arms: Arms) -> float:
     """The variance of the difference of two shares of independent rows; nan without rows of one."""
     if not (arms[0][1] and arms[1][1]):
         return math.nan
-    each = (Fraction(y * (n - y)) / n**3 for y, n in arms)
-    return math.fsum(ratio(*one.as_integer_ratio()) for one in each)
+    variances = (Fraction(y * (n - y)) / n**3 for y, n in arms)
+    return math.fsum(ratio(*variance.as_integer_ratio()) for variance in variances)
 
 
 def _hypotenuse(a: float, b: float, correlation: float) -> float:

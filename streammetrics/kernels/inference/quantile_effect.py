@@ -76,10 +76,10 @@ class Sided:
         def inside(i: int) -> bool:
             return self.least(self.upto(i - 1), self.upto(i)) < limit
 
-        found = bisect_left(range(min(middle, places) + 1), True, key=inside)
-        if found > min(middle, places):
+        piece = bisect_left(range(min(middle, places) + 1), True, key=inside)
+        if piece > min(middle, places):
             return math.inf
-        return float(self.low[found - 1]) if found else -math.inf
+        return float(self.low[piece - 1]) if piece else -math.inf
 
     def mirrored(self) -> Sided:
         """The same rows with the opposite sign, and counts at or above the quantile."""
@@ -88,11 +88,14 @@ class Sided:
         ends = n - before[::-1] if len(self.cumulative) else self.cumulative
         return Sided(-self.high[::-1], -self.low[::-1], ends, lambda k: log_e(n - k), n - self.best)
 
-    def moved(self, by: float) -> Sided:
+    def moved(self, shift: float) -> Sided:
         """The rows with `by` added to each, rounded outwards."""
-        if not by:
+        if not shift:
             return self
-        low, high = np.nextafter(self.low + by, -math.inf), np.nextafter(self.high + by, math.inf)
+        low, high = (
+            np.nextafter(self.low + shift, -math.inf),
+            np.nextafter(self.high + shift, math.inf),
+        )
         return replace(self, low=low, high=high)
 
 
@@ -151,8 +154,8 @@ def _least_difference(a: Sided, b: Sided, limit: float) -> float:
     def bound(first: int, last: int) -> float:
         spent = a.least(a.upto(first), a.upto(min(last + 1, places)))
         end = float(a.high[last]) if last < places else math.inf
-        found = b.lowest(limit - spent)
-        return math.inf if found == math.inf else found - end if found > -math.inf else found
+        lowest = b.lowest(limit - spent)
+        return math.inf if lowest == math.inf else lowest - end if lowest > -math.inf else lowest
 
     return _least(bound, places + 1)
 
@@ -166,8 +169,8 @@ def log_e_of_equality(a: Sided, b: Sided) -> float:
     >>> log_e_of_equality(a, a) < 0
     True
     """
-    at = _points(a, b)
-    return _least_sum((a, b), at, tuple(_counts(one, at) for one in (a, b)))
+    points = _points(a, b)
+    return _least_sum((a, b), points, tuple(_counts(arm, points) for arm in (a, b)))
 
 
 def log_e_of_at_most(a: Sided, b: Sided, difference: float) -> float:
@@ -180,10 +183,10 @@ def log_e_of_at_most(a: Sided, b: Sided, difference: float) -> float:
     True
     """
     b = b.moved(-difference)
-    at = _points(a, b)
-    below, upto = _counts(b, at)
+    points = _points(a, b)
+    below, most = _counts(b, points)
     # A point of b at or below x may have any count up to that at x.
-    return _least_sum((a, b), at, (_counts(a, at), (np.zeros_like(below), upto)))
+    return _least_sum((a, b), points, (_counts(a, points), (np.zeros_like(below), most)))
 
 
 Counted = tuple[Ints, Ints]
@@ -194,13 +197,13 @@ def _points(a: Sided, b: Sided) -> Floats:
     beyond them the evidence of both arms grows."""
     if not (a.n and b.n):
         return np.zeros(0)
-    places = [one.place_of_best() for one in (a, b)]
-    first = min(float(one.low[place]) for one, place in zip((a, b), places, strict=True))
+    places = [arm.place_of_best() for arm in (a, b)]
+    first = min(float(arm.low[place]) for arm, place in zip((a, b), places, strict=True))
     last = max(
-        float(one.high[min(place + 1, len(one.high) - 1)])
-        for one, place in zip((a, b), places, strict=True)
+        float(arm.high[min(place + 1, len(arm.high) - 1)])
+        for arm, place in zip((a, b), places, strict=True)
     )
-    ends = (each for one in (a, b) for each in (one.low, one.high))
+    ends = (end for arm in (a, b) for end in (arm.low, arm.high))
     return np.unique(
         np.concatenate(
             [x[np.searchsorted(x, first) : np.searchsorted(x, last, "right")] for x in ends]
@@ -208,24 +211,24 @@ def _points(a: Sided, b: Sided) -> Floats:
     )
 
 
-def _counts(arm: Sided, at: Floats) -> Counted:
+def _counts(arm: Sided, points: Floats) -> Counted:
     """The fewest and the most rows at or below each point: int64 [m]."""
     counts = np.concatenate([np.zeros(1, np.int64), arm.cumulative])
-    fewest = counts[np.searchsorted(arm.high, at, "left")]
-    return fewest, counts[np.searchsorted(arm.low, at, "right")]
+    fewest = counts[np.searchsorted(arm.high, points, "left")]
+    return fewest, counts[np.searchsorted(arm.low, points, "right")]
 
 
-def _least_sum(arms: tuple[Sided, Sided], at: Floats, counted: tuple[Counted, ...]) -> float:
-    if not len(at):
+def _least_sum(arms: tuple[Sided, Sided], points: Floats, counted: tuple[Counted, ...]) -> float:
+    if not len(points):
         return 0.0
 
     def bound(first: int, last: int) -> float:
         return sum(
-            arm.least(int(below[first]), int(upto[last]))
-            for arm, (below, upto) in zip(arms, counted, strict=True)
+            arm.least(int(below[first]), int(most[last]))
+            for arm, (below, most) in zip(arms, counted, strict=True)
         )
 
-    return _least(bound, len(at))
+    return _least(bound, len(points))
 
 
 def _least(bound: Callable[[int, int], float], n: int) -> float:
@@ -233,9 +236,9 @@ def _least(bound: Callable[[int, int], float], n: int) -> float:
     equal to it if they are one. Halves the range with the lowest bound until it is one value."""
     ranges = [(bound(0, n - 1), 0, n - 1)]
     for _ in range(_HALVINGS):
-        found, first, last = heapq.heappop(ranges)
+        least, first, last = heapq.heappop(ranges)
         if first == last:
-            return found
+            return least
         middle = (first + last) // 2
         for half in ((first, middle), (middle + 1, last)):
             heapq.heappush(ranges, (bound(*half), *half))

@@ -134,17 +134,17 @@ def _least(value: Callable[[float], float], low: float, high: float) -> float:
     """The minimum of a function with one minimum between two points, by golden sections."""
     shrink = (math.sqrt(5) - 1) / 2
     a, b = high - shrink * (high - low), low + shrink * (high - low)
-    found, other = value(a), value(b)
+    value_a, value_b = value(a), value(b)
     for _ in range(80):
-        if found <= other:
-            high, b, other = b, a, found
+        if value_a <= value_b:
+            high, b, value_b = b, a, value_a
             a = high - shrink * (high - low)
-            found = value(a)
+            value_a = value(a)
         else:
-            low, a, found = a, b, other
+            low, a, value_a = a, b, value_b
             b = low + shrink * (high - low)
-            other = value(b)
-    return min(found, other)
+            value_b = value(b)
+    return min(value_a, value_b)
 
 
 def stitched_band(rows: int, p: float, alpha: float) -> float:

@@ -105,12 +105,12 @@ def counts_variance(counts: Ints, psi: Floats) -> float:
     >>> round(counts_variance(np.array([3, 7]), np.array([0.07, -0.03])), 15)  # 3 of 10
     0.021
     """
-    met = counts > 0
-    n, psi = counts[met].astype(np.float64), psi[met]
+    occupied = counts > 0
+    n, psi = counts[occupied].astype(np.float64), psi[occupied]
     if not len(n):
         return math.nan
     first = n * psi
-    sum_, rows = math.fsum(first.tolist()), int(counts[met].sum())
+    sum_, rows = math.fsum(first.tolist()), int(counts[occupied].sum())
     return max(math.fsum((first * psi).tolist()) - sum_ / rows * sum_, 0.0)
 
 
@@ -122,8 +122,8 @@ def cells_number(counts: Ints, psi: Floats) -> int:
     >>> cells_number(np.array([3, 997]), np.array([0.997, -0.003]))
     3
     """
-    met = counts > 0
-    n, psi = counts[met].astype(np.float64), np.abs(psi[met])
+    occupied = counts > 0
+    n, psi = counts[occupied].astype(np.float64), np.abs(psi[occupied])
     if not len(psi) or not np.isfinite(psi).all() or not psi.max() > 0:
         return 0
     psi = psi / psi.max()
@@ -144,7 +144,7 @@ def hit_influence(hits: Hits, term: Term) -> tuple[float, float, float, float]:
     (0.1875, 0.0, -0.0625, 0.0)
     """
     above, below = term(hits)
-    of_one = (term(one) for one in _ONE)
+    of_one = (term(hit) for hit in _ONE)
     tp, fp, fn, tn = (ratio(a * below - above * b, below * below) for a, b in of_one)
     return tp, fp, fn, tn
 
@@ -163,14 +163,16 @@ def mean_influence(
     >>> mean_influence(truth, predicted, hits, recall).tolist()
     [0.03125, -0.09375, 0.0]
     """
-    terms = [term(one) for one in hits]
-    met = [below > 0 for _, below in terms]
-    weights = [one[0] + one[2] if by_rows else 1 for one in hits]
-    total = sum(weight for weight, known in zip(weights, met, strict=True) if known)
+    terms = [term(class_hits) for class_hits in hits]
+    defined = [below > 0 for _, below in terms]
+    weights = [class_hits[0] + class_hits[2] if by_rows else 1 for class_hits in hits]
+    total = sum(weight for weight, is_defined in zip(weights, defined, strict=True) if is_defined)
     table = np.zeros((len(hits), 4))
-    for number, (one, known, weight) in enumerate(zip(hits, met, weights, strict=True)):
-        if known and total:
-            table[number] = [weight * psi / total for psi in hit_influence(one, term)]
+    for number, (class_hits, is_defined, weight) in enumerate(
+        zip(hits, defined, weights, strict=True)
+    ):
+        if is_defined and total:
+            table[number] = [weight * psi / total for psi in hit_influence(class_hits, term)]
     tp, fp, fn, tn = table.T
     # A true negative of all classes, then corrected for the classes of the row.
     everywhere = math.fsum(tn.tolist())
@@ -178,18 +180,23 @@ def mean_influence(
     wrong = fn[truth] - tn[truth] + (fp[predicted] - tn[predicted])
     psi = everywhere + np.where(same, tp[truth] - tn[truth], wrong)
     if by_rows and total:
-        psi = psi + _of_weights(terms, met, weights, total)[truth]
-    found: Floats = psi
-    return found
+        psi = psi + _of_weights(terms, defined, weights, total)[truth]
+    influence: Floats = psi
+    return influence
 
 
 def _of_weights(
-    terms: Sequence[tuple[int, int]], met: Sequence[bool], weights: Sequence[int], total: int
+    terms: Sequence[tuple[int, int]], defined: Sequence[bool], weights: Sequence[int], total: int
 ) -> Floats:
     """(T_c - mean) / Σ weights for each class; 0 where the ratio is undefined."""
-    values = [ratio(*term) if known else 0.0 for term, known in zip(terms, met, strict=True)]
+    values = [
+        ratio(*term) if is_defined else 0.0 for term, is_defined in zip(terms, defined, strict=True)
+    ]
     pairs = zip(weights, values, strict=True)
     mean = sum(Fraction(value) * weight for weight, value in pairs) / total
     return np.array(
-        [(v - float(mean)) / total if known else 0.0 for v, known in zip(values, met, strict=True)]
+        [
+            (v - float(mean)) / total if is_defined else 0.0
+            for v, is_defined in zip(values, defined, strict=True)
+        ]
     )

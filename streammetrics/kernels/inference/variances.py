@@ -166,16 +166,16 @@ def doubts_of_groups(weights: Sequence[int | Fraction]) -> tuple[str, ...]:
     >>> doubts_of_groups([5, 5])
     ('only 2 groups have rows; a reliable variance needs 16', 'one group has 50 % of the weight')
     """
-    met = [weight for weight in weights if weight]
-    total = sum(met)
-    found = []
-    if len(met) < FEW:
-        found.append(f"only {len(met)} groups have rows; a reliable variance needs {FEW}")
-    if met and max(met) > WHALE * total:
-        found.append(
-            f"one group has {float(100 * Fraction(max(met), 1) / total):.0f} % of the weight"
+    nonempty = [weight for weight in weights if weight]
+    total = sum(nonempty)
+    doubts = []
+    if len(nonempty) < FEW:
+        doubts.append(f"only {len(nonempty)} groups have rows; a reliable variance needs {FEW}")
+    if nonempty and max(nonempty) > WHALE * total:
+        doubts.append(
+            f"one group has {float(100 * Fraction(max(nonempty), 1) / total):.0f} % of the weight"
         )
-    return tuple(found)
+    return tuple(doubts)
 
 
 def design_effect(clustered: float, independent: float) -> float:

@@ -40,14 +40,14 @@ def bpref(lists: Ranked, rel: int) -> Pair:
     R, N: the known relevant and the other judged items; n_r: of the latter, those above the item.
     """
     relevant = lists.known(rel)
-    others = lists.judged - relevant
-    most = np.maximum(np.minimum(relevant, others), 1)
+    irrelevant = lists.judged - relevant
+    most = np.maximum(np.minimum(relevant, irrelevant), 1)
     hits = lists.within(None, rel)
     unjudged = 0 if hits.unjudged is None else hits.unjudged
     above = hits.ranks - hits.positions - unjudged
     whole = most[hits.lists]
-    kept = whole - np.minimum(above, relevant[hits.lists])
-    terms, owners = quotient(kept.astype(np.float64), whole.astype(np.float64)), hits.lists
+    shares = whole - np.minimum(above, relevant[hits.lists])
+    terms, owners = quotient(shares.astype(np.float64), whole.astype(np.float64)), hits.lists
     ties = lists.ties
     if len(ties):
         r = ties.relevant(rel)
@@ -58,9 +58,9 @@ def bpref(lists: Ranked, rel: int) -> Pair:
         rising = np.clip(limit - above, 0, u + 1)
         lost = rising * above + rising * (rising - 1) // 2 + (u + 1 - rising) * limit
         whole = most[ties.lists] * (u + 1)
-        more = quotient((whole - lost).astype(np.float64), whole.astype(np.float64))
-        more = scaled(more, r.astype(np.float64))
-        terms = Pair(*(np.concatenate(both) for both in zip(terms, more, strict=True)))
+        tied_terms = quotient((whole - lost).astype(np.float64), whole.astype(np.float64))
+        tied_terms = scaled(tied_terms, r.astype(np.float64))
+        terms = Pair(*(np.concatenate(halves) for halves in zip(terms, tied_terms, strict=True)))
         owners = np.concatenate([owners, ties.lists])
     return over(totals(terms, owners, lists.n), np.maximum(relevant, 1).astype(np.float64))
 
@@ -79,17 +79,19 @@ def average_precision(lists: Ranked, rel: int, cut: int | None, cut_denominator:
         cells += hits.ranks
         sums = totals_of_parts((part[cells] for part in _short()), hits.lists, lists.n)
     else:
-        above, ranks = (some.astype(np.float64) + 1 for some in (hits.positions, hits.ranks))
+        above, ranks = (column.astype(np.float64) + 1 for column in (hits.positions, hits.ranks))
         terms, owners = quotient(above, ranks), hits.lists
         if len(lists.ties):
-            more, of = _tied_terms(lists, rel, cut)
-            terms = Pair(*(np.concatenate(both) for both in zip(terms, more, strict=True)))
-            owners = np.concatenate([owners, of])
+            tied_terms, tied_owners = _tied_terms(lists, rel, cut)
+            terms = Pair(
+                *(np.concatenate(halves) for halves in zip(terms, tied_terms, strict=True))
+            )
+            owners = np.concatenate([owners, tied_owners])
         sums = totals(terms, owners, lists.n)
-    known = lists.known(rel)
+    relevant = lists.known(rel)
     if cut_denominator and cut is not None:
-        known = np.minimum(known, cut)
-    return over(sums, np.maximum(known, 1).astype(np.float64))
+        relevant = np.minimum(relevant, cut)
+    return over(sums, np.maximum(relevant, 1).astype(np.float64))
 
 
 @cache
@@ -105,19 +107,21 @@ def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices
     ties = lists.ties
     relevant = ties.relevant(rel)
     above = ties.above(relevant)
-    at = np.flatnonzero(relevant > 0 if cut is None else (relevant > 0) & (ties.begins < cut))
-    owners = ties.lists[at]
-    different = deduplicate(ties.begins[at], ties.sizes[at], relevant[at], above[at])
-    at = at[different.firsts]
-    begins, sizes, r = ties.begins[at], ties.sizes[at], relevant[at]
+    groups = np.flatnonzero(relevant > 0 if cut is None else (relevant > 0) & (ties.begins < cut))
+    owners = ties.lists[groups]
+    different = deduplicate(
+        ties.begins[groups], ties.sizes[groups], relevant[groups], above[groups]
+    )
+    groups = groups[different.firsts]
+    begins, sizes, r = ties.begins[groups], ties.sizes[groups], relevant[groups]
     last = begins + sizes if cut is None else np.minimum(begins + sizes, cut)
-    others = np.maximum(sizes - 1, 1)
+    gaps = np.maximum(sizes - 1, 1)
     # Σ (h + 1 + (i-1-b)(r-1)/(m-1)) / i over the ranks i of a group, times m-1, is an integer plus
     # another integer times Σ 1/i.
     table = harmonics(int(last.max(initial=0)) + 1)
     whole = ((r - 1) * (last - begins)).astype(np.float64)
-    each = ((above[at] + 1) * others - (begins + 1) * (r - 1)).astype(np.float64)
-    sums = scaled(minus(table.take(last), table.take(begins)), each)
-    sums = add(sums, Pair(whole, np.zeros(len(at))))
+    factors = ((above[groups] + 1) * gaps - (begins + 1) * (r - 1)).astype(np.float64)
+    sums = scaled(minus(table.take(last), table.take(begins)), factors)
+    sums = add(sums, Pair(whole, np.zeros(len(groups))))
     sums = scaled(sums, r.astype(np.float64))
-    return over(sums, (sizes * others).astype(np.float64)).take(different.which), owners
+    return over(sums, (sizes * gaps).astype(np.float64)).take(different.which), owners

@@ -99,9 +99,9 @@ def checked_examination(
     if named and isinstance(given, str) and given in NAMED:
         return given
     ranks = list(given) if isinstance(given, np.ndarray) and given.ndim == 1 else given
-    found = [_decimal(one) for one in ranks] if isinstance(ranks, (list, tuple)) else []
-    found = found if len(found) <= MAX_RANKS else []
-    if not found or any(one is None or not 0 < one <= 1 for one in found):
+    probabilities = [_decimal(p) for p in ranks] if isinstance(ranks, (list, tuple)) else []
+    probabilities = probabilities if len(probabilities) <= MAX_RANKS else []
+    if not probabilities or any(p is None or not 0 < p <= 1 for p in probabilities):
         models = ", ".join(f'"{name}"' for name in NAMED) + ", or " if named else ""
         raise SettingsError(
             expected=f"{models}the probability of each rank, above 0 and up to 1",
@@ -109,27 +109,27 @@ def checked_examination(
             where=where,
             hint="pass them for the ranks from 1 on, such as (1, 0.6, 0.4)",
         )
-    if any(one is not None and one.denominator >= 10**_MOST_DIGITS for one in found):
+    if any(p is not None and p.denominator >= 10**_MOST_DIGITS for p in probabilities):
         raise SettingsError(
             expected=f"probabilities of at most {_MOST_DIGITS} digits",
             got=shown(given),
             where=where,
             hint="round them: nobody examines a rank of so small a probability",
         )
-    if len(found) < least:
+    if len(probabilities) < least:
         raise SettingsError(
             expected=f"probabilities of the {least} ranks that count",
-            got=f"{len(found)}",
+            got=f"{len(probabilities)}",
             where=where,
             hint="pass one for each rank, or a smaller k",
         )
-    return tuple(one for one in found if one is not None)
+    return tuple(p for p in probabilities if p is not None)
 
 
 def examined(given: object, k: int, where: str) -> Sequence[Fraction]:
     """The probabilities of the first k ranks, of a setting or of an argument."""
-    found = checked_examination(given, where, least=k)
-    return examination(found, k) if isinstance(found, str) else found[:k]
+    checked = checked_examination(given, where, least=k)
+    return examination(checked, k) if isinstance(checked, str) else checked[:k]
 
 
 def _decimal(value: object) -> Fraction | None:

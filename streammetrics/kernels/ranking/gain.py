@@ -50,10 +50,10 @@ def rank_biased_precision(lists: Ranked, p: float, rel: int, cut: int | None) ->
     first = np.zeros(lists.n, np.intp)
     first[owners] = starts
     if len(lists.ties):
-        more, of, starts = _tied_terms(lists, p, rel, cut)
-        terms = Pair(*(np.concatenate(both) for both in zip(terms, more, strict=True)))
-        first[of] = starts
-        owners = np.concatenate([owners, of])
+        tied_terms, tied_owners, starts = _tied_terms(lists, p, rel, cut)
+        terms = Pair(*(np.concatenate(halves) for halves in zip(terms, tied_terms, strict=True)))
+        first[tied_owners] = starts
+        owners = np.concatenate([owners, tied_owners])
     before = continuation(p)(int(first.max(initial=0)) + 1).take(first)
     return times(times(totals(terms, owners, lists.n), stop_probability(p)), before)
 
@@ -67,16 +67,16 @@ def _tied_terms(
     """
     ties = lists.ties
     relevant = ties.relevant(rel)
-    at = np.flatnonzero(relevant > 0 if cut is None else (relevant > 0) & (ties.begins < cut))
-    owners, begins, sizes = ties.lists[at], ties.begins[at], ties.sizes[at]
+    groups = np.flatnonzero(relevant > 0 if cut is None else (relevant > 0) & (ties.begins < cut))
+    owners, begins, sizes = ties.lists[groups], ties.begins[groups], ties.sizes[groups]
     room = sizes if cut is None else np.minimum(sizes, cut - begins)
     starts = begins[first_of_run(owners)]
     steps = begins - starts
-    found = times(
+    examined = times(
         continuation(p)(int(steps.max(initial=0)) + 1).take(steps),
         expected_examined(p)(int(room.max(initial=0)) + 1).take(room),
     )
-    shares = scaled(found, relevant[at].astype(np.float64))
+    shares = scaled(examined, relevant[groups].astype(np.float64))
     return over(shares, sizes.astype(np.float64)), owners, starts
 
 
@@ -183,10 +183,10 @@ def _chained(owners: Indices, inside: Pair, after: Pair, n: int) -> Pair:
     still = Pair(np.ones(len(firsts)), np.zeros(len(firsts)))
     for i in range(int(sizes[0]) if len(sizes) else 0):
         left = int(np.searchsorted(-sizes, -i, "left"))
-        at = firsts[:left] + i
-        here = Pair(still.high[:left], still.low[:left])
-        terms.high[at], terms.low[at] = times(here, inside.take(at))
-        still = times(here, after.take(at))
+        entries = firsts[:left] + i
+        reached = Pair(still.high[:left], still.low[:left])
+        terms.high[entries], terms.low[entries] = times(reached, inside.take(entries))
+        still = times(reached, after.take(entries))
         if not (still.high > _NEGLIGIBLE).any():
             break
     return totals(terms, owners, n)
@@ -198,30 +198,30 @@ def _groups(ties: TieGroups, chances: Floats, cut: int | None) -> tuple[Pair, Pa
     inside, after = (Pair(np.zeros(len(ties)), np.zeros(len(ties))) for _ in range(2))
     room = ties.sizes if cut is None else np.minimum(ties.sizes, cut - ties.begins)
     relevant = ties.relevant(1)
-    for some in of_like_length(room):
-        steps = int(room[some].max())
-        still = _still_there(ties, some, relevant[some], chances, steps)
+    for groups in of_like_length(room):
+        steps = int(room[groups].max())
+        still = _still_there(ties, groups, relevant[groups], chances, steps)
         t = np.arange(steps)
-        ranks = ties.begins[some, None] + t
-        found = minus(*(Pair(*(p[:, a : a + steps] for p in still)) for a in (0, 1)))
-        terms = times(found, reciprocals(int(ranks.max()) + 1).take(ranks))
-        here = t < room[some, None]
-        rows = np.repeat(np.arange(len(some)), steps)[here.ravel()]
-        terms = Pair(*(part[here] for part in terms))
-        inside.high[some], inside.low[some] = totals(terms, rows, len(some))
-        last = np.arange(len(some)), room[some]
-        after.high[some], after.low[some] = (part[last] for part in still)
+        ranks = ties.begins[groups, None] + t
+        stops = minus(*(Pair(*(p[:, a : a + steps] for p in still)) for a in (0, 1)))
+        terms = times(stops, reciprocals(int(ranks.max()) + 1).take(ranks))
+        is_inside = t < room[groups, None]
+        rows = np.repeat(np.arange(len(groups)), steps)[is_inside.ravel()]
+        terms = Pair(*(part[is_inside] for part in terms))
+        inside.high[groups], inside.low[groups] = totals(terms, rows, len(groups))
+        last = np.arange(len(groups)), room[groups]
+        after.high[groups], after.low[groups] = (part[last] for part in still)
     return inside, after
 
 
 def _still_there(
-    ties: TieGroups, some: Indices, relevant: NDArray[np.int64], chances: Floats, steps: int
+    ties: TieGroups, groups: Indices, relevant: NDArray[np.int64], chances: Floats, steps: int
 ) -> Pair:
     """s_t of these groups for t = 0 ... steps; [s, steps + 1]."""
     most = int(relevant.max(initial=0))
-    at = ties.ends[some, None] + np.minimum(np.arange(most), relevant[:, None] - 1)
-    stays = 1.0 - chances[IRRELEVANT - ties.codes[at]]
-    none = ties.sizes[some] - relevant
+    items = ties.ends[groups, None] + np.minimum(np.arange(most), relevant[:, None] - 1)
+    stays = 1.0 - chances[IRRELEVANT - ties.codes[items]]
+    none = ties.sizes[groups] - relevant
     return mean_continuations(none, relevant, Pair(stays, np.zeros_like(stays)), steps)
 
 
@@ -243,8 +243,8 @@ def mean_continuations(
         before = Pair(np.ones((len(rows), steps + 1)), np.zeros((len(rows), steps + 1)))
         before.high[:, 1:], before.low[:, 1:] = high[rows, :-1], low[rows, :-1]
         first = np.minimum(t, n)
-        each = Pair(stays.high[rows, i, None], stays.low[rows, i, None])
-        joins = times(before, scaled(each, first))
-        kept = scaled(Pair(high[rows], low[rows]), np.maximum(n - t, 0))
-        high[rows], low[rows] = over(add(kept, joins), n)
+        stay = Pair(stays.high[rows, i, None], stays.low[rows, i, None])
+        joins = times(before, scaled(stay, first))
+        leaves = scaled(Pair(high[rows], low[rows]), np.maximum(n - t, 0))
+        high[rows], low[rows] = over(add(leaves, joins), n)
     return Pair(high, low)

@@ -63,10 +63,12 @@ def of_shown(lists: Lists) -> Lists:
     if scores is None or scores.min(initial=np.inf) > -np.inf:
         return lists
     shown = scores > -np.inf
-    known = ~shown if lists.judged is None else ~shown & lists.judged
-    at = np.flatnonzero(known)
+    is_known = ~shown if lists.judged is None else ~shown & lists.judged
+    items = np.flatnonzero(is_known)
     n, n_grades = len(lists), MAX_GRADE + 1
-    cells = (np.searchsorted(lists.offsets, at, side="right") - 1) * n_grades + lists.grades[at]
+    cells = (np.searchsorted(lists.offsets, items, side="right") - 1) * n_grades + lists.grades[
+        items
+    ]
     unseen: Lengths = np.bincount(cells, minlength=n * n_grades).reshape(n, n_grades)
     if lists.unseen is not None:
         unseen += lists.unseen
@@ -77,8 +79,8 @@ def of_shown(lists: Lists) -> Lists:
     if subtopics is not None:
         owners, places = subtopics.owners, subtopics.places.values
         before = np.where(places < 0, 0, lists.offsets[owners] + places)
-        here = (places >= 0) & shown[before] if len(shown) else places >= 0
-        subtopics = subtopics.moved(np.where(here, n_shown[before] - ends[owners], -1))
+        is_listed = (places >= 0) & shown[before] if len(shown) else places >= 0
+        subtopics = subtopics.moved(np.where(is_listed, n_shown[before] - ends[owners], -1))
     return Lists(lists.grades[shown], scores[shown], ends, unseen, judged, subtopics)
 
 
@@ -129,10 +131,10 @@ class Relevant:
         """The same items, with lists numbered from `first` on."""
         return Relevant(self.lists + first, self.ranks, self.grades, self.unjudged)
 
-    def take(self, at: Indices) -> Relevant:
+    def take(self, indices: Indices) -> Relevant:
         """The items at these indices."""
-        unjudged = None if self.unjudged is None else self.unjudged[at]
-        return Relevant(self.lists[at], self.ranks[at], self.grades[at], unjudged)
+        unjudged = None if self.unjudged is None else self.unjudged[indices]
+        return Relevant(self.lists[indices], self.ranks[indices], self.grades[indices], unjudged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,11 +183,11 @@ class Ranked:
             total += self.counts[:, grade]
         return total
 
-    def once(self, make: Callable[..., T], *given: object) -> T:
-        """What `make` returns for these lists and `given`; computed once for all measures."""
-        if (make, given) not in self._made:
-            self._made[make, given] = make(self, *given)
-        return cast("T", self._made[make, given])
+    def once(self, make: Callable[..., T], *arguments: object) -> T:
+        """What `make` returns for these lists and `arguments`; computed once for all measures."""
+        if (make, arguments) not in self._made:
+            self._made[make, arguments] = make(self, *arguments)
+        return cast("T", self._made[make, arguments])
 
     def within(self, cut: Cut, rel: int = 1) -> Relevant:
         """The hits of grade `rel` or more among the first `cut` ranks."""

@@ -29,8 +29,8 @@ def reciprocal_rank(lists: Ranked, rel: int, cut: int | None) -> Pair:
     first = lists.within(cut, rel).firsts()
     table = reciprocals(int(first.ranks.max(initial=0)) + 1)
     high[first.lists], low[first.lists] = table.take(first.ranks)
-    owners, found = _of_first_groups(lists, rel, cut, _mean_reciprocal)
-    high[owners], low[owners] = found
+    owners, means = _of_first_groups(lists, rel, cut, _mean_reciprocal)
+    high[owners], low[owners] = means
     return Pair(high, low)
 
 
@@ -38,23 +38,23 @@ def hit(lists: Ranked, rel: int, cut: int | None) -> Pair:
     """1 where an item of grade `rel` or more is among the first `cut`, else 0; [n]."""
     high, low = np.zeros(lists.n), np.zeros(lists.n)
     high[lists.within(cut, rel).lists] = 1.0
-    owners, found = _of_first_groups(lists, rel, cut, _some_share)
-    high[owners], low[owners] = found
+    owners, shares = _of_first_groups(lists, rel, cut, _some_share)
+    high[owners], low[owners] = shares
     return Pair(high, low)
 
 
 def _mean_reciprocal(begins: Indices, none: Pair) -> Pair:
     steps = none.high.shape[1] - 1
-    found = minus(Pair(*(part[:, :-1] for part in none)), Pair(*(part[:, 1:] for part in none)))
+    firsts = minus(Pair(*(part[:, :-1] for part in none)), Pair(*(part[:, 1:] for part in none)))
     ranks = begins[:, None] + np.arange(steps)
-    terms = times(found, reciprocals(int(ranks.max()) + 1).take(ranks))
+    terms = times(firsts, reciprocals(int(ranks.max()) + 1).take(ranks))
     rows = np.repeat(np.arange(len(begins)), steps)
     return totals(Pair(*(part.ravel() for part in terms)), rows, len(begins))
 
 
 def _some_share(begins: Indices, none: Pair) -> Pair:
-    one = Pair(np.ones(len(begins)), np.zeros(len(begins)))
-    return minus(one, Pair(none.high[:, -1], none.low[:, -1]))
+    ones = Pair(np.ones(len(begins)), np.zeros(len(begins)))
+    return minus(ones, Pair(none.high[:, -1], none.low[:, -1]))
 
 
 def _of_first_groups(
@@ -67,30 +67,30 @@ def _of_first_groups(
     """
     ties = lists.ties
     relevant = ties.relevant(rel)
-    at = np.flatnonzero(relevant > 0)
+    groups = np.flatnonzero(relevant > 0)
     if cut is not None:
-        at = at[ties.begins[at] < cut]
-    owners = ties.lists[at]
+        groups = groups[ties.begins[groups] < cut]
+    owners = ties.lists[groups]
     first = run_starts(owners)
-    at, owners = at[first], owners[first]
-    different = deduplicate(ties.begins[at], ties.sizes[at], relevant[at])
-    at = at[different.firsts]
-    begins, sizes, relevant = ties.begins[at], ties.sizes[at], relevant[at]
+    groups, owners = groups[first], owners[first]
+    different = deduplicate(ties.begins[groups], ties.sizes[groups], relevant[groups])
+    groups = groups[different.firsts]
+    begins, sizes, relevant = ties.begins[groups], ties.sizes[groups], relevant[groups]
     steps = sizes - relevant + 1  # among this many, one is always relevant
     if cut is not None:
         steps = np.minimum(steps, cut - begins)
-    found = Pair(np.empty(len(at)), np.empty(len(at)))
-    for some in of_like_length(steps):
-        t = np.arange(int(steps[some].max()))
-        left = sizes[some, None] - t
-        dull = left - relevant[some, None]
-        beyond = t >= steps[some, None]
+    values = Pair(np.empty(len(groups)), np.empty(len(groups)))
+    for rows in of_like_length(steps):
+        t = np.arange(int(steps[rows].max()))
+        left = sizes[rows, None] - t
+        dull = left - relevant[rows, None]
+        beyond = t >= steps[rows, None]
         factors = quotient(
             np.where(beyond, 1, np.maximum(dull, 0)).astype(np.float64),
             np.where(beyond, 1, left).astype(np.float64),
         )
-        found.high[some], found.low[some] = value(begins[some], _products(factors))
-    return owners, found.take(different.which)
+        values.high[rows], values.low[rows] = value(begins[rows], _products(factors))
+    return owners, values.take(different.which)
 
 
 def _products(factors: Pair) -> Pair:
@@ -134,16 +134,16 @@ def _shown(
     below = np.ones(lists.n) if divisors is None else divisors
     ties = lists.ties
     if len(ties):
-        held = ties.sums(weights)
+        group_sums = ties.sums(weights)
         room = ties.sizes
         if cut is not None:
             ranks = cut if isinstance(cut, int) else cut[ties.lists]
             room = np.clip(ranks - ties.begins, 0, ties.sizes)
         inside = room == ties.sizes
-        whole += np.bincount(ties.lists, weights=np.where(inside, held, 0), minlength=lists.n)
-        some = np.flatnonzero(~inside & (room > 0))
-        at, sizes = ties.lists[some], ties.sizes[some]
-        whole[at] = whole[at] * sizes + held[some] * room[some]
+        whole += np.bincount(ties.lists, weights=np.where(inside, group_sums, 0), minlength=lists.n)
+        cut_groups = np.flatnonzero(~inside & (room > 0))
+        owners, sizes = ties.lists[cut_groups], ties.sizes[cut_groups]
+        whole[owners] = whole[owners] * sizes + group_sums[cut_groups] * room[cut_groups]
         below = below.copy()
-        below[at] *= sizes
+        below[owners] *= sizes
     return quotient(whole, below)

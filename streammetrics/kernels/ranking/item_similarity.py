@@ -94,16 +94,16 @@ def pair_means(
         step = max(1, block // len(firsts))
         ordered = np.sort(items, axis=1)
         for start in range(0, len(rows), step):
-            here = rows[start : start + step]
+            chunk = rows[start : start + step]
             # transposed, so that index r * lists + i is item r of list i
-            some = np.ascontiguousarray(ordered[start : start + step].T).reshape(-1)
-            lists = np.arange(len(here))
-            left = (firsts[:, None] * len(here) + lists).reshape(-1)
-            right = (seconds[:, None] * len(here) + lists).reshape(-1)
-            found = of_pairs(some, left, right).reshape(len(firsts), len(here))
-            total = _sums(found)
-            divisor = np.full(len(here), len(firsts) * whole)
-            means.high[here], means.low[here] = over(total, divisor)
+            flat_items = np.ascontiguousarray(ordered[start : start + step].T).reshape(-1)
+            lists = np.arange(len(chunk))
+            left = (firsts[:, None] * len(chunk) + lists).reshape(-1)
+            right = (seconds[:, None] * len(chunk) + lists).reshape(-1)
+            similarities = of_pairs(flat_items, left, right).reshape(len(firsts), len(chunk))
+            total = _sums(similarities)
+            divisor = np.full(len(chunk), len(firsts) * whole)
+            means.high[chunk], means.low[chunk] = over(total, divisor)
     return means
 
 
@@ -133,8 +133,8 @@ def cosines(
     for column in np.ascontiguousarray(vectors[items].T):
         products += column.take(left) * column.take(right)
     lengths = squares[items]
-    found = products / np.sqrt(lengths.take(left) * lengths.take(right))
-    clipped: Floats = np.clip(found, -1.0, 1.0)  # only rounding exceeds these
+    quotients = products / np.sqrt(lengths.take(left) * lengths.take(right))
+    clipped: Floats = np.clip(quotients, -1.0, 1.0)  # only rounding exceeds these
     return clipped
 
 
@@ -167,5 +167,5 @@ def equal_features(codes: Floats, items: Ints, left: Positions, right: Positions
 def looked_up(table: Floats, items: Ints, left: Positions, right: Positions) -> Floats:
     """The entry of a table [n, n] in the row of the left item and the column of the right; [p]."""
     rows = items * len(table)
-    found: Floats = table.reshape(-1).take(rows.take(left) + items.take(right))
-    return found
+    entries: Floats = table.reshape(-1).take(rows.take(left) + items.take(right))
+    return entries

@@ -57,10 +57,10 @@ def alpha_ndcg(lists: Ranked, alpha: float, rel: int, cut: int | None) -> Floats
     """α-DCG over that of the greedy order of all known items, both of the first `cut`; [n]. 0 for a
     list without subtopics."""
     value, best = _gained(lists, alpha, rel, cut, _discounts), _greedy(lists, alpha, rel, cut)
-    some = np.flatnonzero(best.high > 0)
-    found = np.zeros(lists.n)
-    found[some] = divided(value.take(some), best.take(some)).high
-    return found
+    nonzero = np.flatnonzero(best.high > 0)
+    quotients = np.zeros(lists.n)
+    quotients[nonzero] = divided(value.take(nonzero), best.take(nonzero)).high
+    return quotients
 
 
 def intent_aware_err(lists: Ranked, alpha: float, rel: int, cut: int, over_perfect: bool) -> Pair:
@@ -114,8 +114,8 @@ def _perfect(alpha: float, cut: int) -> Pair:
 
 
 def _subtopics(lists: Ranked) -> Subtopics:
-    found = lists.whole.subtopics
-    return Subtopics.none(lists.n) if found is None else found  # nothing is relevant
+    subtopics = lists.whole.subtopics
+    return Subtopics.none(lists.n) if subtopics is None else subtopics  # nothing is relevant
 
 
 # The sum over the items of each subtopic.
@@ -127,42 +127,42 @@ def _gained(lists: Ranked, alpha: float, rel: int, cut: int | None, weights: Wei
     Tied items count as in the mean of all orders.
     """
     hits, masks = lists.once(answering_hits), lists.once(_masks, rel)
-    found = gained(hits, masks.words, lists.n, cut, fading(alpha)(MOST), weights)
-    others = ~(hits.untied & masks.fits)
-    if others.any():
-        pairs = _gained_by_pairs(lists, others, alpha, rel, cut, weights)
-        found.high[others], found.low[others] = pairs.high[others], pairs.low[others]
-    return found
+    gains = gained(hits, masks.words, lists.n, cut, fading(alpha)(MOST), weights)
+    is_open = ~(hits.untied & masks.fits)
+    if is_open.any():
+        pairs = _gained_by_pairs(lists, is_open, alpha, rel, cut, weights)
+        gains.high[is_open], gains.low[is_open] = pairs.high[is_open], pairs.low[is_open]
+    return gains
 
 
 def _gained_by_pairs(
     lists: Ranked,
-    some: NDArray[np.bool_],
+    selected: NDArray[np.bool_],
     alpha: float,
     rel: int,
     cut: int | None,
     weights: Weights,
 ) -> Pair:
     """The same of some lists, with ties and any number of subtopics."""
-    answers = _subtopics(lists).at_least(rel, some)
+    answers = _subtopics(lists).at_least(rel, selected)
     above, tied = lists.once(_placed)
-    at, topics = above[answers.items], answers.topics
-    kept = np.flatnonzero(at >= 0 if cut is None else (at >= 0) & (at < cut))
-    order = kept[np.lexsort((at[kept], topics[kept]))]
-    at, topics, sizes = at[order], topics[order], tied[answers.items[order]]
+    ranks, topics = above[answers.items], answers.topics
+    indices = np.flatnonzero(ranks >= 0 if cut is None else (ranks >= 0) & (ranks < cut))
+    order = indices[np.lexsort((ranks[indices], topics[indices]))]
+    ranks, topics, sizes = ranks[order], topics[order], tied[answers.items[order]]
     # An item, or those of a tie, that answer one subtopic.
     new = np.ones(len(order), np.bool_)
-    new[1:] = (topics[1:] != topics[:-1]) | (at[1:] != at[:-1])
+    new[1:] = (topics[1:] != topics[:-1]) | (ranks[1:] != ranks[:-1])
     firsts = np.flatnonzero(new)
     counts = np.diff(firsts, append=len(order))
-    begins, sizes, topics = at[firsts], sizes[firsts], topics[firsts]
+    begins, sizes, topics = ranks[firsts], sizes[firsts], topics[firsts]
     before = firsts - firsts[first_of_run(topics)]
     powers = fading(alpha)(int(before.max(initial=0)) + 1).take(before)
     ties = np.flatnonzero(sizes > 1)
     inside = weights(begins)
     if len(ties):
-        found = _of_ties(alpha, begins[ties], sizes[ties], counts[ties], cut, weights)
-        inside.high[ties], inside.low[ties] = found
+        tied_gains = _of_ties(alpha, begins[ties], sizes[ties], counts[ties], cut, weights)
+        inside.high[ties], inside.low[ties] = tied_gains
     return totals(times(powers, inside), answers.owners[topics], lists.n)
 
 
@@ -172,25 +172,25 @@ def _of_ties(
     """The mean over all orders of Σ (1 - α)^c times the weight, over the `counts` of `sizes` tied
     items that answer one subtopic; c counts those of the tie alone; [g]."""
     different = deduplicate(begins, sizes, counts)
-    at = different.firsts
-    begins, sizes, counts = begins[at], sizes[at], counts[at]
+    firsts = different.firsts
+    begins, sizes, counts = begins[firsts], sizes[firsts], counts[firsts]
     room = sizes if cut is None else np.minimum(sizes, cut - begins)
-    found = Pair(np.zeros(len(at)), np.zeros(len(at)))
+    means = Pair(np.zeros(len(firsts)), np.zeros(len(firsts)))
     stay = fading(alpha)(2)
-    for some in of_like_length(room):
-        steps = int(room[some].max())
-        others = counts[some] - 1
-        shape = np.ones((len(some), int(others.max())))
+    for groups in of_like_length(room):
+        steps = int(room[groups].max())
+        rest = counts[groups] - 1
+        shape = np.ones((len(groups), int(rest.max())))
         stays = Pair(stay.high[1] * shape, stay.low[1] * shape)
-        left = mean_continuations(sizes[some] - counts[some], others, stays, steps - 1)
+        left = mean_continuations(sizes[groups] - counts[groups], rest, stays, steps - 1)
         t = np.arange(steps)
-        here = t < room[some, None]
-        terms = times(left, weights(begins[some, None] + t))
-        rows = np.repeat(np.arange(len(some)), steps)[here.ravel()]
-        sums = totals(Pair(*(part[here] for part in terms)), rows, len(some))
-        shares = scaled(sums, counts[some].astype(np.float64))
-        found.high[some], found.low[some] = over(shares, sizes[some].astype(np.float64))
-    return found.take(different.which)
+        is_inside = t < room[groups, None]
+        terms = times(left, weights(begins[groups, None] + t))
+        rows = np.repeat(np.arange(len(groups)), steps)[is_inside.ravel()]
+        sums = totals(Pair(*(part[is_inside] for part in terms)), rows, len(groups))
+        shares = scaled(sums, counts[groups].astype(np.float64))
+        means.high[groups], means.low[groups] = over(shares, sizes[groups].astype(np.float64))
+    return means.take(different.which)
 
 
 def _masks(lists: Ranked, rel: int) -> TopicMasks:
@@ -199,11 +199,11 @@ def _masks(lists: Ranked, rel: int) -> TopicMasks:
 
 def _any_of(words: Words, places: Ragged[np.int64]) -> Words:
     """The bits that any item of each list has; [n]."""
-    found = np.zeros(len(places), np.uint64)
-    some = np.flatnonzero(places.sizes)
-    if len(some):
-        found[some] = np.bitwise_or.reduceat(words, places.offsets[some])
-    return found
+    bits = np.zeros(len(places), np.uint64)
+    filled = np.flatnonzero(places.sizes)
+    if len(filled):
+        bits[filled] = np.bitwise_or.reduceat(words, places.offsets[filled])
+    return bits
 
 
 def _placed(ranked: Ranked) -> tuple[Ints, Ints]:
@@ -216,33 +216,33 @@ def _placed(ranked: Ranked) -> tuple[Ints, Ints]:
         return places, np.ones_like(places)
     keys = (~codes_of(lists.scores)).astype(np.uint64)
     begins, ends = np.full(len(places), -1), np.zeros(len(places), np.int64)
-    known = places >= 0
-    mine = np.zeros(len(places), np.uint64)
-    mine[known] = keys[lists.offsets[owners[known]] + places[known]]
+    is_listed = places >= 0
+    item_keys = np.zeros(len(places), np.uint64)
+    item_keys[is_listed] = keys[lists.offsets[owners[is_listed]] + places[is_listed]]
     rows_of = np.full(len(lists), -1)
     open_ = ~(ranked.once(answering_hits).untied & ranked.once(_masks, 1).fits)
-    for some in of_like_length(np.where(open_, np.diff(lists.offsets), 0)):
-        rows = key_rows(keys, lists.offsets, some)
+    for part in of_like_length(np.where(open_, np.diff(lists.offsets), 0)):
+        rows = key_rows(keys, lists.offsets, part)
         rows.sort(axis=1)
-        rows_of[some] = np.arange(len(some))
-        at = np.flatnonzero(known & (rows_of[owners] >= 0))
-        begins[at] = _below(rows, rows_of[owners[at]], mine[at])
-        ends[at] = _below(rows, rows_of[owners[at]], mine[at] + np.uint64(1))
-        rows_of[some] = -1
+        rows_of[part] = np.arange(len(part))
+        indices = np.flatnonzero(is_listed & (rows_of[owners] >= 0))
+        begins[indices] = _below(rows, rows_of[owners[indices]], item_keys[indices])
+        ends[indices] = _below(rows, rows_of[owners[indices]], item_keys[indices] + np.uint64(1))
+        rows_of[part] = -1
     return begins, ends - begins
 
 
-def _below(rows: Keys, which: Indices, keys: Keys) -> Ints:
+def _below(rows: Keys, row_numbers: Indices, keys: Keys) -> Ints:
     """How many keys of its sorted row each key is above; [m]."""
     flat, width = rows.reshape(-1), rows.shape[1]
-    found = np.zeros(len(keys), np.int64)
+    counts = np.zeros(len(keys), np.int64)
     step = 1 << width.bit_length() - 1
     while step:
-        further = np.minimum(found + step, width)
-        above = flat[which * width + further - 1] < keys
-        found = np.where(above, further, found)
+        further = np.minimum(counts + step, width)
+        above = flat[row_numbers * width + further - 1] < keys
+        counts = np.where(above, further, counts)
         step >>= 1
-    return found
+    return counts
 
 
 # The greedy order, which defines the ideal.
@@ -255,12 +255,14 @@ def _greedy(lists: Ranked, alpha: float, rel: int, cut: int | None) -> Pair:
     this is that of the TREC tool ndeval. Of equal gains the first item in `places` is taken.
     """
     masks, places = lists.once(_masks, rel), _subtopics(lists).places
-    at = np.flatnonzero(masks.fits & (places.sizes > 0))
+    selected = np.flatnonzero(masks.fits & (places.sizes > 0))
     depth = MOST if cut is None else min(cut, MOST)
     gains, powers = _gain_table(alpha, MOST), fading(alpha)(MOST)
-    firsts, sizes = places.offsets[at], places.sizes[at]
+    firsts, sizes = places.offsets[selected], places.sizes[selected]
     high, low = np.zeros(lists.n), np.zeros(lists.n)
-    high[at], low[at] = greedy(firsts, sizes, masks.words, depth, powers, _discounts, gains)
+    high[selected], low[selected] = greedy(
+        firsts, sizes, masks.words, depth, powers, _discounts, gains
+    )
     if not masks.fits.all():
         _greedy_by_pairs(lists, ~masks.fits, alpha, rel, cut, Pair(high, low))
     return Pair(high, low)
@@ -272,24 +274,24 @@ def _greedy_by_pairs(
     alpha: float,
     rel: int,
     cut: int | None,
-    found: Pair,
+    sums_out: Pair,
 ) -> None:
-    """Write the same of some lists, with any number of items and subtopics, to `found`."""
+    """Write the same of some lists, with any number of items and subtopics, to `sums_out`."""
     answers = _subtopics(lists).at_least(rel, wide)
     firsts = run_starts(answers.items)
     owners = _subtopics(lists).owners[answers.items[firsts]]
     of_items = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(answers.items)))
     per_list = np.bincount(owners, minlength=lists.n)
     group = np.full(lists.n, -1)
-    for i, some in enumerate(of_like_length(per_list)):
-        group[some] = i
+    for i, part in enumerate(of_like_length(per_list)):
+        group[part] = i
         pairs = np.flatnonzero(group[owners[of_items]] == i)
-        depth = int(per_list[some].max())
+        depth = int(per_list[part].max())
         depth = depth if cut is None else min(cut, depth)
         items = np.unique(of_items[pairs], return_inverse=True)[1]
-        mine = owners[of_items[pairs[run_starts(items)]]]
-        sums = _greedy_sums(alpha, depth, items, answers.topics[pairs], mine, lists.n)
-        found.high[some], found.low[some] = sums.high[some], sums.low[some]
+        item_owners = owners[of_items[pairs[run_starts(items)]]]
+        sums = _greedy_sums(alpha, depth, items, answers.topics[pairs], item_owners, lists.n)
+        sums_out.high[part], sums_out.low[part] = sums.high[part], sums.low[part]
 
 
 def _greedy_sums(alpha: float, depth: int, items: Ints, topics: Ints, owners: Ints, n: int) -> Pair:
@@ -307,26 +309,26 @@ def _greedy_sums(alpha: float, depth: int, items: Ints, topics: Ints, owners: In
     numbers = np.repeat(np.arange(len(lists)), np.diff(lists, append=len(owners)))
     taken = np.zeros(len(owners), np.bool_)
     terms: list[Pair] = []
-    of: list[Ints] = []
+    pair_owners: list[Ints] = []
     for rank in range(depth):
         gained = np.add.reduceat(gains[above[topics]], starts)
         gained[taken] = -1
         best = np.maximum.reduceat(gained, lists)
-        at = np.flatnonzero((gained == best[numbers]) & ~taken)
-        at = at[run_starts(numbers[at])]
-        taken[at] = True
-        ends = np.cumsum(lengths[at])
+        best_items = np.flatnonzero((gained == best[numbers]) & ~taken)
+        best_items = best_items[run_starts(numbers[best_items])]
+        taken[best_items] = True
+        ends = np.cumsum(lengths[best_items])
         pairs = np.arange(int(ends[-1]) if len(ends) else 0)
-        pairs += np.repeat(starts[at] - ends + lengths[at], lengths[at])
+        pairs += np.repeat(starts[best_items] - ends + lengths[best_items], lengths[best_items])
         weight = np.full(len(pairs), weights.high[rank]), np.full(len(pairs), weights.low[rank])
         terms.append(times(powers.take(above[topics[pairs]]), Pair(*weight)))
-        of.append(owners[items[pairs]])
+        pair_owners.append(owners[items[pairs]])
         above[topics[pairs]] += 1  # an item answers a subtopic once
     joined = Pair(*(np.concatenate(parts) for parts in zip(*terms, strict=True)))
-    return totals(joined, np.concatenate(of), n)
+    return totals(joined, np.concatenate(pair_owners), n)
 
 
 def _gain_table(alpha: float, depth: int) -> Ints:
     """(1 - α)^c for c = 0 ... depth in multiples of 2**-52, so that sums are exact in any order."""
-    found = np.rint(fading(alpha)(depth + 1).high[: depth + 1] * (1 << _SCALE))
-    return found.astype(np.int64)
+    table = np.rint(fading(alpha)(depth + 1).high[: depth + 1] * (1 << _SCALE))
+    return table.astype(np.int64)

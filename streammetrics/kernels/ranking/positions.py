@@ -24,21 +24,21 @@ def nonzero(
     (array([1, 3]), array([0, 1, 2]))
     """
     n = len(values)
-    ours = n // 8 + 1
-    found = np.empty(n + ours, np.bool_)
-    np.not_equal(values, 0, out=found[:n])
-    found[n:] = True
-    at = np.flatnonzero(found)[:-ours]
-    return at, below(found[:n], ends) if len(ends) else _NOWHERE
+    n_added = n // 8 + 1
+    is_nonzero = np.empty(n + n_added, np.bool_)
+    np.not_equal(values, 0, out=is_nonzero[:n])
+    is_nonzero[n:] = True
+    indices = np.flatnonzero(is_nonzero)[:-n_added]
+    return indices, below(is_nonzero[:n], ends) if len(ends) else _NOWHERE
 
 
-def below(found: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+def below(values: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many of the first `ends` [m] values [n] are true; ends are from 0 to n.
 
     Values are packed 64 to a word. A count adds the words before and the earlier bits of the word.
     """
-    bits = np.zeros((len(found) // 64 + 1) * 8, np.uint8)
-    packed = np.packbits(found, bitorder="little")
+    bits = np.zeros((len(values) // 64 + 1) * 8, np.uint8)
+    packed = np.packbits(values, bitorder="little")
     bits[: len(packed)] = packed
     words = bits.view("<u8")
     before = np.zeros(len(words), np.int64)

@@ -28,13 +28,13 @@ class Growing(Generic[T]):
 
     def __call__(self, n: int) -> T:
         """At least the first n entries, read-only."""
-        held = self._held
-        if held is None or len(held[0]) < n:
-            held = self._make(max(n, _SHORTEST if held is None else 2 * len(held[0])))
-            for table in held:
+        tables = self._held
+        if tables is None or len(tables[0]) < n:
+            tables = self._make(max(n, _SHORTEST if tables is None else 2 * len(tables[0])))
+            for table in tables:
                 table.flags.writeable = False
-            self._held = held  # in one assignment: other threads see complete tables
-        return held
+            self._held = tables  # in one assignment: other threads see complete tables
+        return tables
 
 
 # 1/rank and its running sums, as double-double pairs.

@@ -56,11 +56,11 @@ def sort_keys(scores: Scores, grades: Grades, judged: NDArray[np.bool_] | None) 
     return np.subtract(top - np.uint64(1), keys, out=keys)
 
 
-def key_rows(keys: Keys, offsets: Lengths, some: Indices) -> Keys:
+def key_rows(keys: Keys, offsets: Lengths, list_numbers: Indices) -> Keys:
     """The keys of these lists as the rows of a matrix, padded with `LAST`; a view of keys if they
     form a matrix already."""
-    starts = offsets[some]
-    lengths = offsets[some + 1] - starts
+    starts = offsets[list_numbers]
+    lengths = offsets[list_numbers + 1] - starts
     width = int(lengths.max())
     if lengths.min() == width and (np.diff(starts) == width).all():
         return keys[int(starts[0]) : int(starts[-1]) + width].reshape(-1, width)
@@ -90,9 +90,9 @@ def of_like_length(lengths: Lengths) -> Iterator[Indices]:
         return
     low, high = 0, NARROWEST
     while low < longest:
-        some = np.flatnonzero((lengths > low) & (lengths <= high))
-        if len(some):
-            yield some
+        group = np.flatnonzero((lengths > low) & (lengths <= high))
+        if len(group):
+            yield group
         low, high = high, 2 * high
 
 
@@ -117,30 +117,30 @@ def may_be_open(rows: Keys, top: int) -> Indices:
     return np.flatnonzero(open_)
 
 
-def in_full(rows: Keys, lists: Lists, scores: Scores, some: Indices) -> tuple[Keys, Grades]:
+def in_full(rows: Keys, lists: Lists, scores: Scores, list_numbers: Indices) -> tuple[Keys, Grades]:
     """Keys and codes [s, w] of sorted rows, with equal keys exactly where scores are equal."""
-    keys, found = rows & ~CODE, (rows & CODE).astype(np.uint8)
+    keys, grades = rows & ~CODE, (rows & CODE).astype(np.uint8)
     if scores.dtype == np.float32:  # all 32 bits are in the key
-        return keys, found
+        return keys, grades
     column = np.arange(rows.shape[1])
-    starts = lists.offsets[some, None]
-    at = np.minimum(starts + column, len(scores) - 1)
-    beyond = starts + column >= lists.offsets[some + 1, None]
-    exact = (~codes_of(scores[at.ravel()])).astype(np.uint64).reshape(at.shape)
+    starts = lists.offsets[list_numbers, None]
+    places = np.minimum(starts + column, len(scores) - 1)
+    beyond = starts + column >= lists.offsets[list_numbers + 1, None]
+    exact = (~codes_of(scores[places.ravel()])).astype(np.uint64).reshape(places.shape)
     exact[beyond] = LAST
     step = np.sort(exact, axis=1)
     step = step[:, 1:] ^ step[:, :-1]
     step -= np.uint64(1)
     hidden = np.flatnonzero((step < CODE).any(axis=1))
     if len(hidden):
-        codes = IRRELEVANT - lists.grades[at[hidden]]
+        codes = IRRELEVANT - lists.grades[places[hidden]]
         if lists.judged is not None:
-            codes += ~lists.judged[at[hidden]]
+            codes += ~lists.judged[places[hidden]]
         codes[beyond[hidden]] = PADDING
         order = np.lexsort((codes, exact[hidden]), axis=1)
         keys[hidden] = np.take_along_axis(exact[hidden], order, axis=1)
-        found[hidden] = np.take_along_axis(codes, order, axis=1)
-    return keys, found
+        grades[hidden] = np.take_along_axis(codes, order, axis=1)
+    return keys, grades
 
 
 BLOCK: Final = 1 << 20  # items measured at a time, so that the cost of calls is negligible
@@ -169,26 +169,28 @@ def _in_parts(lists: Lists, items: int) -> Iterator[tuple[int, Lists]]:
 
 
 def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
-    at, ends = nonzero(lists.grades, lists.offsets)
+    indices, ends = nonzero(lists.grades, lists.offsets)
     owners = np.repeat(np.arange(len(lists)), np.diff(ends))
-    grades = lists.grades[at]
+    grades = lists.grades[indices]
     counts = _counts(owners, grades, lists)
     if lists.scores is not None:
         hits: list[Relevant] = []
         groups: list[TieGroups] = []
         for first, part in _in_parts(lists, _CHUNK):
             assert part.scores is not None
-            for found, tied in _sorted(part, part.scores, depth, ties):
-                hits.append(found.moved(first))
+            for relevant, tied in _sorted(part, part.scores, depth, ties):
+                hits.append(relevant.moved(first))
                 if tied is not None:
                     groups.append(tied.moved(first))
         return Ranked(lists, Relevant.join(hits), TieGroups.join(groups), counts)
     unjudged = None
     if lists.judged is not None:
         running = np.concatenate([[0], np.cumsum(~lists.judged)])
-        unjudged = running[at] - running[lists.offsets[owners]]
-    found = Relevant(owners, at - lists.offsets[owners], grades, unjudged)
-    return Ranked(lists, found if depth is None else found.above(depth), TieGroups.none(), counts)
+        unjudged = running[indices] - running[lists.offsets[owners]]
+    relevant = Relevant(owners, indices - lists.offsets[owners], grades, unjudged)
+    return Ranked(
+        lists, relevant if depth is None else relevant.above(depth), TieGroups.none(), counts
+    )
 
 
 def _counts(owners: Indices, grades: Grades, lists: Lists) -> Lengths:
@@ -213,8 +215,8 @@ def _sorted(
     """Sort each list by score; lists of similar length are sorted as the rows of one matrix."""
     lengths = np.diff(lists.offsets)
     keys = sort_keys(scores, lists.grades, lists.judged)
-    for some in of_like_length(lengths):
-        rows = key_rows(keys, lists.offsets, some)
+    for list_numbers in of_like_length(lengths):
+        rows = key_rows(keys, lists.offsets, list_numbers)
         rows.sort(axis=1)
         width = rows.shape[1]
         top = width if depth is None else min(depth, width)
@@ -223,18 +225,21 @@ def _sorted(
         open_ = may_be_open(rows, top)
         groups = None
         if len(open_):
-            full_keys, full_codes = in_full(rows[open_], lists, scores, some[open_])
+            full_keys, full_codes = in_full(rows[open_], lists, scores, list_numbers[open_])
             if ties == "expected":
-                groups = TieGroups.of(some[open_], full_keys, full_codes, top)
+                groups = TieGroups.of(list_numbers[open_], full_keys, full_codes, top)
                 codes[open_] = IRRELEVANT  # no hits
             elif ties == "worst":
                 codes[open_] = settle_worst(full_keys, full_codes)[:, :top]
             else:
                 codes[open_] = full_codes[:, :top]
         flat = codes.reshape(-1)
-        at, _ = nonzero(flat < IRRELEVANT)
-        row = at // top
+        indices, _ = nonzero(flat < IRRELEVANT)
+        row = indices // top
         unjudged = None
         if lists.judged is not None:
-            unjudged = np.cumsum(codes == UNJUDGED, axis=1).reshape(-1)[at]
-        yield Relevant(some[row], at - row * top, IRRELEVANT - flat[at], unjudged), groups
+            unjudged = np.cumsum(codes == UNJUDGED, axis=1).reshape(-1)[indices]
+        yield (
+            Relevant(list_numbers[row], indices - row * top, IRRELEVANT - flat[indices], unjudged),
+            groups,
+        )

@@ -61,9 +61,9 @@ class Subtopics:
         """Those of the lists from `first` up to but excluding `last`."""
         return Subtopics(_part(self.places, first, last), _part(self.answers, first, last))
 
-    def moved(self, at: Ints) -> Subtopics:
+    def moved(self, positions: Ints) -> Subtopics:
         """The same with new positions in the lists, one for each item in `places`."""
-        return Subtopics(Ragged(at, self.places.offsets), self.answers)
+        return Subtopics(Ragged(positions, self.places.offsets), self.answers)
 
     def columns(self) -> tuple[Ints, Ints, Ints]:
         """Of each answer the item, from 0 over those of all lists, the subtopic, from 0 in its
@@ -74,14 +74,14 @@ class Subtopics:
         topics = (codes >> _GRADE_BITS) & ((1 << _TOPIC_BITS) - 1)
         return items, topics, codes & _GRADES
 
-    def at_least(self, rel: int, some: NDArray[np.bool_]) -> Answers:
-        """The answers of grade `rel` or more in some lists; some: bool [n]."""
+    def at_least(self, rel: int, selected: NDArray[np.bool_]) -> Answers:
+        """The answers of grade `rel` or more in the selected lists; selected: bool [n]."""
         items, topics, grades = self.columns()
         owners = np.repeat(np.arange(len(self.answers)), self.answers.sizes)
-        kept = np.flatnonzero((grades >= rel) & some[owners])
-        keys = owners[kept] << _TOPIC_BITS | topics[kept]
+        indices = np.flatnonzero((grades >= rel) & selected[owners])
+        keys = owners[indices] << _TOPIC_BITS | topics[indices]
         different, numbers = np.unique(keys, return_inverse=True)
-        return Answers(items[kept], numbers, different >> _TOPIC_BITS)
+        return Answers(items[indices], numbers, different >> _TOPIC_BITS)
 
 
 def in_canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints) -> Subtopics:
@@ -92,24 +92,26 @@ def in_canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: I
     """
     firsts = run_starts(items)
     counts = np.diff(firsts, append=len(items))
-    mine = items[firsts]
-    owners, places = owners[mine], places[mine]
-    if not len(mine):
+    item_numbers = items[firsts]
+    owners, places = owners[item_numbers], places[item_numbers]
+    if not len(item_numbers):
         return Subtopics.none(n)
     if int(codes.max()) >> _GRADE_BITS < _WORD:
         order = _order_of_bits(owners, codes, firsts, counts)
     else:
         ranks = owners
         for j in range(int(counts.max(initial=0))):
-            more = counts > j
-            code = np.where(more, codes[np.minimum(firsts + j, len(codes) - 1)] + 1, 0)
+            has_code = counts > j
+            code = np.where(has_code, codes[np.minimum(firsts + j, len(codes) - 1)] + 1, 0)
             ranks = np.unique(ranks << 33 | code, return_inverse=True)[1]
         order = np.argsort(ranks, kind="stable")  # the list is the upper part of a rank
     starts = offsets_of(np.bincount(owners, minlength=n))  # which no order within lists changes
     ends = offsets_of(counts[order])
-    found = codes[np.repeat(firsts[order] - ends[:-1], counts[order]) + np.arange(len(codes))]
+    sorted_codes = codes[
+        np.repeat(firsts[order] - ends[:-1], counts[order]) + np.arange(len(codes))
+    ]
     of_list = np.repeat(np.arange(len(order)) - starts[owners], counts[order])
-    answers = of_list << (_GRADE_BITS + _TOPIC_BITS) | found
+    answers = of_list << (_GRADE_BITS + _TOPIC_BITS) | sorted_codes
     return Subtopics(Ragged(places[order], starts), Ragged(answers, ends[starts]))
 
 
@@ -142,9 +144,11 @@ def _order_of_bits(owners: Ints, codes: Ints, firsts: Ints, counts: Ints) -> NDA
     if not whole:
         keys >>= index_bits
         same = keys[1:] == keys[:-1]
-        at = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        some = order[at]
-        order[at] = some[np.lexsort((last[some], rest[some], keys[at]))]
+        tied_places = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        tied_items = order[tied_places]
+        order[tied_places] = tied_items[
+            np.lexsort((last[tied_items], rest[tied_items], keys[tied_places]))
+        ]
     return order
 
 

@@ -87,18 +87,24 @@ class TieGroups:
         np.not_equal(keys[:, 1:], keys[:, :-1], out=new[:, 1:])
         flat = codes.reshape(-1)
         starts, _ = nonzero(new.reshape(-1))
-        kept = np.flatnonzero(flat[starts] < IRRELEVANT)  # the best grade of a group comes first
-        starts, ends = starts[kept], np.append(starts, rows * width)[kept + 1]
+        # The best grade of a group comes first.
+        relevant_groups = np.flatnonzero(flat[starts] < IRRELEVANT)
+        starts, ends = starts[relevant_groups], np.append(starts, rows * width)[relevant_groups + 1]
         row = starts // width
         tops = row * width
         if depth < width:
-            some = np.flatnonzero(starts - tops < depth)
-            starts, ends, row, tops = starts[some], ends[some], row[some], tops[some]
+            shown_groups = np.flatnonzero(starts - tops < depth)
+            starts, ends, row, tops = (
+                starts[shown_groups],
+                ends[shown_groups],
+                row[shown_groups],
+                tops[shown_groups],
+            )
         n = len(row)
         edges = np.concatenate([tops, starts, ends])
         above, before, after = below(flat == UNJUDGED, edges).reshape(3, n)
         relevant = np.diff(below(flat < IRRELEVANT, edges[n:]).reshape(2, n), axis=0)[0]
-        inside, at = _runs(starts, relevant)
+        inside, items = _runs(starts, relevant)
         return cls(
             lists[row],
             starts - tops,
@@ -106,7 +112,7 @@ class TieGroups:
             after - before,
             before - above,
             inside,
-            flat[at],
+            flat[items],
         )
 
     @staticmethod
@@ -148,15 +154,15 @@ class TieGroups:
         """The same groups, with lists numbered from `first` on."""
         return replace(self, lists=self.lists + first)
 
-    def take(self, at: Indices) -> TieGroups:
+    def take(self, indices: Indices) -> TieGroups:
         """The groups at these indices."""
-        ends, items = _runs(self.ends[at], np.diff(self.ends)[at])
+        ends, items = _runs(self.ends[indices], np.diff(self.ends)[indices])
         return TieGroups(
-            self.lists[at],
-            self.begins[at],
-            self.sizes[at],
-            self.unjudged[at],
-            self.unjudged_above[at],
+            self.lists[indices],
+            self.begins[indices],
+            self.sizes[indices],
+            self.unjudged[indices],
+            self.unjudged_above[indices],
             ends,
             self.codes[items],
         )

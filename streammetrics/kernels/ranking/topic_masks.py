@@ -78,47 +78,57 @@ def answering_hits(lists: Ranked) -> Hits:
     subtopics = whole.subtopics or Subtopics.none(lists.n)
     untied = np.ones(lists.n, np.bool_)
     untied[lists.ties.lists] = False
-    at = whole.offsets[hits.lists] + hits.ranks
+    positions = whole.offsets[hits.lists] + hits.ranks
     if whole.scores is not None:
-        at, tied = _by_score(whole, hits.lists)
+        positions, tied = _by_score(whole, hits.lists)
         untied[tied] = False
     items = np.full(len(whole.grades) + 1, -1, np.int32)
     places = subtopics.places.values
-    here = np.where(places < 0, len(whole.grades), whole.offsets[subtopics.owners] + places)
-    items[here] = np.arange(len(places), dtype=np.int32)
-    found = items[at]
-    kept = np.flatnonzero((found >= 0) & (at < len(whole.grades)) & untied[hits.lists])
-    return Hits(hits.lists[kept], hits.ranks[kept], found[kept].astype(np.intp), untied)
+    item_positions = np.where(
+        places < 0, len(whole.grades), whole.offsets[subtopics.owners] + places
+    )
+    items[item_positions] = np.arange(len(places), dtype=np.int32)
+    hit_items = items[positions]
+    indices = np.flatnonzero(
+        (hit_items >= 0) & (positions < len(whole.grades)) & untied[hits.lists]
+    )
+    return Hits(
+        hits.lists[indices], hits.ranks[indices], hit_items[indices].astype(np.intp), untied
+    )
 
 
 def _by_score(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
     """The position of each hit among all items, from the list that it is in; and the lists in which
     relevant items have equal scores, or scores that 43 bits cannot tell apart."""
     assert lists.scores is not None
-    at, ends = nonzero(lists.grades, lists.offsets)
-    if len(at) >= 1 << _INDEX_BITS:
+    indices, ends = nonzero(lists.grades, lists.offsets)
+    if len(indices) >= 1 << _INDEX_BITS:
         return np.zeros(len(owners), np.intp), np.arange(len(lists))
-    codes = (~codes_of(lists.scores[at])).astype(np.uint64)
+    codes = (~codes_of(lists.scores[indices])).astype(np.uint64)
     if lists.scores.dtype == np.float32:
         codes &= np.uint64(0xFFFF_FFFF)
     else:
         codes >>= np.uint64(_INDEX_BITS)
-    keys = codes << np.uint64(_INDEX_BITS) | np.arange(len(at), dtype=np.uint64)
+    keys = codes << np.uint64(_INDEX_BITS) | np.arange(len(indices), dtype=np.uint64)
     kth = np.arange(len(owners)) - first_of_run(owners)
-    rows_of, found = np.full(len(lists), -1), np.zeros(len(owners), np.intp)
+    rows_of, positions = np.full(len(lists), -1), np.zeros(len(owners), np.intp)
     tied: list[Indices] = []
     groups = [*of_like_length(np.diff(ends))]
-    for some in groups:
-        rows = np.sort(key_rows(keys, ends, some), axis=1)
+    for group in groups:
+        rows = np.sort(key_rows(keys, ends, group), axis=1)
         upper = rows >> np.uint64(_INDEX_BITS)
         same = (upper[:, 1:] == upper[:, :-1]) & (rows[:, 1:] != LAST)
-        tied.append(some[same.any(axis=1)])
-        rows_of[some] = np.arange(len(some))
-        mine = np.arange(len(owners)) if len(groups) == 1 else np.flatnonzero(rows_of[owners] >= 0)
+        tied.append(group[same.any(axis=1)])
+        rows_of[group] = np.arange(len(group))
+        hit_numbers = (
+            np.arange(len(owners)) if len(groups) == 1 else np.flatnonzero(rows_of[owners] >= 0)
+        )
         rows &= np.uint64((1 << _INDEX_BITS) - 1)
-        found[mine] = at[rows[rows_of[owners[mine]], kth[mine]].astype(np.intp)]
-        rows_of[some] = -1
-    return found, np.concatenate([np.empty(0, np.intp), *tied])
+        positions[hit_numbers] = indices[
+            rows[rows_of[owners[hit_numbers]], kth[hit_numbers]].astype(np.intp)
+        ]
+        rows_of[group] = -1
+    return positions, np.concatenate([np.empty(0, np.intp), *tied])
 
 
 # Sums of (1 - α)^c times the weight of a rank, where c items above answer the subtopic.
@@ -142,51 +152,63 @@ class _Seen:
     ) -> list[tuple[int, Words]]:
         """Add an item to each of these lists; returns the subtopics of each that `c` items had
         answered, by c, where a list has any."""
-        found: list[tuple[int, Words]] = []
+        levels: list[tuple[int, Words]] = []
         level = 0
         while words.any():
             if level == len(self.words):
                 self.words.append(np.zeros(self._n, np.uint64))
                 power = self._powers.take(np.full(len(self._weights.high), level))
                 self._terms.append(parts(times(power, self._weights)))
-            known = self.words[level][lists]
-            fresh = words & ~known
+            answered = self.words[level][lists]
+            fresh = words & ~answered
             count = np.bitwise_count(fresh)
             for total, of_rank in zip(self.sums, self._terms[level], strict=True):
                 total[lists] += count * of_rank[ranks]
-            words = words & known
-            self.words[level][lists] = known | fresh  # `known` may be a view of these
-            found.append((level, fresh))
+            words = words & answered
+            self.words[level][lists] = answered | fresh  # `answered` may be a view of these
+            levels.append((level, fresh))
             level += 1
-        return found
+        return levels
 
     def total(self) -> Pair:
         """The sum of each list; [n]."""
         return joined(self.sums)
 
 
-def gained(hits: Hits, words: Words, n: int, cut: int | None, powers: Pair, of: Weights) -> Pair:
+def gained(
+    hits: Hits, words: Words, n: int, cut: int | None, powers: Pair, weight_of: Weights
+) -> Pair:
     """The sum over the hits above the cut; [n], 0 for a tied list. powers: of 1 - α."""
     above = words[hits.items] != 0
     if cut is not None:
         above &= hits.ranks < cut
-    kept = np.flatnonzero(above)
-    lists, ranks, items = hits.lists[kept], hits.ranks[kept], hits.items[kept]
+    counted_hits = np.flatnonzero(above)
+    lists, ranks, items = (
+        hits.lists[counted_hits],
+        hits.ranks[counted_hits],
+        hits.items[counted_hits],
+    )
     top = int(ranks.max(initial=-1)) + 1
-    weights = of(np.arange(top))
-    if top > len(kept):  # few hits far down: a table of their ranks alone
+    weights = weight_of(np.arange(top))
+    if top > len(counted_hits):  # few hits far down: a table of their ranks alone
         different, ranks = np.unique(ranks, return_inverse=True)
         weights = weights.take(different)
-    seen = _Seen(n, powers, weights)
+    answered = _Seen(n, powers, weights)
     kth = np.arange(len(lists)) - first_of_run(lists)
     for k in range(int(kth.max(initial=-1)) + 1):
-        at = np.flatnonzero(kth == k)
-        seen.add(words[items[at]], ranks[at], lists[at])
-    return seen.total()
+        indices = np.flatnonzero(kth == k)
+        answered.add(words[items[indices]], ranks[indices], lists[indices])
+    return answered.total()
 
 
 def greedy(
-    firsts: Ints, sizes: Ints, words: Words, depth: int, powers: Pair, of: Weights, gains: Ints
+    firsts: Ints,
+    sizes: Ints,
+    words: Words,
+    depth: int,
+    powers: Pair,
+    weight_of: Weights,
+    gains: Ints,
 ) -> Pair:
     """The sums of the greedy order of each list, of the first `depth` ranks; [n].
 
@@ -200,33 +222,37 @@ def greedy(
     longest = int(sizes.max(initial=0))
     depth = min(depth, longest)
     ends = np.searchsorted(-sizes, -np.arange(1, longest + 1), "right").tolist()
-    held = [words[starts[:end] + j] for j, end in enumerate(ends)]  # the j-th items of lists
-    left = [np.bitwise_count(some) * gains[0] for some in held]
-    seen = _Seen(n, powers, of(np.arange(depth)))
+    item_words = [words[starts[:end] + j] for j, end in enumerate(ends)]  # the j-th items of lists
+    left = [np.bitwise_count(column) * gains[0] for column in item_words]
+    answered = _Seen(n, powers, weight_of(np.arange(depth)))
     for rank in range(depth):
         end = ends[rank]  # lists with an item for this rank
-        best, word, which = left[0][:end].copy(), held[0][:end].copy(), np.zeros(end, np.uint8)
+        best, word, choices = (
+            left[0][:end].copy(),
+            item_words[0][:end].copy(),
+            np.zeros(end, np.uint8),
+        )
         for j in range(1, longest):
-            here = slice(min(end, ends[j]))
-            better = left[j][here] > best[here]
-            np.copyto(best[here], left[j][here], where=better)
-            np.copyto(word[here], held[j][here], where=better)
-            which[here][better] = j
+            span = slice(min(end, ends[j]))
+            better = left[j][span] > best[span]
+            np.copyto(best[span], left[j][span], where=better)
+            np.copyto(word[span], item_words[j][span], where=better)
+            choices[span][better] = j
         for j in range(longest):
-            here = slice(min(end, ends[j]))
-            left[j][here][which[here] == j] = -1  # is taken, and stays below the others
-        levels = seen.add(word, rank, slice(end))
+            span = slice(min(end, ends[j]))
+            left[j][span][choices[span] == j] = -1  # is taken, and stays below the others
+        levels = answered.add(word, rank, slice(end))
         if rank + 1 < depth:
-            _reduce(left, held, ends, levels, gains)
-    found = seen.total()
+            _reduce(left, item_words, ends, levels, gains)
+    sums = answered.total()
     high, low = np.zeros(n), np.zeros(n)
-    high[order], low[order] = found
+    high[order], low[order] = sums
     return Pair(high, low)
 
 
 def _reduce(
     left: Sequence[Ints],
-    held: Sequence[Words],
+    words: Sequence[Words],
     ends: Sequence[int],
     levels: Sequence[tuple[int, Words]],
     gains: Ints,
@@ -236,6 +262,6 @@ def _reduce(
         loss = gains[level] - gains[level + 1]
         if not loss:
             continue
-        for some, mine, end in zip(left, held, ends, strict=True):
-            here = slice(min(end, len(fresh)))
-            some[here] -= np.bitwise_count(mine[here] & fresh[here]) * loss
+        for item_gains, item_words, end in zip(left, words, ends, strict=True):
+            span = slice(min(end, len(fresh)))
+            item_gains[span] -= np.bitwise_count(item_words[span] & fresh[span]) * loss

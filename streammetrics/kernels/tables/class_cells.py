@@ -28,8 +28,8 @@ def binary_counts(
     truth = labels.view(np.bool_)
     true_positives = predicted = positives = 0
     for start in range(0, len(scores), BINARY_CHUNK):
-        some, true = scores[start : start + BINARY_CHUNK], truth[start : start + BINARY_CHUNK]
-        above = np.greater_equal(some, limit, out=room[: len(some)])
+        chunk, true = scores[start : start + BINARY_CHUNK], truth[start : start + BINARY_CHUNK]
+        above = np.greater_equal(chunk, limit, out=room[: len(chunk)])
         predicted += int(np.count_nonzero(above))
         positives += int(np.count_nonzero(true))
         above &= true
@@ -95,8 +95,8 @@ def class_cells(
 
 def largest(scores: NDArray[np.floating]) -> NDArray[np.intp]:
     """The class of the largest score of each row [n, c]; of equal ones the smallest class."""
-    found: NDArray[np.intp] = scores.argmax(axis=1)
-    return found
+    classes: NDArray[np.intp] = scores.argmax(axis=1)
+    return classes
 
 
 def among_first(
@@ -112,15 +112,15 @@ def among_first(
     columns = np.arange(n_classes)
     step = max(1, CHUNK // n_classes)
     for start in range(0, len(truth), step):
-        here = slice(start, start + step)
-        some, own = scores[here], truth[here].astype(np.intp)
-        mine = some[np.arange(len(some)), own][:, None]
-        ahead = np.count_nonzero(some > mine, axis=1)
-        equal = some == mine
-        before = np.count_nonzero(equal & (columns < own[:, None]), axis=1)
+        span = slice(start, start + step)
+        chunk, true_classes = scores[span], truth[span].astype(np.intp)
+        true_scores = chunk[np.arange(len(chunk)), true_classes][:, None]
+        ahead = np.count_nonzero(chunk > true_scores, axis=1)
+        equal = chunk == true_scores
+        before = np.count_nonzero(equal & (columns < true_classes[:, None]), axis=1)
         last = ahead + np.count_nonzero(equal, axis=1) - 1  # its position, if last of its equals
         for j, k in enumerate(ks):
-            codes[here, j] = (ahead + before < k) + 2 * ((ahead < k) & (last >= k))
+            codes[span, j] = (ahead + before < k) + 2 * ((ahead < k) & (last >= k))
     return codes
 
 
@@ -146,12 +146,12 @@ def label_cells(
     step = max(1, CHUNK // k)
     for start in range(0, len(codes), step):
         piece = slice(start, start + step)
-        some = codes[piece]
-        true = np.count_nonzero(some >= 2, axis=1)
-        predicted = np.count_nonzero(some & 1, axis=1)
-        both = np.count_nonzero(some == 3, axis=1)
-        sizes = (true * (k + 1) + predicted) * (k + 1) + both
-        cells: NDArray[np.intp] = np.add(some, first, dtype=np.intp)
+        chunk = codes[piece]
+        true = np.count_nonzero(chunk >= 2, axis=1)
+        predicted = np.count_nonzero(chunk & 1, axis=1)
+        hits = np.count_nonzero(chunk == 3, axis=1)
+        sizes = (true * (k + 1) + predicted) * (k + 1) + hits
+        cells: NDArray[np.intp] = np.add(chunk, first, dtype=np.intp)
         yield piece, cells.reshape(-1), sizes
 
 
@@ -167,7 +167,7 @@ def scored_cells(
     step = max(1, CHUNK // c)
     for start in range(0, len(scores), step):
         piece = slice(start, start + step)
-        some, values = truth[piece], scores[piece].reshape(-1)
-        flags = some if some.ndim == 2 else some.astype(np.intp, copy=False)[:, None] == numbers
+        chunk, values = truth[piece], scores[piece].reshape(-1)
+        flags = chunk if chunk.ndim == 2 else chunk.astype(np.intp, copy=False)[:, None] == numbers
         labels = flags.reshape(-1).astype(np.uint8, copy=False)
-        yield piece, np.tile(numbers, len(some)), labels, values
+        yield piece, np.tile(numbers, len(chunk)), labels, values

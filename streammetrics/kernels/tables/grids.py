@@ -82,8 +82,8 @@ class Grid(ABC):
             room = _Buffers(scores.dtype)
         for start in range(0, len(scores), CHUNK):
             piece = slice(start, min(start + CHUNK, len(scores)))
-            some = None if labels is None else labels[piece]
-            yield piece, self._cells(some, scores[piece], room)
+            chunk_labels = None if labels is None else labels[piece]
+            yield piece, self._cells(chunk_labels, scores[piece], room)
         free.append(room)
 
     def buckets(self, scores: NDArray[np.floating]) -> NDArray[np.intp]:
@@ -266,18 +266,18 @@ class EdgeGrid(Grid):
         array([0, 1, 1, 2, 2])
         """
         first = (np.ascontiguousarray(scores).view(np.uint64) >> np.uint64(_LAST)).view(np.intp)
-        found = self._table.take(first).astype(np.intp)
-        searched = np.flatnonzero(found == _SEARCHED)
+        positions = self._table.take(first).astype(np.intp)
+        searched = np.flatnonzero(positions == _SEARCHED)
         if len(searched):
-            found[searched] = self._search(scores[searched])
-        return found
+            positions[searched] = self._search(scores[searched])
+        return positions
 
     @cached_property
     def _table(self) -> NDArray[np.signedinteger]:
         """For each value of the first bits the position of all floats with it, or _SEARCHED."""
         low = np.arange(1 << (64 - _LAST), dtype=np.uint64) << np.uint64(_LAST)
-        one, other = (self._search(end.view(np.float64)) for end in (low, low | _REST))
-        table = np.where(one == other, one, _SEARCHED)
+        first, last = (self._search(end.view(np.float64)) for end in (low, low | _REST))
+        table = np.where(first == last, first, _SEARCHED)
         return table.astype(np.min_scalar_type(-len(self.edges) - 1))
 
     def _search(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -339,13 +339,13 @@ class Gridded(Protocol):
 
 def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
     """Refuse invalid settings; return those that can be written in several ways in one form."""
-    for name, known in (
+    for name, choices in (
         ("grid", ("relative", "equal", "edges")),
         ("range", ("probability", "real")),
     ):
         value = getattr(metric, name)
-        if not among(value, known):
-            raise refused_setting(metric, name, " or ".join(f'"{k}"' for k in known))
+        if not among(value, choices):
+            raise refused_setting(metric, name, " or ".join(f'"{k}"' for k in choices))
     if type(metric.resolution) is not int or not 0 <= metric.resolution <= MAX_RESOLUTION:
         raise refused_setting(metric, "resolution", f"an integer from 0 to {MAX_RESOLUTION}")
     for name in ("floor", "ceiling"):
@@ -357,15 +357,15 @@ def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
         raise refused_setting(metric, "floor", f"at most {highest}")
     if metric.grid == "equal" and real:
         raise refused_setting(metric, "range", _OF_EQUAL)
-    named = metric.grid == "edges"
+    has_edges = metric.grid == "edges"
     edges = _floats(metric.edges)
-    if edges is None or bool(edges) != named:
-        wanted = "ascending finite numbers" if named else f'none with grid="{metric.grid}"'
-        raise refused_setting(metric, "edges", wanted)
+    if edges is None or bool(edges) != has_edges:
+        expected = "ascending finite numbers" if has_edges else f'none with grid="{metric.grid}"'
+        raise refused_setting(metric, "edges", expected)
     for name in _UNUSED[str(metric.grid), metric.range]:
         if getattr(metric, name) != getattr(type(metric), name):
-            others = f'grid="{metric.grid}" and range="{metric.range}"'
-            raise refused_setting(metric, name, f"none, because {others} do not use it")
+            settings = f'grid="{metric.grid}" and range="{metric.range}"'
+            raise refused_setting(metric, name, f"none, because {settings} do not use it")
     # Before any array is made: resolution 20 over all powers of two has 530 million buckets.
     if _grid(*_named(metric)[:-1], edges).n_buckets > _MAX_BUCKETS:
         raise refused_setting(metric, "resolution", f"at most {_MAX_BUCKETS} buckets")
@@ -423,10 +423,10 @@ def _floats(edges: object) -> tuple[float, ...] | None:
         edges = plain(list(edges))
     if not isinstance(edges, (tuple, list)):
         return None
-    found: list[float] = []
+    floats: list[float] = []
     for edge in edges:
         value = as_float(edge) if isinstance(edge, (int, float)) else None
-        if value is None or not math.isfinite(value) or (found and value <= found[-1]):
+        if value is None or not math.isfinite(value) or (floats and value <= floats[-1]):
             return None
-        found.append(value)
-    return tuple(found)
+        floats.append(value)
+    return tuple(floats)

@@ -35,11 +35,11 @@ def equal_bins(scores: Floats, n: int) -> NDArray[np.intp]:
     """
     edges = bin_edges(n)
     edges[n] = np.inf
-    found = (scores * n).astype(np.intp)
-    np.minimum(found, n - 1, out=found)
-    found -= scores < edges[found]  # the product may have been rounded across an edge, either way
-    found += scores >= edges[found + 1]
-    return found
+    bins = (scores * n).astype(np.intp)
+    np.minimum(bins, n - 1, out=bins)
+    bins -= scores < edges[bins]  # the product may have been rounded across an edge, either way
+    bins += scores >= edges[bins + 1]
+    return bins
 
 
 def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = None) -> Pair:
@@ -53,11 +53,11 @@ def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = N
     high, low = np.where(ones, scores, rest), np.where(ones, 0.0, error)
     if clip is not None:
         # Of the true class and of the other; below 1/2 these are exact and have no second half.
-        less, more = high < clip, np.where(ones, rest, scores) < clip
+        less, is_above = high < clip, np.where(ones, rest, scores) < clip
         high[less] = clip
-        high[more], low[more] = two_sum(_ONE, np.full(1, -clip))
-    found = log(high, low)
-    return Pair(0.0 - found.high, 0.0 - found.low)
+        high[is_above], low[is_above] = two_sum(_ONE, np.full(1, -clip))
+    logs = log(high, low)
+    return Pair(0.0 - logs.high, 0.0 - logs.low)
 
 
 _DIGITS: Final = 60  # of which counts below 2**63 may cost 40
@@ -95,9 +95,9 @@ def recalibrated(scores: ArrayLike, rate: float) -> NDArray[np.float64]:
     >>> recalibrated([0.0, 0.5, 1.0], rate=0.25).tolist()
     [0.0, 0.2, 1.0]
     """
-    given: object = rate
-    known = isinstance(given, int | float | np.floating) and given is not True
-    if not known or not 0 < rate <= 1:
+    number: object = rate
+    is_number = isinstance(number, int | float | np.floating) and number is not True
+    if not is_number or not 0 < rate <= 1:
         raise InputError(
             expected="a share of the negatives, above 0 and at most 1",
             got=shown(rate),
@@ -106,6 +106,6 @@ def recalibrated(scores: ArrayLike, rate: float) -> NDArray[np.float64]:
         )
     p = checks.probabilities(scores, hint="pass probabilities, not logits")
     p = p.astype(np.float64, copy=False)
-    kept = rate * p  # the same fraction without dividing by a small rate
-    found: NDArray[np.float64] = kept / (kept + (1.0 - p))
-    return found
+    numerator = rate * p  # the same fraction without dividing by a small rate
+    probabilities: NDArray[np.float64] = numerator / (numerator + (1.0 - p))
+    return probabilities
