@@ -48,17 +48,17 @@ def packages_of(extra: str, requirements: Sequence[str]) -> list[str]:
     >>> packages_of("kafka", lines)
     ['rich', 'kafka-python']
     """
-    found: list[str] = []
+    packages: list[str] = []
     for line in requirements:
-        named, needed = _EXTRA.search(line), _NAME.match(line)
-        if named is None or named[1] != extra or needed is None:
+        condition, needed = _EXTRA.search(line), _NAME.match(line)
+        if condition is None or condition[1] != extra or needed is None:
             continue
         if needed[1] == "streammetrics":
-            for other in (needed[2] or "").split(","):
-                found += packages_of(other.strip(), requirements)
+            for inner_extra in (needed[2] or "").split(","):
+                packages += packages_of(inner_extra.strip(), requirements)
         else:
-            found.append(needed[1])
-    return list(dict.fromkeys(found))
+            packages.append(needed[1])
+    return list(dict.fromkeys(packages))
 
 
 def installed() -> str:
@@ -66,7 +66,7 @@ def installed() -> str:
 
     For an extra that is not complete it names the missing packages and how to install them.
     """
-    known = metadata("streammetrics")
+    package = metadata("streammetrics")
     lines = [
         f"streammetrics {program_version()}",
         f"  Python {platform.python_version()}, numpy {_version('numpy')}, "
@@ -76,15 +76,15 @@ def installed() -> str:
     ]
     shown: set[str] = set()
     for extra, purpose in EXTRAS.items():
-        names = packages_of(extra, known.get_all("Requires-Dist") or [])
+        names = packages_of(extra, package.get_all("Requires-Dist") or [])
         versions = {name: _version(name) for name in names}
-        missing = [name for name, found in versions.items() if found is None]
+        missing = [name for name, number in versions.items() if number is None]
         lines.append(f"  {extra:<10} {'no ' if missing else 'yes'}  {purpose}")
         text = ", ".join(f"{name} {versions[name]}" for name in names if name not in shown)
         if missing:
             new = [name for name in missing if name not in shown]
-            more = ["packages above"] if len(new) < len(missing) else []
-            text = f"missing {', '.join([*new, *more])}"
+            rest = ["packages above"] if len(new) < len(missing) else []
+            text = f"missing {', '.join([*new, *rest])}"
         indent = " " * 18
         lines += wrap(
             text, 98, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
@@ -92,7 +92,7 @@ def installed() -> str:
         if missing:
             lines.append(f"{indent}pip install '.[{extra}]' in a clone of streammetrics")
         shown.update(names)
-    pages = [f"  {line.replace(', ', ': ', 1)}" for line in known.get_all("Project-URL") or []]
+    pages = [f"  {line.replace(', ', ': ', 1)}" for line in package.get_all("Project-URL") or []]
     return "\n".join([*lines, "", NEXT.rstrip("\n"), *pages, ""])
 
 
@@ -105,8 +105,8 @@ def _version(package: str) -> str | None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is installed, or run a command line; the exit code."""
-    given = sys.argv[1:] if argv is None else list(argv)
-    if given:
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments:
         from streammetrics_consumers.cli import main as command_line
 
         return command_line(argv)

@@ -87,8 +87,8 @@ class Histogram(Accumulator, Generic[R]):  # type: ignore[misc]
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         quanta = batch.quanta
         for piece, cells in grid_of(self).cells(*self._kinds_and_scores(batch)):
-            here = None if slots is None else slots[piece]
-            self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
+            piece_slots = None if slots is None else slots[piece]
+            self.counts.add_rows(cells, piece_slots, None if quanta is None else quanta[piece])
 
     @abstractmethod
     def _results(self, slots: Slots) -> Iterable[R]:

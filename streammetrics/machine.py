@@ -59,11 +59,11 @@ def _is_zen_4(processor: str) -> bool:
     """Whether this text of /proc/cpuinfo describes Zen 4: of its family, which is that of Zen 3
     too, only Zen 4 has AVX-512."""
     first = processor.partition("\n\n")[0].splitlines()
-    found = {name.strip(): value.split() for name, _, value in (s.partition(":") for s in first)}
+    fields = {name.strip(): value.split() for name, _, value in (s.partition(":") for s in first)}
     return (
-        found.get("vendor_id") == ["AuthenticAMD"]
-        and found.get("cpu family") == ["25"]
-        and "avx512f" in found.get("flags", ())
+        fields.get("vendor_id") == ["AuthenticAMD"]
+        and fields.get("cpu family") == ["25"]
+        and "avx512f" in fields.get("flags", ())
     )
 
 

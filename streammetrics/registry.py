@@ -33,8 +33,8 @@ def metric_types() -> Mapping[str, type[Accumulator]]:
     >>> "HistogramAUC" in metric_types()
     True
     """
-    found = {name: _ours(name) for package in _PACKAGES for name in package.__all__}
-    return {name: kind for name, kind in sorted(found.items()) if kind is not None}
+    kinds = {name: _ours(name) for package in _PACKAGES for name in package.__all__}
+    return {name: kind for name, kind in sorted(kinds.items()) if kind is not None}
 
 
 def _ours(name: str) -> type[Accumulator] | None:
@@ -53,8 +53,8 @@ def metric_names() -> tuple[str, ...]:
     >>> metric_names()[0]
     'BinaryConfusion'
     """
-    ours = metric_types()
-    return (*ours, *(name for name in entry_points_of(METRICS) if name not in ours))
+    own_types = metric_types()
+    return (*own_types, *(name for name in entry_points_of(METRICS) if name not in own_types))
 
 
 def metric_type(name: str) -> type[Accumulator]:
@@ -66,26 +66,26 @@ def metric_type(name: str) -> type[Accumulator]:
     >>> metric_type("Ratio") is metric_type("streammetrics:Ratio")
     True
     """
-    ours = _ours(name)
-    if ours is not None:
-        return ours
+    own_type = _ours(name)
+    if own_type is not None:
+        return own_type
     installed = entry_points_of(METRICS).get(name)
     path = name if installed is None else installed.value
-    found = _PATH.fullmatch(path)
-    if found is None:
+    path_match = _PATH.fullmatch(path)
+    if path_match is None:
         raise SettingsError(
             expected=f"one of {', '.join(metric_names())}, or module:Class",
             got=repr(name),
             where="type",
             hint=nearest(name, metric_names()),
         )
-    return _class_of(found["module"], found["name"])
+    return _class_of(path_match["module"], path_match["name"])
 
 
 def _class_of(module: str, name: str) -> type[Accumulator]:
     """The accumulator of this name in a module; imports the module."""
     try:
-        found = import_module(module)
+        namespace = import_module(module)
     except StreamMetricsError as error:  # such as a schema of another class
         raise SettingsError(
             expected=error.expected, got=error.got, where=error.where, hint=error.hint
@@ -101,13 +101,15 @@ def _class_of(module: str, name: str) -> type[Accumulator]:
             if absent
             else "correct the module",
         ) from error
-    kind = getattr(found, name, None)
+    kind = getattr(namespace, name, None)
     if kind is None:
         raise SettingsError(
             expected=f"a class of {module}",
             got=repr(name),
             where="type",
-            hint=nearest(name, [one for one, v in vars(found).items() if _is_metric(v)]),
+            hint=nearest(
+                name, [attribute for attribute, v in vars(namespace).items() if _is_metric(v)]
+            ),
         )
     if not _is_metric(kind):
         raise SettingsError(
@@ -116,13 +118,13 @@ def _class_of(module: str, name: str) -> type[Accumulator]:
             where="type",
             hint="name a metric",
         )
-    made: type[Accumulator] = kind
-    return made
+    metric_class: type[Accumulator] = kind
+    return metric_class
 
 
-def _is_metric(found: object) -> bool:
-    is_class = isinstance(found, type) and issubclass(found, Accumulator)
-    return is_class and bool(found.schema) and not isabstract(found)  # type: ignore[attr-defined]
+def _is_metric(candidate: object) -> bool:
+    is_class = isinstance(candidate, type) and issubclass(candidate, Accumulator)
+    return is_class and bool(candidate.schema) and not isabstract(candidate)  # type: ignore[attr-defined]
 
 
 def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Accumulator:
@@ -142,7 +144,7 @@ def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Acc
                 hint="correct the name or leave it out",
             )
     try:
-        made: Accumulator = kind(**dict(settings or {}))
+        accumulator: Accumulator = kind(**dict(settings or {}))
     except TypeError as error:
         raise SettingsError(
             expected=f"the settings of {type_name} ({', '.join(takes)})",
@@ -150,7 +152,7 @@ def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Acc
             where=type_name,
             hint="pass the missing settings",
         ) from None
-    return made
+    return accumulator
 
 
 def load(source: bytes | str | PathLike[str]) -> Accumulator:

@@ -108,8 +108,8 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         >>> state.compute().recall
         0.8
         """
-        made = self.empty()
-        return add_counts(made, made.counts, labels, ("predictions", predictions, 2), counts)
+        state = self.empty()
+        return add_counts(state, state.counts, labels, ("predictions", predictions, 2), counts)
 
     def compute(self) -> Rates:
         """The rates at the threshold."""
@@ -133,12 +133,12 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
 
 def check_threshold(value: object, where: str) -> float:
     """The threshold that scores are compared with, as a float64; SettingsError otherwise."""
-    found = as_float(value) if isinstance(value, (int, float)) else None
-    if found is None:
+    threshold = as_float(value) if isinstance(value, (int, float)) else None
+    if threshold is None:
         raise SettingsError(
             expected=FLOAT64,
             got=shown(value),
             where=where,
             hint="pass a number, or leave it out for 0.5",
         )
-    return found
+    return threshold

@@ -144,13 +144,15 @@ class Calibration(Accumulator, schema="calibration/4"):
         return Terms(self._losses(labels, scores)[0]), Terms(off * off)
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
-        for piece, at in batch.pieces(slots):
+        for piece, piece_slots in batch.pieces(slots):
             labels, scores = piece.labels, piece.scores.astype(np.float64, copy=False)
-            self._add(labels, scores, piece.quanta, at)
+            self._add(labels, scores, piece.quanta, piece_slots)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        for piece, at in batch.pieces(slots):
-            self._add_rounded(piece.labels, piece.scores.astype(np.float64, copy=False), at)
+        for piece, piece_slots in batch.pieces(slots):
+            self._add_rounded(
+                piece.labels, piece.scores.astype(np.float64, copy=False), piece_slots
+            )
 
     def _add(
         self,
@@ -194,12 +196,12 @@ class Calibration(Accumulator, schema="calibration/4"):
         return log_losses(labels, scores, self.clip)
 
     def _require_possible(self) -> None:
-        what = "impossible sums of scores"
+        fault = "impossible sums of scores"
         finite = self.predicted.inner, self.predicted_of_positives, self.squares, self.tiny_squares
         for column in (*finite, self.brier_squares):
-            require_finite(column, what)
+            require_finite(column, fault)
         for column in (self.losses, self.loss_squares):
-            require(not column.infinities[: self._width, 0].any(), what)
+            require(not column.infinities[: self._width, 0].any(), fault)
         tiny = np.asarray(self.tiny_squares.limbs[: self._width].any(axis=1))
         doubtful = np.arange(self._width)
         if self._width >= TOGETHER:
@@ -213,20 +215,20 @@ class Calibration(Accumulator, schema="calibration/4"):
             units = list(map(sum, zip(negatives, positives, strict=True)))
             cells = range(slot * self.bins, (slot + 1) * self.bins)
             predicted = [sums.get(cell, 0) for cell in cells]
-            require(all(0 <= p <= n * QUANTA for p, n in zip(predicted, units, strict=True)), what)
+            require(all(0 <= p <= n * QUANTA for p, n in zip(predicted, units, strict=True)), fault)
             total, y = sum(predicted), sum(positives) * QUANTA
             hits, squares = self.predicted_of_positives.quanta(slot), self.squares.quanta(slot)
-            require(0 <= hits <= min(total, y), what)
+            require(0 <= hits <= min(total, y), fault)
             if not tiny[slot]:  # tiny squares are in other quanta
-                require(squares <= total and squares - 2 * hits + y >= 0, what)
-                require_moments(sum(units), total, squares, what)
+                require(squares <= total and squares - 2 * hits + y >= 0, fault)
+                require_moments(sum(units), total, squares, fault)
             rest = self.losses, self.loss_squares, self.brier_squares
-            require(all(column.quanta(slot) >= 0 for column in rest), what)
+            require(all(column.quanta(slot) >= 0 for column in rest), fault)
             rows = sum(units) - int(self.counts.surplus[slot])
             for of_squares, cubes in self._cubes:
-                require_rounded_cubes(rows, cubes, slot, what)
+                require_rounded_cubes(rows, cubes, slot, fault)
                 if of_squares.finite(slot):
-                    require_signed_cubes(rows, of_squares.quanta(slot), cubes, slot, what)
+                    require_signed_cubes(rows, of_squares.quanta(slot), cubes, slot, fault)
 
     def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
         """Of each of these decoded states, without tiny squares, whether one pass of floats proves
@@ -264,8 +266,8 @@ class Calibration(Accumulator, schema="calibration/4"):
         predicted, shift = self.predicted.units(slots)
         of_bins = tuple(predicted)  # no lists, which the garbage collector would visit
         columns = self.squares, self.tiny_squares, self.predicted_of_positives, self.losses
-        sums = [one.units(slots) for one in (*columns, self.loss_squares, self.brier_squares)]
-        units: list[list[int | None]] = [[*one.units] for one in sums]
+        sums = [column.units(slots) for column in (*columns, self.loss_squares, self.brier_squares)]
+        units: list[list[int | None]] = [[*total.units] for total in sums]
         for i in self.losses.infinite(slots):
             units[3][i] = None
         return side_by_side(
@@ -278,7 +280,7 @@ class Calibration(Accumulator, schema="calibration/4"):
             rows_rounded=self.rounded.totals(slots),
             _sums=map(
                 CalibrationSums,
-                repeat((shift, *[one.shift for one in sums])),
+                repeat((shift, *[total.shift for total in sums])),
                 map(np.copy, tables),  # a result must not keep those of all other keys
                 [of_bins[i : i + self.bins] for i in range(0, len(of_bins), self.bins)],
                 *units,

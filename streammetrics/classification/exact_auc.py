@@ -45,7 +45,7 @@ class ExactCurve(ScoreCurve[float]):
 
     def __init__(
         self,
-        found: Pairs,
+        pairs: Pairs,
         rows: int,
         points: Callable[[], Points],
         weight_unit: Fraction = Fraction(1),
@@ -53,14 +53,14 @@ class ExactCurve(ScoreCurve[float]):
         placed: Callable[[], Placements] | None = None,
     ) -> None:
         # The parent is a frozen dataclass: its fields are set in `__dict__`.
-        self.__dict__.update(_pairs=found, exact=True, rows=rows, reason="", _points=points)
+        self.__dict__.update(_pairs=pairs, exact=True, rows=rows, reason="", _points=points)
         self.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded, _ends=None)
         self.__dict__.update(_placed=placed)
 
     def __reduce__(self) -> tuple[object, ...]:
         # `points` reads a state; a copy and a pickle hold what it returned.
-        more = self.weight_unit, self.rows_rounded
-        return (type(self), (self._pairs, self.rows, partial(tuple, self._held), *more))
+        weighting = self.weight_unit, self.rows_rounded
+        return (type(self), (self._pairs, self.rows, partial(tuple, self._held), *weighting))
 
 
 class ExactAUC(Accumulator, schema="exact-auc/3"):

@@ -111,8 +111,8 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
         >>> state == fed
         True
         """
-        made = self.empty()
-        return add_counts(made, made.counts, labels, ("buckets", buckets, self.buckets), counts)
+        state = self.empty()
+        return add_counts(state, state.counts, labels, ("buckets", buckets, self.buckets), counts)
 
     def resolution_for(
         self,
@@ -201,21 +201,21 @@ def bucket_curves(
     grid = grid_of(metric)
     b, n = grid.n_buckets, len(surplus)
     edges = np.searchsorted(cells, np.arange(2 * n + 1) * b)
-    found = pairs_of_tables(cells, counts, edges, b)
+    pairs = pairs_of_tables(cells, counts, edges, b)
     bounds = edges[::2]
     firsts = (np.arange(n) * (2 * b)).repeat(bounds[1:] - bounds[:-1])
-    held = np.array((cells - firsts, counts))
+    occupied = np.array((cells - firsts, counts))
     return side_by_side(
         ScoreCurve,
         n,
         exact=repeat(False),
-        rows=[p + q - more for (_, _, p, q), more in zip(found, surplus, strict=True)],
+        rows=[p + q - extra for (_, _, p, q), extra in zip(pairs, surplus, strict=True)],
         weight_unit=repeat(weight_unit),
         rows_rounded=rows_rounded,
-        _counted=found,
+        _counted=pairs,
         _points=repeat(partial(_points, grid, metric.range == "probability")),
         # Copies: a curve that is kept must not keep those of all other keys.
-        _cells=[held[:, start:end].copy() for start, end in pairwise(bounds.tolist())],
+        _cells=[occupied[:, start:end].copy() for start, end in pairwise(bounds.tolist())],
     )
 
 
@@ -243,9 +243,9 @@ def add_counts(
     cells: their name, the cell of each count, and the number of cells.
     """
     _require_plain(state.settings(), type(state).__name__)
-    name, given, n_cells = cells
+    name, cell_indices, n_cells = cells
     truth = checks.binary_labels(labels)
-    indices = checks.integers(given, name)
+    indices = checks.integers(cell_indices, name)
     numbers = checks.integers(counts, "counts")
     for column, array in ((name, indices), ("counts", numbers)):
         checks.same_length(len(truth), array, column, of="labels")
@@ -253,8 +253,10 @@ def add_counts(
     _require_within(numbers, "counts", (1 << 63) - 1)
     total = sum(numbers.tolist())
     state._require_room(total, "from_counts")
-    here = np.flatnonzero(numbers)
-    counted.add(truth[here].astype(np.intp) * n_cells + indices[here], None, numbers[here])
+    occupied = np.flatnonzero(numbers)
+    counted.add(
+        truth[occupied].astype(np.intp) * n_cells + indices[occupied], None, numbers[occupied]
+    )
     state.__dict__["_total_count"] = total
     return state
 

@@ -84,17 +84,17 @@ class Mean(Accumulator):
             self.cubes.add(squares * batch.value, slots)
 
     def _require_possible(self) -> None:
-        what = "impossible means"
-        require_finite(self.total, what)
-        require(not self.squares.infinities[: self._width, 0].any(), what)
+        fault = "impossible means"
+        require_finite(self.total, fault)
+        require(not self.squares.infinities[: self._width, 0].any(), fault)
         for slot in range(self._width):
             n, squares = int(self.rows.dense(slot)[0]), self.squares.quanta(slot)
-            require(squares >= 0, what)
+            require(squares >= 0, fault)
             rows = n - int(self.rows.surplus[slot])
             if self.squares.finite(slot):
-                require_signed_cubes(rows, squares, self.cubes, slot, what)
+                require_signed_cubes(rows, squares, self.cubes, slot, fault)
             if self.rows.surplus[slot] == 0 and not self.squares.infinities[slot].any():
-                require_rounded_moments(n, self.total.quanta(slot), squares, what)
+                require_rounded_moments(n, self.total.quanta(slot), squares, fault)
 
     def compute(self) -> MeanResult:
         """The mean and the number of rows."""
@@ -110,6 +110,7 @@ class Mean(Accumulator):
             weight_unit=repeat(unit if isinstance(unit, Fraction) else Fraction(1)),
             _surplus=self.rows.surplus[slots].tolist(),
             _sums=zip(
-                *(one.pairs(slots) for one in (self.total, self.squares, self.cubes)), strict=True
+                *(column.pairs(slots) for column in (self.total, self.squares, self.cubes)),
+                strict=True,
             ),
         )

@@ -97,8 +97,8 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
     all_rounded = Counts("round_weights")  # all rows whose weight was rounded
 
     def check_settings(self) -> None:
-        found = check_number(self.n_classes, 2, MAX_CLASSES, "MulticlassAUC.n_classes")
-        self._set("n_classes", found)
+        n_classes = check_number(self.n_classes, 2, MAX_CLASSES, "MulticlassAUC.n_classes")
+        self._set("n_classes", n_classes)
         if type(self.exact) is not bool:
             raise refused_setting(self, "exact", "True or False")
         check_choice(self.score_type, SCORE_TYPES, "MulticlassAUC.score_type")
@@ -108,8 +108,8 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         for name in _OF_A_GRID if self.exact else _OF_A_BAG:
             default = _NO_SCORES if name == "score_type" else getattr(type(self), name)
             if getattr(self, name) != default:
-                wanted = "none with" if self.exact else "none without"
-                raise refused_setting(self, name, f"{wanted} exact=True")
+                expected = "none with" if self.exact else "none without"
+                raise refused_setting(self, name, f"{expected} exact=True")
             self._set(name, default)  # 8.0 equals 8
         for name, value in check_grid(self).items():
             self._set(name, value)
@@ -145,16 +145,16 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         if quanta is not None and not self.exact:
             add_surplus(self.counts.surplus, slots, quanta)  # of the rows, not of their cells
         for piece, classes, labels, values in scored_cells(batch.labels, batch.scores):
-            here = None if slots is None else np.repeat(slots[piece], self.n_classes)
+            cell_slots = None if slots is None else np.repeat(slots[piece], self.n_classes)
             weights = None if quanta is None else np.repeat(quanta[piece], self.n_classes)
             if self.exact:
-                self.bags.add(values, labels, classes, here, weights)
+                self.bags.add(values, labels, classes, cell_slots, weights)
                 continue
             classes *= 2 * self.buckets
             for part, cells in grid_of(self).cells(labels, values):
                 self.counts.add(
                     cells + classes[part],
-                    None if here is None else here[part],
+                    None if cell_slots is None else cell_slots[part],
                     None if weights is None else weights[part],
                 )
 
@@ -162,8 +162,8 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         truth = batch.labels
         self.all_rounded.add(np.zeros(batch.n, np.intp), slots)
         if truth.ndim == 2:
-            at, classes = np.nonzero(truth)
-            self.rounded.add(classes, None if slots is None else slots[at])
+            rows, classes = np.nonzero(truth)
+            self.rounded.add(classes, None if slots is None else slots[rows])
         else:
             self.rounded.add(truth.astype(np.intp), slots)
 
@@ -185,6 +185,8 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
             surplus = np.repeat(self.counts.surplus[slots], k).tolist()
             curves = bucket_curves(*self.counts.cells_of(slots), self, surplus, unit, rounded)
         return [
-            ClassCurves(tuple(some), self.exact, some[0].rows, some[0].reason, unit)
-            for some in (curves[i : i + k] for i in range(0, len(curves), k))
+            ClassCurves(
+                tuple(slot_curves), self.exact, slot_curves[0].rows, slot_curves[0].reason, unit
+            )
+            for slot_curves in (curves[i : i + k] for i in range(0, len(curves), k))
         ]

@@ -90,9 +90,9 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         most = check_number(self.n_classes, 2, MAX_CLASSES, "MulticlassConfusion.n_classes")
         self._set("n_classes", most)
         ks: object = self.top_k
-        known = [whole(k) for k in ks] if isinstance(ks, tuple | list) else [None]
-        within = {k for k in known if k is not None and 1 <= k <= most}
-        if not all(k in within for k in known):
+        numbers = [whole(k) for k in ks] if isinstance(ks, tuple | list) else [None]
+        within = {k for k in numbers if k is not None and 1 <= k <= most}
+        if not all(k in within for k in numbers):
             raise SettingsError(
                 expected=f"whole numbers from 1 to {self.n_classes}, such as (1, 3)",
                 got=shown(ks),
@@ -153,8 +153,8 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
     ) -> None:
         quanta = batch.quanta
         for piece, cells in class_cells(batch.labels, batch.predictions, self.n_classes):
-            here = None if slots is None else slots[piece]
-            into.add(cells, here, None if quanta is None else quanta[piece])
+            piece_slots = None if slots is None else slots[piece]
+            into.add(cells, piece_slots, None if quanta is None else quanta[piece])
         for j in range(self.n_top_k):
             into_first.add(batch.first[:, j].astype(np.intp) + 4 * j, slots, quanta)
 

@@ -78,8 +78,8 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     rounded_sizes = Counts("round_weights", "n_sizes", "n_sizes", "n_sizes")
 
     def check_settings(self) -> None:
-        found = check_number(self.n_labels, 1, MAX_LABELS, "MultilabelConfusion.n_labels")
-        self._set("n_labels", found)
+        n_labels = check_number(self.n_labels, 1, MAX_LABELS, "MultilabelConfusion.n_labels")
+        self._set("n_labels", n_labels)
         self._set("threshold", check_threshold(self.threshold, "MultilabelConfusion.threshold"))
 
     @property
@@ -111,11 +111,11 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
         self, batch: Batch, slots: Slots | None, into: CountsColumn, into_sizes: CountsColumn
     ) -> None:
         for piece, cells, sizes in label_cells(batch.codes):
-            here = None if slots is None else slots[piece]
-            of_labels = None if here is None else np.repeat(here, self.n_labels)
-            some = None if batch.quanta is None else batch.quanta[piece]
-            into.add(cells, of_labels, None if some is None else np.repeat(some, self.n_labels))
-            into_sizes.add(sizes, here, some)
+            piece_slots = None if slots is None else slots[piece]
+            of_labels = None if piece_slots is None else np.repeat(piece_slots, self.n_labels)
+            quanta = None if batch.quanta is None else batch.quanta[piece]
+            into.add(cells, of_labels, None if quanta is None else np.repeat(quanta, self.n_labels))
+            into_sizes.add(sizes, piece_slots, quanta)
 
     def compute(self) -> LabelRates:
         """The rates that follow from the counts."""
@@ -129,7 +129,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
             LabelRates,
             len(slots),
             matrix=map(np.copy, self.cells.tables(slots).reshape(-1, self.n_labels, 2, 2)),
-            sizes=[np.stack(np.unravel_index(at, shape)) for at, _ in occupied],
+            sizes=[np.stack(np.unravel_index(indices, shape)) for indices, _ in occupied],
             sizes_counts=[counts for _, counts in occupied],
             weight_unit=repeat(Fraction(self.weight_unit)),
             _surplus=self.sizes.surplus[slots].tolist(),

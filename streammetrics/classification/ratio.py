@@ -77,19 +77,19 @@ class Ratio(Accumulator, schema="ratio/2"):
         numerators, denominators = batch.numerators, batch.optional("denominators")
         self.numerator.add(numerators.astype(np.float64, copy=False), slots)
         if slots is None:
-            here, counts = np.zeros(1, np.intp), np.array([batch.n], np.int64)
-            n = sum([np.count_nonzero(some) for some in _others(numerators, denominators)])
+            used_slots, counts = np.zeros(1, np.intp), np.array([batch.n], np.int64)
+            n = sum([np.count_nonzero(chunk) for chunk in _others(numerators, denominators)])
             kinds = np.array([batch.n - n, n], np.int64)
             self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), kinds)
         else:
-            here, counts = _rows_by_slot(slots)
-            others = np.concatenate([*_others(numerators, denominators)])
-            if others.any():
-                self.rows.add(others.astype(np.intp), slots)
+            used_slots, counts = _rows_by_slot(slots)
+            flags = np.concatenate([*_others(numerators, denominators)])
+            if flags.any():
+                self.rows.add(flags.astype(np.intp), slots)
             else:
-                self.rows.add(np.zeros(len(here), np.intp), here, counts)
+                self.rows.add(np.zeros(len(used_slots), np.intp), used_slots, counts)
         if denominators is None:
-            self.denominator.add(counts.astype(np.float64), here)
+            self.denominator.add(counts.astype(np.float64), used_slots)
         else:
             self.denominator.add(denominators.astype(np.float64, copy=False), slots)
 
@@ -106,15 +106,15 @@ class Ratio(Accumulator, schema="ratio/2"):
             sure |= share
         doubtful = np.flatnonzero(~sure | infinite_sums.any(axis=1))
         for slot in doubtful.tolist():
-            shares, others = rows[slot].tolist()
+            shares, non_shares = rows[slot].tolist()
             infinite = sum(int(column.infinities[slot].max()) for column in sums)
             numerator, denominator = (column.quanta(slot) for column in sums)
-            what = "impossible sums"
-            if others:
-                require(infinite <= 2 * others, what)
+            fault = "impossible sums"
+            if non_shares:
+                require(infinite <= 2 * non_shares, fault)
             else:
                 in_share = numerator % QUANTA == 0 and 0 <= numerator <= shares * QUANTA
-                require(not infinite and denominator == shares * QUANTA and in_share, what)
+                require(not infinite and denominator == shares * QUANTA and in_share, fault)
 
     def compute(self) -> Quotient:
         """The ratio, the sums and the number of rows."""
@@ -128,30 +128,30 @@ class Ratio(Accumulator, schema="ratio/2"):
         if up != down:
             numerators = [units << shift - up for units in numerators]
             denominators = [units << shift - down for units in denominators]
-        shares, others = self.rows.columns(slots)
-        made = side_by_side(
+        shares, non_shares = self.rows.columns(slots)
+        quotients = side_by_side(
             Quotient,
             len(slots),
-            rows=map(add, shares, others),
-            is_share=map(not_, others),
+            rows=map(add, shares, non_shares),
+            is_share=map(not_, non_shares),
             _sums=zip(numerators, denominators, repeat(shift)),
         )
         infinite = {*self.numerator.infinite(slots), *self.denominator.infinite(slots)}
         for i in infinite:
             sums = self.numerator.value(slots[i]), self.denominator.value(slots[i])
-            made[i] = Quotient(*sums, None, made[i].rows, made[i].is_share)
-        return made
+            quotients[i] = Quotient(*sums, None, quotients[i].rows, quotients[i].is_share)
+        return quotients
 
 
 def _rows_by_slot(slots: AnySlots) -> tuple[Slots, NDArray[np.intp]]:
     """The slots that have rows, and how many each has."""
     if isinstance(slots, ManySlots) and slots.pays:
-        here, counts = slots.present, slots.counts()
+        all_slots, counts = slots.present, slots.counts()
     else:
         counts = np.bincount(slots.every() if isinstance(slots, ManySlots) else slots)
-        here = np.arange(len(counts))
-    some = np.flatnonzero(counts != 0)
-    return here[some], counts[some]
+        all_slots = np.arange(len(counts))
+    occupied = np.flatnonzero(counts != 0)
+    return all_slots[occupied], counts[occupied]
 
 
 def _others(
@@ -159,8 +159,8 @@ def _others(
 ) -> Iterator[NDArray[np.bool_]]:
     """Whether each row is not 0 or 1 over 1, in chunks whose temporaries stay in the cache."""
     for start in range(0, len(numerators) or 1, CHUNK):
-        some = numerators[start : start + CHUNK]
-        others = (some != 0) & (some != 1)
+        chunk = numerators[start : start + CHUNK]
+        flags = (chunk != 0) & (chunk != 1)
         if denominators is not None:
-            others |= denominators[start : start + CHUNK] != 1
-        yield others
+            flags |= denominators[start : start + CHUNK] != 1
+        yield flags

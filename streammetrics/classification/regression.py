@@ -114,17 +114,17 @@ class Regression(Accumulator, schema="regression/3"):
             return Terms(np.abs(off)), Terms(off * off)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        for piece, at in batch.pieces(slots):
-            self.rows.add_rows(np.zeros(piece.n, np.intp), at, piece.quanta)
-            self._sums.add(_parts(piece, piece.quanta), at)
-            self.cubes.add(_cubes(piece), at)
+        for piece, piece_slots in batch.pieces(slots):
+            self.rows.add_rows(np.zeros(piece.n, np.intp), piece_slots, piece.quanta)
+            self._sums.add(_parts(piece, piece.quanta), piece_slots)
+            self.cubes.add(_cubes(piece), piece_slots)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        for piece, at in batch.pieces(slots):
-            self.rounded.add(np.zeros(piece.n, np.intp), at)
+        for piece, piece_slots in batch.pieces(slots):
+            self.rounded.add(np.zeros(piece.n, np.intp), piece_slots)
             for scale, i, part in _parts(piece, None):
                 cells = np.full(len(part), scale * _SUMS + i, np.intp)
-                self.rounded_sums.add(part, cells, at)
+                self.rounded_sums.add(part, cells, piece_slots)
 
     def compute(self) -> RegressionErrors:
         """The errors, each rounded once."""
@@ -132,7 +132,7 @@ class Regression(Accumulator, schema="regression/3"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[RegressionErrors]:
-        made = side_by_side(
+        errors = side_by_side(
             RegressionErrors,
             len(slots),
             _n=self.rows.tables(slots)[:, 0].tolist(),
@@ -144,8 +144,8 @@ class Regression(Accumulator, schema="regression/3"):
             ),
         )
         for i in self.absolute.infinite(slots):
-            made[i].__dict__.update(absolute=None, squares=None)
-        return made
+            errors[i].__dict__.update(absolute=None, squares=None)
+        return errors
 
     def _require_possible(self) -> None:
         for column in (*self._sums.near[1:], self.far.inner):
@@ -172,12 +172,12 @@ class Regression(Accumulator, schema="regression/3"):
 
     def _require_cubes(self, slot: int, rows: int, *, plain: bool) -> None:
         """plain: whether the other sums are without weights, and at the first scale."""
-        what = "impossible cubes of errors"
-        require_rounded_cubes(rows, self.cubes, slot, what)
+        fault = "impossible cubes of errors"
+        require_rounded_cubes(rows, self.cubes, slot, fault)
         if plain and self.cubes.finite(slot) and self.absolute.finite(slot):
             total, _, of_labels, of_scores, of_both = [c.quanta(slot) for c in self._sums.near]
             squares = of_labels - 2 * of_both + of_scores
-            require_third_moment(rows, (total, squares, self.cubes.quanta(slot)), what)
+            require_third_moment(rows, (total, squares, self.cubes.quanta(slot)), fault)
 
     def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
         """Of each of these decoded states, without far numbers and rounded weights, whether one
@@ -230,11 +230,11 @@ def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats
             yield scale, i, part
 
 
-def _require_sums(units: int, sums: Sequence[Number], one: int) -> None:
-    """StateError unless `units` of weight can have these five sums; one: 1 in their quanta."""
+def _require_sums(units: int, sums: Sequence[Number], unit: int) -> None:
+    """StateError unless `units` of weight can have these five sums; unit: 1 in their quanta."""
     absolute, labels, of_labels, of_scores, of_both = sums
-    what = "impossible sums of errors"
-    require(absolute >= 0 and of_scores >= 0 and (units > 0 or not any(sums)), what)
-    require_moments(units, labels, of_labels, what, one)
-    require_moments(units, absolute, of_labels - 2 * of_both + of_scores, what, one)
-    require(of_both * of_both <= of_labels * of_scores, what)
+    fault = "impossible sums of errors"
+    require(absolute >= 0 and of_scores >= 0 and (units > 0 or not any(sums)), fault)
+    require_moments(units, labels, of_labels, fault, unit)
+    require_moments(units, absolute, of_labels - 2 * of_both + of_scores, fault, unit)
+    require(of_both * of_both <= of_labels * of_scores, fault)

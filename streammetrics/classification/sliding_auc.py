@@ -120,8 +120,8 @@ class SlidingAUC:
         >>> metric.compute().auc
         1.0
         """
-        found: dict[str, Any] = arguments_of(self, table, columns, "SlidingAUC.update_from")
-        self.update(**found)
+        arguments: dict[str, Any] = arguments_of(self, table, columns, "SlidingAUC.update_from")
+        self.update(**arguments)
 
     def arguments(self) -> Mapping[str, bool]:
         """The arguments of `update`, each with whether it is required."""
@@ -155,9 +155,9 @@ class SlidingAUC:
         return SlidingArea(area, positives + negatives, positives)
 
     def __repr__(self) -> str:
-        given = f"rows={self.rows}" if self.rows is not None else f"seconds={self.seconds}"
+        limit = f"rows={self.rows}" if self.rows is not None else f"seconds={self.seconds}"
         label = "" if self.positive == 1 else f", positive={self.positive!r}"
-        return f"SlidingAUC({given}{label})"
+        return f"SlidingAUC({limit}{label})"
 
     def _checked(
         self, labels: Any, scores: Any, times_s: Any
@@ -191,8 +191,8 @@ class SlidingAUC:
         same_length(n, times, "times_s", of="labels")
         refuse_milliseconds(times, "times_s")
         finite = np.isfinite(times)
-        known = np.concatenate([[self._newest], np.where(finite, times, _NEVER)])
-        before = np.maximum.accumulate(known)[:-1]
+        finite_times = np.concatenate([[self._newest], np.where(finite, times, _NEVER)])
+        before = np.maximum.accumulate(finite_times)[:-1]
         bad = np.flatnonzero(~finite | (times < before))
         if len(bad):
             got = times[bad[0]]
@@ -204,15 +204,15 @@ class SlidingAUC:
                 hint="pass rows in time order; drop late ones, or use Windows for them",
                 rows=bad,
             )
-        found: list[float] = times.tolist()
-        return found
+        seconds: list[float] = times.tolist()
+        return seconds
 
     @staticmethod
-    def _seconds_of(given: Any) -> NDArray[np.float64]:
-        array: NDArray[Any] = vector(given, "times_s")
+    def _seconds_of(times: Any) -> NDArray[np.float64]:
+        array: NDArray[Any] = vector(times, "times_s")
         if array.dtype.kind == "M" or isinstance(array.flat[0] if array.size else 0, datetime):
-            return milliseconds(given, "times_s") / 1000
-        return numbers(given, "times_s").astype(np.float64, copy=False)
+            return milliseconds(times, "times_s") / 1000
+        return numbers(times, "times_s").astype(np.float64, copy=False)
 
     def _first_kept(self, times: Sequence[float], n: int) -> int:
         """The index of the first row of a batch that is in the window at its end."""
@@ -252,9 +252,9 @@ class SlidingAUC:
 
     def _pairs(self, label: int, score: float) -> int:
         """The contribution of a row to 2U: 2 for each pair in the right order, 1 for each tie."""
-        others = self._sorted[1 - label]
-        below_and_up_to: int = others.bisect_left(score) + others.bisect_right(score)
-        return below_and_up_to if label else 2 * len(others) - below_and_up_to
+        other_scores = self._sorted[1 - label]
+        below_and_up_to: int = other_scores.bisect_left(score) + other_scores.bisect_right(score)
+        return below_and_up_to if label else 2 * len(other_scores) - below_and_up_to
 
 
 def _rows(values: Any, name: str) -> Any:
@@ -265,9 +265,9 @@ def _rows(values: Any, name: str) -> Any:
 
 
 def _span(seconds: object) -> float:
-    found = plain(seconds)
-    if isinstance(found, (int, float)) and not isinstance(found, bool) and 0 < found < inf:
-        return found
+    number = plain(seconds)
+    if isinstance(number, (int, float)) and not isinstance(number, bool) and 0 < number < inf:
+        return number
     raise _bad_setting("a positive, finite number of seconds", seconds, "seconds")
 
 

@@ -128,7 +128,7 @@ class MapColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        names = sum(getsizeof(of) + sum(map(getsizeof, of)) for of in self.names or ())
+        names = sum(getsizeof(keys) + sum(map(getsizeof, keys)) for keys in self.names or ())
         return self.child.nbytes + sum(map(_held, self.index)) + names
 
     def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Grouping:
@@ -138,41 +138,41 @@ class MapColumn(Column):
         keys: [n]; slots: [n], or None for slot 0.
         """
         if slots is None and isinstance(keys, FoundKeys) and keys.index is self.index[0]:
-            found, new = keys.at.copy(), np.flatnonzero(keys.at == NOT_FOUND)
+            row_slots, new = keys.at.copy(), np.flatnonzero(keys.at == NOT_FOUND)
             names = [keys.values[i] for i in new.tolist()]
-            made = {name: self._slot_of(0, name) for name in dict.fromkeys(names)}
-            found[new] = [made[name] for name in names]
+            new_slots = {name: self._slot_of(0, name) for name in dict.fromkeys(names)}
+            row_slots[new] = [new_slots[name] for name in names]
             self._make_room()
-            return Grouping(found, keys.codes)
+            return Grouping(row_slots, keys.codes)
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes
         present, inverse = distinct(pairs, m if slots is None else m * self.width)
-        of, codes = np.divmod(present, max(m, 1))
+        owners, codes = np.divmod(present, max(m, 1))
         if slots is None and len(codes) == m:  # each value is present
             got = map(self.index[0].get, keys.values, repeat(NO_SLOT))
         else:
-            at = map(self.index.__getitem__, of.tolist())
-            wanted = map(keys.values.__getitem__, codes.tolist())
-            got = map(dict.get, at, wanted, repeat(NO_SLOT))
-        found = np.fromiter(got, np.intp, len(present))
-        missing = np.flatnonzero(found == NO_SLOT).tolist()
+            indexes = map(self.index.__getitem__, owners.tolist())
+            row_keys = map(keys.values.__getitem__, codes.tolist())
+            got = map(dict.get, indexes, row_keys, repeat(NO_SLOT))
+        row_slots = np.fromiter(got, np.intp, len(present))
+        missing = np.flatnonzero(row_slots == NO_SLOT).tolist()
         first = [(i, keys.values[codes.item(i)]) for i in missing]
         first = [(i, key) for i, key in first if key is not NO_KEY]
         if not self.n_children:  # often these are all keys: then no state is moved to be encoded
-            first.sort(key=lambda one: (of.item(one[0]), encode_key(one[1])))
+            first.sort(key=lambda pair: (owners.item(pair[0]), encode_key(pair[1])))
         for i, key in first:
-            found[i] = self._slot_of(of.item(i), key)
+            row_slots[i] = self._slot_of(owners.item(i), key)
         self._make_room()
-        return Grouping(found, inverse)
+        return Grouping(row_slots, inverse)
 
     def merge(self, other: Self, to: Slots) -> None:
         child_to = np.zeros(other.child._width, np.intp)
         for slot, keys in enumerate(other.index):
-            mine = int(to[slot])
-            for key, theirs in keys.items():
-                child_to[theirs] = self._slot_of(mine, key)
+            to_slot = int(to[slot])
+            for key, child_slot in keys.items():
+                child_to[child_slot] = self._slot_of(to_slot, key)
             if slot in other.other:
-                child_to[other.other[slot]] = self._other_of(mine)
+                child_to[other.other[slot]] = self._other_of(to_slot)
         self._make_room()
         self.child._merge_slots(other.child, child_to)
         self.tidy()
@@ -192,17 +192,17 @@ class MapColumn(Column):
         n = 0
         for slot, keys in enumerate(self.index):
             ranked = sorted(keys, key=_rank)
-            kept, evicted = ranked[: self.max_keys], ranked[self.max_keys :]
-            to[[keys[key] for key in kept]] = np.arange(n, n + len(kept))
+            remaining, evicted = ranked[: self.max_keys], ranked[self.max_keys :]
+            to[[keys[key] for key in remaining]] = np.arange(n, n + len(remaining))
             old_other = self.other.get(slot)
             removed = [keys[key] for key in evicted] + ([] if old_other is None else [old_other])
-            self.index[slot] = {key: n + i for i, key in enumerate(kept)}
-            n += len(kept)
+            self.index[slot] = {key: n + i for i, key in enumerate(remaining)}
+            n += len(remaining)
             if removed:
                 to[removed] = self.other[slot] = n
                 n += 1
             if evicted:
-                self.ceiling[slot] = _rank(kept[-1])
+                self.ceiling[slot] = _rank(remaining[-1])
         child = self.child._empty(n)
         child._merge_slots(self.child, to)
         self.child, self.n_children = child, n
@@ -244,9 +244,9 @@ class MapColumn(Column):
         new = type(self)(self.child._empty(0), self.width, self.max_keys)
         to = np.zeros(self.child._width, np.intp)
         for slot, keys in enumerate(self.index):
-            named = dictionary_column([key_of(key) for key in keys], "rekeyed(key_of)")
-            for code, at in zip(named.codes.tolist(), keys.values(), strict=True):
-                to[at] = new._slot_of(slot, named.values[code])
+            new_keys = dictionary_column([key_of(key) for key in keys], "rekeyed(key_of)")
+            for code, child_slot in zip(new_keys.codes.tolist(), keys.values(), strict=True):
+                to[child_slot] = new._slot_of(slot, new_keys.values[code])
             if slot in self.other:
                 to[self.other[slot]] = new._other_of(slot)
         new._make_room()
@@ -285,9 +285,9 @@ class MapColumn(Column):
 
     def read(self, data: Reader) -> None:
         """Fill an empty column with the values written by `encode`."""
-        for slot, (names, at) in enumerate(self.read_names(data)):
+        for slot, (names, first) in enumerate(self.read_names(data)):
             self.index[slot] = dict(
-                zip(map(decode_key, names), range(at, at + len(names)), strict=True)
+                zip(map(decode_key, names), range(first, first + len(names)), strict=True)
             )
             if slot in self.other and len(names) == self.max_keys:
                 self.ceiling[slot] = max(map(_rank, self.index[slot]))
@@ -299,7 +299,7 @@ class MapColumn(Column):
         sizes = data.ints(self.width).tolist()
         if sum(sizes) > data.left:
             raise damaged(f"{sum(sizes)} keys in {data.left} bytes")
-        found: list[tuple[list[bytes], int]] = []
+        slot_names: list[tuple[list[bytes], int]] = []
         n = 0
         for slot, size in enumerate(sizes):
             names = data.texts(size, MAX_KEY_BYTES)
@@ -307,21 +307,21 @@ class MapColumn(Column):
                 raise damaged("keys out of order")
             if names[:1] == [_OTHER]:
                 self.other[slot] = n
-            kept = names[1:] if slot in self.other else names
-            found.append((kept, n + size - len(kept)))
+            own_names = names[1:] if slot in self.other else names
+            slot_names.append((own_names, n + size - len(own_names)))
             n += size
             if self.max_keys is None and slot in self.other:
                 raise damaged("a state of other keys without max_keys")
-            if self.max_keys is not None and len(kept) > self.max_keys:
-                raise damaged(f"{len(kept)} keys, more than max_keys={self.max_keys}")
+            if self.max_keys is not None and len(own_names) > self.max_keys:
+                raise damaged(f"{len(own_names)} keys, more than max_keys={self.max_keys}")
         self.n_children = n
-        return found
+        return slot_names
 
     def ordered(self, slot: int) -> list[Key]:
         """The keys of a slot in the order of their encoding: they are sorted when keys are new."""
         if self.names is None:
-            each = [self._in_order(one) for one in range(self.width)]
-            self.index, self.names = [keys for keys, _ in each], [names for _, names in each]
+            ordered = [self._in_order(number) for number in range(self.width)]
+            self.index, self.names = [keys for keys, _ in ordered], [names for _, names in ordered]
         return [*self.index[slot]]
 
     def _in_order(self, slot: int) -> tuple[dict[Key, int], list[bytes]]:
@@ -335,9 +335,9 @@ class MapColumn(Column):
         return {by_name[name]: keys[by_name[name]] for name in names}, names
 
     def _slot_of(self, slot: int, key: Key) -> int:
-        known = self.index[slot].get(key)
-        if known is not None:
-            return known
+        child_slot = self.index[slot].get(key)
+        if child_slot is not None:
+            return child_slot
         if slot in self.ceiling and _rank(key) > self.ceiling[slot]:
             return self._other_of(slot)
         keys = self.index[slot]
@@ -374,8 +374,8 @@ class Map(Part[MapColumn]):
         return column
 
 
-def _metrics(owner: Declared, of: str) -> dict[str, Accumulator]:
-    return dict(cast("Mapping[str, Accumulator]", getattr(owner, of)))
+def _metrics(owner: Declared, field: str) -> dict[str, Accumulator]:
+    return dict(cast("Mapping[str, Accumulator]", getattr(owner, field)))
 
 
 def _metric(owner: Declared) -> Accumulator:

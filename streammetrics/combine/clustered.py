@@ -95,10 +95,10 @@ class Clustered:
             deff = max(1.0, self.deff) if self.deff > 0 else 1.0
             of_classes = classes[0] / deff, classes[1] / deff
             # For an area, the variance and the degrees of freedom are those of the groups.
-            found = area_bounds(
+            interval = area_bounds(
                 estimate, self.variance.variance, self.variance.df, of_classes, level
             )
-            return found.lower, found.upper
+            return interval.lower, interval.upper
         return symmetric_bounds(estimate, self.variance.se, q)
 
     def effective(self) -> float:
@@ -136,17 +136,17 @@ def clustered(
         halved = replace(variance, variance=variance.variance / 4)
         return clustered(result, area, halved, doubts, rows, level, method, agree).scaled(2, -1)
     form = _chosen(plain, method)
-    asked = view_of(result, view)
-    arms = result._arms(asked) if isinstance(result, HasIntervals) else None
-    found = Clustered(value, variance, plain, form, arms)
-    why = scarce(result, view) or _why_undefined(found, reason_of(result, asked.name))
+    view_text = view_of(result, view)
+    arms = result._arms(view_text) if isinstance(result, HasIntervals) else None
+    figures = Clustered(value, variance, plain, form, arms)
+    why = scarce(result, view) or _why_undefined(figures, reason_of(result, view_text.name))
     if why:
         n = plain.n or rows
         return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
-    said = [agree] if not variance.variance else []
-    said += [_ANEW] if is_chosen(result, view) else []
-    lower, upper = found.bounds(level, class_counts(result))
-    made = Interval(
+    notes = [agree] if not variance.variance else []
+    notes += [_ANEW] if is_chosen(result, view) else []
+    lower, upper = figures.bounds(level, class_counts(result))
+    interval = Interval(
         float(value),
         lower,
         upper,
@@ -155,13 +155,15 @@ def clustered(
         df=variance.df,
         method=_name(form),
         n=plain.n or rows,
-        n_eff=found.effective(),
-        deff=found.deff,
-        reason="; ".join((*said, *doubts)),
+        n_eff=figures.effective(),
+        deff=figures.deff,
+        reason="; ".join((*notes, *doubts)),
     )
-    made = widened(made, value) if isinstance(value, Bounded) else made
-    made = result._extended(asked, made) if isinstance(result, HasIntervals) else made
-    return interval_within(made, *range_of(result, text))
+    interval = widened(interval, value) if isinstance(value, Bounded) else interval
+    interval = (
+        result._extended(view_text, interval) if isinstance(result, HasIntervals) else interval
+    )
+    return interval_within(interval, *range_of(result, text))
 
 
 def behind_of(result: object, view: object) -> Behind | None:
@@ -177,19 +179,19 @@ def range_of_quantiles(result: object, view: object) -> tuple[str, str] | None:
 def of_range(result: object, view: object, low: Interval, high: Interval) -> Interval:
     """The interval of a range of quantiles from those of both, which hold together. (Bonferroni)"""
     lower, upper = less((high.lower, high.upper), (low.lower, low.upper))
-    said = "; ".join(filter(None, (low.reason, high.reason))).split("; ")
-    made = replace(
-        min(low, high, key=lambda one: one.n_eff),
+    reasons = "; ".join(filter(None, (low.reason, high.reason))).split("; ")
+    interval = replace(
+        min(low, high, key=lambda end: end.n_eff),
         estimate=float(value_of(result, view)),
         lower=lower,
         upper=upper,
         level=2 * min(low.level, high.level) - 1,
-        reason="; ".join(dict.fromkeys(said)),
+        reason="; ".join(dict.fromkeys(reasons)),
     )
     return (
-        interval_within(made, *range_of(result, view_of(result, view).text))
-        if made.defined
-        else made
+        interval_within(interval, *range_of(result, view_of(result, view).text))
+        if interval.defined
+        else interval
     )
 
 
@@ -202,10 +204,10 @@ def no_jackknife(result: object, view: object) -> str:
     """Why the differences of a view without each group do not show its variance, or ""."""
     if not isinstance(result, HasIntervals):
         return ""
-    asked = view_of(result, view)
-    if not asked.rest and result._range_of(asked):
+    view_text = view_of(result, view)
+    if not view_text.rest and result._range_of(view_text):
         return _OF_RANGE
-    behind = not asked.rest and result._behind(asked) is not None
+    behind = not view_text.rest and result._behind(view_text) is not None
     return never(result, view) or (_INCONSISTENT if behind else "")
 
 
@@ -235,9 +237,9 @@ def variance_of_share(
 ) -> GroupVariance:
     """The variance of a share of rows. results: without each group; None for one without rows.
     Groups with coarse values know the share at both ends of a bucket: the larger variance."""
-    shares = [_ends(value_of(one, view)) for one in results if one is not None]
+    shares = [_ends(value_of(result, view)) for result in results if result is not None]
     ends = [jackknife_variance(end, weights) for end in zip(*shares, strict=True)]
-    return max(ends, key=lambda one: one.variance) if ends else jackknife_variance([])
+    return max(ends, key=lambda variance: variance.variance) if ends else jackknife_variance([])
 
 
 def _ends(value: float | Bounded) -> tuple[float, float]:
@@ -261,21 +263,21 @@ def mapped(
     method, value, variance = behind.method, value_of(result, view), variances.variance
     se, above = variance.se, variances.upto.se
     why = "" if math.isfinite(se) else variance.reason or "the variance is not defined"
-    alone = (-math.inf, math.inf)
+    row_bounds = (-math.inf, math.inf)
     if not why and not above:
         plain = _plain(result, view_of(result, view).text, float(value), level, rows)
-        alone = plain.lower, plain.upper
+        row_bounds = plain.lower, plain.upper
         why = "" if se or plain.defined else _ALL_EQUAL
     if why:
         return Interval.undefined(why, level=level, method=method, n=rows, estimate=float(value))
     share = _plain(result, variances.view, behind.share, level, rows)
     deff = design_effect(variance.variance, share.se * share.se)
     q = critical(level, variance.df)
-    lower = behind.bounds(behind.share - q * se, behind.share)[0] if se else alone[0]
-    upper = behind.bounds(behind.share, behind.share + q * above)[1] if above else alone[1]
+    lower = behind.bounds(behind.share - q * se, behind.share)[0] if se else row_bounds[0]
+    upper = behind.bounds(behind.share, behind.share + q * above)[1] if above else row_bounds[1]
     at_the_top = _AT_THE_TOP if upper < math.inf else _NO_END
-    said = [] if above else [at_the_top if se else agree]
-    said += [_FEW] if (lower, upper) == (-math.inf, math.inf) else []
+    notes = [] if above else [at_the_top if se else agree]
+    notes += [_FEW] if (lower, upper) == (-math.inf, math.inf) else []
     return Interval(
         float(value),
         lower,
@@ -286,7 +288,7 @@ def mapped(
         n=rows,
         n_eff=rows / deff if deff > 0 else math.nan,
         deff=deff,
-        reason="; ".join((*said, *doubts)),
+        reason="; ".join((*notes, *doubts)),
     )
 
 
@@ -301,9 +303,13 @@ def grows(result: object, view: object) -> str:
     """Why a view of one state is not comparable with that of other rows, or ""."""
     if not isinstance(result, HasIntervals):
         return ""
-    asked = view_of(result, view)
-    other = declaration(result, asked.name).grows_unlike
-    return f"{asked.text} grows with the number of rows; {other} does not" if other else ""
+    view_text = view_of(result, view)
+    comparable = declaration(result, view_text.name).grows_unlike
+    return (
+        f"{view_text.text} grows with the number of rows; {comparable} does not"
+        if comparable
+        else ""
+    )
 
 
 def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:
@@ -333,16 +339,16 @@ def _name(form: str) -> str:
     return JACKKNIFE if form == JACKKNIFE else f"{JACKKNIFE}, {_BOUNDS[form]}"
 
 
-def _why_undefined(found: Clustered, reason: str) -> str:
+def _why_undefined(figures: Clustered, reason: str) -> str:
     """Why there is no interval, or "". reason: why the metric is undefined, or ""."""
-    if not math.isfinite(found.estimate):
-        return reason or f"the estimate is {found.estimate}"
-    if not math.isfinite(found.variance.variance):
-        return found.variance.reason or "the variance is not defined"
-    if not found.variance.variance and found.form not in ("wilson", "area", "newcombe"):
+    if not math.isfinite(figures.estimate):
+        return reason or f"the estimate is {figures.estimate}"
+    if not math.isfinite(figures.variance.variance):
+        return figures.variance.reason or "the variance is not defined"
+    if not figures.variance.variance and figures.form not in ("wilson", "area", "newcombe"):
         return _ALL_EQUAL
-    if found.form == "logit" and not 0 < found.estimate < 1:
-        return f"the logit of {found.estimate} has no standard error"
+    if figures.form == "logit" and not 0 < figures.estimate < 1:
+        return f"the logit of {figures.estimate} has no standard error"
     return ""
 
 
@@ -374,29 +380,29 @@ def leave_one_out(states: Accumulator, weights: Sequence[int]) -> tuple[object |
     on: each state is added log2(slots) times. Small sums are computed side by side; large ones one
     half after the other, so that only log2(slots) of them are held at once.
     """
-    found: list[object | None] = [None] * len(weights)
-    each = states.nbytes  # a sum is no larger than this
-    if each <= SIDE_BY_SIDE:  # but smaller where states have cells in common
-        each = summed(states).copy().nbytes
+    left_out: list[object | None] = [None] * len(weights)
+    state_bytes = states.nbytes  # a sum is no larger than this
+    if state_bytes <= SIDE_BY_SIDE:  # but smaller where states have cells in common
+        state_bytes = summed(states).copy().nbytes
 
     def walk(slots: Slots, outside: Accumulator) -> None:
-        if len(slots) == 1 or len(slots) * each <= SIDE_BY_SIDE:
+        if len(slots) == 1 or len(slots) * state_bytes <= SIDE_BY_SIDE:
             sums = _without_each(states._take(slots), outside)
             results = part_of(states, sums)._compute_all(np.arange(len(slots)))
             for slot, result in zip(slots.tolist(), results, strict=True):
-                found[slot] = result
+                left_out[slot] = result
             return
         half = len(slots) // 2
-        for inside, others in ((slots[:half], slots[half:]), (slots[half:], slots[:half])):
-            more = outside._take(np.zeros(1, np.intp))
-            theirs = states._take(others)
-            more._merge_slots(theirs, np.zeros(len(others), np.intp))
-            walk(inside, more)
+        for inside, other_slots in ((slots[:half], slots[half:]), (slots[half:], slots[:half])):
+            wider = outside._take(np.zeros(1, np.intp))
+            other_states = states._take(other_slots)
+            wider._merge_slots(other_states, np.zeros(len(other_slots), np.intp))
+            walk(inside, wider)
 
     used = np.flatnonzero(np.array(weights) != 0)
     if len(used):
         walk(used, states._empty(1))
-    return tuple(found)
+    return tuple(left_out)
 
 
 def _without_each(states: Accumulator, outside: Accumulator) -> Accumulator:
@@ -409,6 +415,6 @@ def _without_each(states: Accumulator, outside: Accumulator) -> Accumulator:
         part = positions // size
         outside = outside._take(np.arange(part[-1] + 1) // 2)
         siblings = part ^ 1  # the other half of their common part
-        here = np.flatnonzero(siblings <= part[-1])
-        outside._merge_slots(states._take(here), siblings[here])
+        present = np.flatnonzero(siblings <= part[-1])
+        outside._merge_slots(states._take(present), siblings[present])
     return outside

@@ -96,11 +96,13 @@ class GroupScores:
         for piece in self._pieces(rows):
             cells = groups[piece.rows] * self.kinds
             cells += piece.kinds
-            at = None if slots is None else slots[piece.rows]
+            targets = None if slots is None else slots[piece.rows]
             if piece.classes is not None:
-                at = piece.classes if at is None else at * self.curves + piece.classes
+                targets = (
+                    piece.classes if targets is None else targets * self.curves + piece.classes
+                )
             weights = None if rows.quanta is None else rows.quanta[piece.rows]
-            column.inner.add(piece.keys, cells, at, weights)
+            column.inner.add(piece.keys, cells, targets, weights)
 
     def keys(self, scores: Scores) -> Ints:
         """The key of each score: int64 [n]."""
@@ -115,8 +117,8 @@ class GroupScores:
         if isinstance(metric, MulticlassAUC):
             n = metric.n_classes
             for piece, classes, labels, values in scored_cells(rows.labels, rows.scores):
-                each = np.repeat(np.arange(piece.start, min(piece.stop, rows.n)), n)
-                yield _Piece(each, self.keys(values), labels, classes)
+                rows_of_cells = np.repeat(np.arange(piece.start, min(piece.stop, rows.n)), n)
+                yield _Piece(rows_of_cells, self.keys(values), labels, classes)
             return
         of_rows = kinds(rows) if isinstance(metric, Uplift | ExactUplift) else rows.labels
         if self.grid is not None:
@@ -131,15 +133,15 @@ class GroupScores:
     def ranked(self) -> Accumulator:
         """The metric on the ranks of keys, empty: a bucket for each key of a state."""
         metric = self.metric
-        kept = ("n_classes", "treated_share", "positive", "weight_unit", "round_weights")
-        own = {name: value for name, value in metric.settings().items() if name in kept}
+        names = ("n_classes", "treated_share", "positive", "weight_unit", "round_weights")
+        settings = {name: value for name, value in metric.settings().items() if name in names}
         kind: Callable[..., Accumulator] = HistogramAUC
         if isinstance(metric, MulticlassAUC):
             kind = MulticlassAUC
         elif isinstance(metric, Uplift | ExactUplift):
             kind = Uplift
         ranks = tuple(float(rank) for rank in range(1, self.most))  # the edges between keys
-        return kind(**own, grid="edges", range="real", edges=ranks)
+        return kind(**settings, grid="edges", range="real", edges=ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +177,8 @@ class CollapsedGroups(ByValue):
 
     def _ranks(self, curve: int, keys: Ints) -> NDArray[np.intp]:
         """Where these keys are among those of the state."""
-        shift, known, _ = self._known.inner.state(curve)
-        ranks: NDArray[np.intp] = np.searchsorted(known, (keys >> shift) << shift, "right") - 1
+        shift, state_keys, _ = self._known.inner.state(curve)
+        ranks: NDArray[np.intp] = np.searchsorted(state_keys, (keys >> shift) << shift, "right") - 1
         return np.maximum(ranks, 0)
 
     @property
@@ -186,10 +188,12 @@ class CollapsedGroups(ByValue):
     def beside(self, other: Self) -> tuple[Accumulator, Accumulator]:
         """The states of both, whose ranks are those of all of their keys together."""
         total = self.form.column(self.groups, 1)
-        for one in (self, other):
-            total.merge(one.column, np.zeros(1, np.intp))
-        mine, theirs = (_Beside(one.form, one.column, one.groups, total) for one in (self, other))
-        return mine.states, theirs.states
+        for side in (self, other):
+            total.merge(side.column, np.zeros(1, np.intp))
+        left, right = (
+            _Beside(side.form, side.column, side.groups, total) for side in (self, other)
+        )
+        return left.states, right.states
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +219,8 @@ def group_scores(metric: Accumulator, most: int = MOST) -> Mapping[Path, GroupSc
         case Panel():
             return {
                 (name, *path): form
-                for name, one in metric.metrics.items()
-                for path, form in group_scores(one, most).items()
+                for name, child in metric.metrics.items()
+                for path, form in group_scores(child, most).items()
             }
         case ExactAUC() | ExactUplift():
             return {(): GroupScores(metric, most)}
@@ -240,16 +244,16 @@ def group_metric(metric: Accumulator) -> Accumulator | None:
             settings = {**metric.settings(), "resolution": _OF_QUANTILES[metric.grid]}
             return Quantiles(**settings)  # type: ignore[arg-type]
         case Panel():
-            each = {name: group_metric(one) for name, one in metric.metrics.items()}
-            return part_of_panel(metric, {n: one for n, one in each.items() if one is not None})
+            parts = {name: group_metric(part) for name, part in metric.metrics.items()}
+            return part_of_panel(metric, {n: part for n, part in parts.items() if part is not None})
     return None if group_scores(metric) else metric.empty()
 
 
 def whole_metric(metric: Accumulator) -> Accumulator | None:
     """The metric, or those of a Panel, that groups do not add up to; None if there is none."""
     if isinstance(metric, Panel):
-        each = {name: whole_metric(one) for name, one in metric.metrics.items()}
-        return part_of_panel(metric, {n: one for n, one in each.items() if one is not None})
+        parts = {name: whole_metric(part) for name, part in metric.metrics.items()}
+        return part_of_panel(metric, {n: part for n, part in parts.items() if part is not None})
     in_groups = group_metric(metric)
     return None if in_groups is not None and metric._head() == in_groups._head() else metric
 

@@ -94,7 +94,7 @@ def drift(
     _require_one_grid(reference, current)
     if not (isinstance(reference, UserGroups) and isinstance(current, UserGroups)):
         return _drift(_of(reference, label), _of(current, label), bins)
-    a, b = (_of(one.metric_state(), label) for one in (reference, current))
+    a, b = (_of(side.metric_state(), label) for side in (reference, current))
     groups = _BothGroups(
         _in_groups(reference, current),
         np.array([reference.rows_of_groups(), current.rows_of_groups()]),
@@ -145,17 +145,17 @@ def _scores(curve: ScoreCurve[float], label: int | None) -> Values:
         )
     used = np.flatnonzero(counts)
     counts, rows = counts[used], curve.rows if label is None else int(counts.sum())
-    more = (rows, curve.reason, curve.weight_unit, curve.rows_rounded)
+    totals = (rows, curve.reason, curve.weight_unit, curve.rows_rounded)
     low = curve.scores[used].astype(np.float64)
     if curve._ends is None:
-        return Distribution[float](low, low, low, counts, True, *more)
+        return Distribution[float](low, low, low, counts, True, *totals)
     ends = curve._ends[used]
     high = np.where(np.isnan(ends), np.inf, np.nextafter(ends, -np.inf))
     middle = low / 2 + high / 2
     # The middle of a bucket, or the only end that it has.
     values = np.where(np.isfinite(middle), middle, np.where(np.isfinite(low), low, high))
     values = values.clip(low, high)  # halves of subnormal numbers are rounded
-    return Distribution[Bounded](values, low, high, counts, False, *more)
+    return Distribution[Bounded](values, low, high, counts, False, *totals)
 
 
 def _drift(
@@ -197,33 +197,33 @@ class _BothGroups:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Reasons to doubt the variances."""
-        found = (doubts_of_groups(side.tolist()) for side in self.rows)
-        return tuple(dict.fromkeys(doubt for side in found for doubt in side))
+        doubts = (doubts_of_groups(side.tolist()) for side in self.rows)
+        return tuple(dict.fromkeys(doubt for side in doubts for doubt in side))
 
     @cached_property
     def effects(self) -> DesignEffects:
         """The design effects of bins; nan if they are not known."""
         together, *without = self._drifts
-        differences = [differences_of_bins(one.bin_counts) for one in without]
+        differences = [differences_of_bins(result.bin_counts) for result in without]
         return design_effects(together.bin_counts, np.array(differences))
 
     def variance_of(self, view: str) -> GroupVariance:
         """The variance of a view, by the jackknife over the buckets that have rows."""
-        replicates = [float(value_of(one, view)) for one in self._drifts[1:]]
+        replicates = [float(value_of(result, view)) for result in self._drifts[1:]]
         return jackknife_variance(replicates, self.rows.sum(0).tolist())
 
     @cached_property
     def _drifts(self) -> list[Drift]:
         """The drift of all buckets, and that without each one that has rows, in the same bins."""
-        a, b = (_of(summed(one), self.label) for one in self.states)
+        a, b = (_of(summed(side), self.label) for side in self.states)
         ends, weights = _ends(a, self.bins), self.rows.sum(0).tolist()
-        found = [_drift(a, b, self.bins, ends)]
-        for results in zip(*(leave_one_out(one, weights) for one in self.states), strict=True):
+        drifts = [_drift(a, b, self.bins, ends)]
+        for results in zip(*(leave_one_out(side, weights) for side in self.states), strict=True):
             if None not in results:
-                each = zip(self.states, results, strict=True)
-                a, b = (_side(state, result, self.label) for state, result in each)
-                found.append(_drift(a, b, self.bins, ends))
-        return found
+                pairs = zip(self.states, results, strict=True)
+                a, b = (_side(state, result, self.label) for state, result in pairs)
+                drifts.append(_drift(a, b, self.bins, ends))
+        return drifts
 
 
 def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator, Accumulator]:
@@ -241,10 +241,10 @@ def _require_readable(name: str, state: object, label: int | None) -> None:
     if not isinstance(metric, _METRICS):
         kind = type(metric).__name__
         inside = f"UserGroups of {kind}" if isinstance(state, UserGroups) else kind
-        known = " or ".join((", ".join(one.__name__ for one in _METRICS[:-1]),
+        names = " or ".join((", ".join(metric_type.__name__ for metric_type in _METRICS[:-1]),
                              _METRICS[-1].__name__))  # fmt: skip
         hint = "of a Panel, a PerKey or Windows pass the state of one metric"
-        raise _bad(name, f"a state of {known}, or UserGroups of one", inside, hint)
+        raise _bad(name, f"a state of {names}, or UserGroups of one", inside, hint)
     if label is not None and isinstance(metric, Quantiles | ExactQuantiles):
         got = f"{label} for {type(metric).__name__}"
         raise _bad("label", "none, since the rows have no labels", got, "leave it out")
@@ -260,12 +260,12 @@ def _require_one_grid(reference: Accumulator, current: Accumulator) -> None:
             where="drift(current)",
             hint="compare states on one grid: count both with the same metric and settings",
         )
-    one, other = _identity(reference), _identity(current)
-    for name in one:
-        if one[name] != other.get(name):
+    settings, expected = _identity(reference), _identity(current)
+    for name in settings:
+        if settings[name] != expected.get(name):
             raise SettingsError(
-                expected=f"{name}={shown(one[name])}, as in the reference",
-                got=shown(other[name]) if name in other else "none",
+                expected=f"{name}={shown(settings[name])}, as in the reference",
+                got=shown(expected[name]) if name in expected else "none",
                 where="drift(current)",
                 hint="compare states on one grid: count both with the same settings",
             )
@@ -276,11 +276,11 @@ def _identity(state: Accumulator) -> Mapping[str, object]:
     if isinstance(state, UserGroups):
         groups = {"buckets": state.buckets, "salt": state.salt}
         return {**_identity(state.metric), **groups}
-    known = state.settings()
+    settings = state.settings()
     if isinstance(state, Quantiles | HistogramAUC):
-        return {name: known[name] for name in (*_GRID, "weight_unit")}
-    rounds = "float32" in (known.get("value_type"), known.get("score_type"))
-    return {"float32": rounds, "weight_unit": known["weight_unit"]}
+        return {name: settings[name] for name in (*_GRID, "weight_unit")}
+    rounds = "float32" in (settings.get("value_type"), settings.get("score_type"))
+    return {"float32": rounds, "weight_unit": settings["weight_unit"]}
 
 
 def _is_exact(state: Accumulator) -> bool:

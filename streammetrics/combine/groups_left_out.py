@@ -56,15 +56,17 @@ class GroupsLeftOut(ByValue):
     @cached_property
     def points_without_each(self) -> tuple[object | None, ...]:
         """As `without_each`, of the scores of all rows."""
-        return tuple(None if one is None else self._with_scores(one) for one in self.without_each)
+        return tuple(
+            None if result is None else self._with_scores(result) for result in self.without_each
+        )
 
     def added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
         """What each group adds to the counts of a result: for each count [k]; () if unknown."""
         whole = counts(self.together)
-        without = [whole if one is None else counts(one) for one in self.without_each]
-        if any(len(one) != len(whole) for one in without):
+        without = [whole if result is None else counts(result) for result in self.without_each]
+        if any(len(numbers) != len(whole) for numbers in without):
             return ()
-        return tuple(tuple(n - one[i] for one in without) for i, n in enumerate(whole))
+        return tuple(tuple(n - numbers[i] for numbers in without) for i, n in enumerate(whole))
 
     def part(self, part: object, step: Step) -> GroupsLeftOut:
         """The same of a part of the result."""
@@ -78,7 +80,9 @@ class GroupsLeftOut(ByValue):
             return ""
         name = headline_of(self.value)
         exact, coarse = float(value_of(self.value, name)), float(value_of(self.together, name))
-        without = (float(value_of(one, name)) for one in self.without_each if one is not None)
+        without = (
+            float(value_of(result, name)) for result in self.without_each if result is not None
+        )
         off, se = abs(coarse - exact), jackknife_variance(list(without)).se
         return _TOO_COARSE.format(name, coarse, exact) if off > se / 10 else ""
 
@@ -114,7 +118,8 @@ class _OfPart(GroupsLeftOut):
     @cached_property
     def without_each(self) -> tuple[object | None, ...]:
         return tuple(
-            None if one is None else self.step(one) for one in self.whole.points_without_each
+            None if result is None else self.step(result)
+            for result in self.whole.points_without_each
         )
 
     @cached_property

@@ -137,18 +137,18 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
             raise _bad("metric", "one metric", name, hint)
         self._set("metric", metric)
         taken = metric.arguments()
-        given: object = self.columns
-        if given is None:
-            given = next(((name,) for name in _USUAL if name in taken), None)
-        if isinstance(given, str):
-            given = (given,)
-        if not isinstance(given, tuple | list) or not given:
+        columns: object = self.columns
+        if columns is None:
+            columns = next(((name,) for name in _USUAL if name in taken), None)
+        if isinstance(columns, str):
+            columns = (columns,)
+        if not isinstance(columns, tuple | list) or not columns:
             raise _bad("columns", "names of columns", self.columns, _name(taken))
-        for name in given:
+        for name in columns:
             if name not in taken or name in _SHARED:
                 hint = nearest(name, taken, _name(taken))
                 raise _bad("columns", f"columns of {type(metric).__name__}", name, hint)
-        self._set("columns", tuple(name for name in taken if name in given))
+        self._set("columns", tuple(name for name in taken if name in columns))
 
     # -- the sizes of the parts -----------------------------------------------------------
     @cached_property
@@ -220,24 +220,24 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         return self.columns or ()
 
     def arguments(self) -> Mapping[str, bool]:
-        found: dict[str, bool] = {}
+        arguments: dict[str, bool] = {}
         for name, required in self.metric.arguments().items():
             if name in self._own:
-                found.update({f"{name}_{model}": True for model in _MODELS})
+                arguments.update({f"{name}_{model}": True for model in _MODELS})
             else:
-                found[name] = required
-        return found
+                arguments[name] = required
+        return arguments
 
     def former_arguments(self) -> Mapping[str, str]:
         former = self.metric.former_arguments()
-        return {name: was for name, was in former.items() if name not in self._own}
+        return {name: former_name for name, former_name in former.items() if name not in self._own}
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
-        found: dict[str, tuple[int | None, ...]] = {}
+        widths: dict[str, tuple[int | None, ...]] = {}
         for name, width in self.metric.widths().items():
             names = [f"{name}_{model}" for model in _MODELS] if name in self._own else [name]
-            found.update(dict.fromkeys(names, width))
-        return found
+            widths.update(dict.fromkeys(names, width))
+        return widths
 
     def _roles(self) -> Mapping[str, str]:
         return self.metric._roles()
@@ -270,9 +270,9 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         return Batch(a.n, {"a": a, "b": b}, max(a.total, b.total))
 
     def _rows_of(self, model: str, shared: dict[str, Any], columns: Mapping[str, Any]) -> Batch:
-        own = {name: columns[f"{name}_{model}"] for name in self._own}
+        model_columns = {name: columns[f"{name}_{model}"] for name in self._own}
         try:
-            return self.metric.check(**shared, **own)
+            return self.metric.check(**shared, **model_columns)
         except InputError as error:
             raise InputError(
                 expected=error.expected,
@@ -301,45 +301,45 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         a, b = batch.as_batch("a"), batch.as_batch("b")
         for model, rows in (("a", a), ("b", b)):
             self.models.by_name[model]._feed(rows, slots)
-        (a, at), (b, _) = weighed_rows(a, slots), weighed_rows(b, slots)
+        (a, row_slots), (b, _) = weighed_rows(a, slots), weighed_rows(b, slots)
         if self._means:
-            self._add_terms(self.metric._row_terms(a), self.metric._row_terms(b), at)
+            self._add_terms(self.metric._row_terms(a), self.metric._row_terms(b), row_slots)
         if k := self._n_buckets:
             cells = (a.labels.astype(np.intp) * k + self._buckets(a)) * k + self._buckets(b)
-            self.cells.add(cells, at)
+            self.cells.add(cells, row_slots)
         if isinstance(self.metric, ExactAUC) and self._same_labels:
             kind = result_type(self.metric.score_type)
             first, second = (
                 in_type(rows.scores, kind).astype(np.float64, copy=False) for rows in (a, b)
             )
             ids = (codes_of(first) ^ _SIGN).view(np.int64)
-            self.pairs.add(second, a.labels, np.zeros(a.n, np.intp), at, groups=ids)
+            self.pairs.add(second, a.labels, np.zeros(a.n, np.intp), row_slots, groups=ids)
 
     def _add_terms(self, a: Sequence[Terms], b: Sequence[Terms], slots: Slots | None) -> None:
-        for view, (one, other) in enumerate(zip(a, b, strict=True)):
-            found = difference_terms(one.values, other.values, one.weights)
-            terms, used, bounded = found
+        for view, (terms_a, terms_b) in enumerate(zip(a, b, strict=True)):
+            differences = difference_terms(terms_a.values, terms_b.values, terms_a.weights)
+            terms, used, bounded = differences
             used = used & bounded
-            unlike = _unlike(one, other)
+            unlike = _unlike(terms_a, terms_b)
             for kind, rows in ((_USED, used), (_UNLIKE, unlike), (_UNBOUNDED, ~bounded)):
-                some = np.flatnonzero(rows)
-                here = None if slots is None else slots[some]
-                self.row_counts.add(np.full(len(some), view * 3 + kind, np.intp), here)
-            some = np.flatnonzero(used)
-            here = None if slots is None else slots[some]
+                indices = np.flatnonzero(rows)
+                row_slots = None if slots is None else slots[indices]
+                self.row_counts.add(np.full(len(indices), view * 3 + kind, np.intp), row_slots)
+            indices = np.flatnonzero(used)
+            row_slots = None if slots is None else slots[indices]
             for number, values in enumerate(terms):
-                cells = np.full(len(some), view * SUMS + number, np.intp)
-                self.row_sums.add(values[some], cells, here)
+                cells = np.full(len(indices), view * SUMS + number, np.intp)
+                self.row_sums.add(values[indices], cells, row_slots)
 
     def _require_possible(self) -> None:
-        what = "impossible differences"
-        require_finite(self.row_sums.inner, what)
+        fault = "impossible differences"
+        require_finite(self.row_sums.inner, fault)
         for slot in range(self._width):
             sums = self.row_sums.finite_fractions(slot)
             counts = self.row_counts.dense(slot).reshape(-1, 3).tolist()
             for view in range(self._n_means):
                 used = counts[view][_USED]
-                require(are_possible(used, sums[view * SUMS : (view + 1) * SUMS]), what)
+                require(are_possible(used, sums[view * SUMS : (view + 1) * SUMS]), fault)
 
     # -- results --------------------------------------------------------------------------
     def compute(self) -> PairedResult[R]:
@@ -359,8 +359,8 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
                 expected='"a" or "b"', got=shown(name), where="Paired.model", hint="name a model"
             )
         self._flush()
-        held = self.models.by_name[name]
-        as_given = held._coarser(self.metric) if isinstance(held, _FinerInPairs) else held.copy()
+        state = self.models.by_name[name]
+        as_given = state._coarser(self.metric) if isinstance(state, _FinerInPairs) else state.copy()
         return part_of(self, as_given)
 
     def _errors(self, a: Accumulator, b: Accumulator, units: str) -> Errors:
@@ -370,8 +370,8 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
             means = dict(zip(self._means, self._paired_sums(), strict=True))
             return lambda view: _mean_error(view, *means[view], units) if view in means else None
         if k := self._n_buckets:
-            held = self.cells.take(np.zeros(1, np.intp))
-            table = held.dense().reshape(2, k, k)
+            cells = self.cells.take(np.zeros(1, np.intp))
+            table = cells.dense().reshape(2, k, k)
             if isinstance(self.metric, BinaryConfusion):
                 return cache(lambda view: _rates_error(table, view))
             return _known(lambda: _area_errors(*_cells_of(table)))
@@ -417,8 +417,8 @@ def _rates_error(table: Ints, view: str) -> PairedError | None:
         left = table.copy()
         if without is not None:
             left[without] -= 1
-        ours, theirs = (_rates(left.sum(axis=other)) for other in (2, 1))
-        return float(value_of(ours, view)) - float(value_of(theirs, view))
+        rates_a, rates_b = (_rates(left.sum(axis=axis)) for axis in (2, 1))
+        return float(value_of(rates_a, view)) - float(value_of(rates_b, view))
 
     variance = table_variance(counts.tolist(), [difference(cell) for cell in cells])
     why = ""
@@ -436,19 +436,19 @@ def _rates(table: Ints) -> Rates:
 
 
 def _mean_error(view: str, sums: PairedSums, unlike: int, units: str) -> PairedError:
-    found = sums.error(units)
+    error = sums.error(units)
     if not unlike and view == "accuracy":  # each d is -1, 0 or 1
         d, _, dd, *_ = map(int, sums.sums)
-        return replace(found, discordant=((dd + d) // 2, (dd - d) // 2))
+        return replace(error, discordant=((dd + d) // 2, (dd - d) // 2))
     if not unlike:
-        return found
+        return error
     why = f"{unlike} {units} weigh differently in both models; UserGroups have an interval"
-    return PairedError(np.nan, np.nan, found.n, "t", units, why)
+    return PairedError(np.nan, np.nan, error.n, "t", units, why)
 
 
 def _cells_of(table: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Label, both buckets and rows of each occupied cell [n]; table: [2, k, k]."""
-    labels, a, b = (at.astype(np.int64) for at in np.nonzero(table))
+    labels, a, b = (indices.astype(np.int64) for indices in np.nonzero(table))
     return labels, a, b, table[labels, a, b]
 
 
@@ -462,25 +462,27 @@ def _cells_of_bag(bag: BagColumn) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _area_errors(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Mapping[str, PairedError]:
-    found = paired_placements(labels, a, b, counts)
-    n = found.positives + found.negatives
-    area = PairedError(found.variance, found.df, n, "delong")
-    return {"auc": area, "gini": PairedError(4 * found.variance, found.df, n, "delong")}
+    placements = paired_placements(labels, a, b, counts)
+    n = placements.positives + placements.negatives
+    area = PairedError(placements.variance, placements.df, n, "delong")
+    return {"auc": area, "gini": PairedError(4 * placements.variance, placements.df, n, "delong")}
 
 
 def _group_errors(a: Accumulator, b: Accumulator, units: str) -> Mapping[str, PairedError]:
     """From states that hold their groups; {} for all others."""
-    ours, theirs = a._group_terms(), b._group_terms()
-    if ours is None or theirs is None:
+    all_a, all_b = a._group_terms(), b._group_terms()
+    if all_a is None or all_b is None:
         return {}
-    found = {}
-    for view, one, other in zip(a._mean_views(), ours, theirs, strict=True):
-        if len(one.values) != len(other.values) or _unlike(one, other).any():
+    errors = {}
+    for view, terms_a, terms_b in zip(a._mean_views(), all_a, all_b, strict=True):
+        if len(terms_a.values) != len(terms_b.values) or _unlike(terms_a, terms_b).any():
             why = f"the {units} of both models differ"
-            found[view] = PairedError(np.nan, np.nan, 0, "t", units, why)
+            errors[view] = PairedError(np.nan, np.nan, 0, "t", units, why)
         else:
-            found[view] = PairedSums.of(one.values, other.values, one.weights).error(units)
-    return found
+            errors[view] = PairedSums.of(terms_a.values, terms_b.values, terms_a.weights).error(
+                units
+            )
+    return errors
 
 
 def _name(taken: Mapping[str, bool]) -> str:

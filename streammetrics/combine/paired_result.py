@@ -117,39 +117,45 @@ class PairedResult(Generic[R], Shown):
 
     def error_of(self, view: object = None) -> PairedError:
         """The variance of the difference in a view, its degrees of freedom and its method."""
-        a, b, asked = self.value_a, self.value_b, _metric_view(view)
-        if why := self._reason(asked):
+        a, b, metric_view = self.value_a, self.value_b, _metric_view(view)
+        if why := self._reason(metric_view):
             return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
-            if why := self._never(asked) or scarce(a.value, asked):
+            if why := self._never(metric_view) or scarce(a.value, metric_view):
                 return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
-            each = zip(a.replicates(asked), b.replicates(asked), a.weights, strict=True)
-            used = [(x, y, rows) for x, y, rows in each if rows]
-            ours, theirs = [x for x, _, _ in used], [y for _, y, _ in used]
-            found = paired_jackknife(ours, theirs, a.weights)
-            doubts = dict.fromkeys((*a._doubts_of(asked), *b._doubts_of(asked)))
-            why = "; ".join(filter(None, (found.reason, *doubts)))
-            return PairedError(found.variance, found.df, self.rows, "jackknife", "rows", why)
-        name = view_of(a, asked).name
-        for one in (a, b):
-            if isinstance(one, HasIntervals) and (why := one._no_interval(name)):
+            triples = zip(
+                a.replicates(metric_view), b.replicates(metric_view), a.weights, strict=True
+            )
+            used = [(x, y, rows) for x, y, rows in triples if rows]
+            values_a, values_b = [x for x, _, _ in used], [y for _, y, _ in used]
+            jackknife = paired_jackknife(values_a, values_b, a.weights)
+            doubts = dict.fromkeys((*a._doubts_of(metric_view), *b._doubts_of(metric_view)))
+            why = "; ".join(filter(None, (jackknife.reason, *doubts)))
+            return PairedError(
+                jackknife.variance, jackknife.df, self.rows, "jackknife", "rows", why
+            )
+        name = view_of(a, metric_view).name
+        for model in (a, b):
+            if isinstance(model, HasIntervals) and (why := model._no_interval(name)):
                 return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
-        known = self._errors(view_of(a, asked).text)
-        if known is None:
-            return PairedError(math.nan, math.nan, self.rows, "", "rows", self._no_formula(asked))
-        return known
+        error = self._errors(view_of(a, metric_view).text)
+        if error is None:
+            return PairedError(
+                math.nan, math.nan, self.rows, "", "rows", self._no_formula(metric_view)
+            )
+        return error
 
-    def _never(self, asked: object, otherwise: str = "") -> str:
+    def _never(self, view: object, otherwise: str = "") -> str:
         """Why a view has no interval of the difference however many users there are, or "".
         otherwise: why not, of a quantile, whose interval needs two states."""
         model = self._model_of(self.value_a)
-        apart = no_jackknife(model, asked)
-        quantile = apart and behind_of(model, asked) is not None
+        apart = no_jackknife(model, view)
+        quantile = apart and behind_of(model, view) is not None
         return (otherwise or apart) + _APART if quantile else apart
 
-    def _no_formula(self, asked: object) -> str:
+    def _no_formula(self, view: object) -> str:
         """Why a view of independent rows has no formula, and what has one."""
-        return self._never(asked, _NO_FORMULA) or _NO_FORMULA + _PAIR
+        return self._never(view, _NO_FORMULA) or _NO_FORMULA + _PAIR
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
@@ -181,42 +187,42 @@ class PairedResult(Generic[R], Shown):
                 where="interval(level)",
                 hint="pass the confidence level as a share of 1",
             )
-        difference, known = self.difference_of(view), self.error_of(view)
+        difference, error = self.difference_of(view), self.error_of(view)
         text = view_of(self._model_of(self.value_a), _metric_view(view))
-        asked = Asked(text, float(difference), share, method)
-        if not known.method:
-            return asked.none(
-                known.reason, n=self.rows, formula=known.reason != self._no_formula(text.text)
+        request = Asked(text, float(difference), share, method)
+        if not error.method:
+            return request.none(
+                error.reason, n=self.rows, formula=error.reason != self._no_formula(text.text)
             )
-        asked.choose(known.method)
-        if known.reason and not math.isfinite(known.variance):
-            return asked.none(known.reason, n=known.n)
-        made = asked.spread(
-            known.variance, known.n, df=known.df, methods=(known.method,), units=known.units
+        request.choose(error.method)
+        if error.reason and not math.isfinite(error.variance):
+            return request.none(error.reason, n=error.n)
+        interval = request.spread(
+            error.variance, error.n, df=error.df, methods=(error.method,), units=error.units
         )
-        if not made.defined:
-            return made
+        if not interval.defined:
+            return interval
         users = isinstance(self.value_a, UserGroupsResult)
-        note = known.reason if users else taken_as_independent(known.units)
-        note = "" if known.units in ("groups", "users") else note
-        made = replace(made, reason=note)
+        note = error.reason if users else taken_as_independent(error.units)
+        note = "" if error.units in ("groups", "users") else note
+        interval = replace(interval, reason=note)
         if users:  # that of independent rows is not known
-            made = replace(made, n_eff=math.nan, deff=math.nan)
-        made = widened(made, difference) if isinstance(difference, Bounded) else made
-        return interval_within(made, *self._limits(_metric_view(view)))
+            interval = replace(interval, n_eff=math.nan, deff=math.nan)
+        interval = widened(interval, difference) if isinstance(difference, Bounded) else interval
+        return interval_within(interval, *self._limits(_metric_view(view)))
 
     def pvalue_of(self, view: object = None) -> float:
         """The p-value of a view: of the interval's t; nan without an error. If buckets may have
         moved the difference by more than a quarter of its error, it is moved towards 0 by as
         much."""
-        difference, known = self.difference_of(view), self.error_of(view)
-        if not known.variance > 0:
+        difference, paired_error = self.difference_of(view), self.error_of(view)
+        if not paired_error.variance > 0:
             return math.nan
-        error, effect = math.sqrt(known.variance), abs(float(difference))
+        error, effect = math.sqrt(paired_error.variance), abs(float(difference))
         if isinstance(difference, Bounded):
             off = max(difference.value - difference.low, difference.high - difference.value)
             effect = max(0.0, effect - off) if off > COARSE * error else effect
-        return two_sided_p(effect, error, known.df)
+        return two_sided_p(effect, error, paired_error.df)
 
     def mcnemar(self, *, exact: bool = True, correction: bool = True) -> McNemar:
         """McNemar's test of the accuracy of both models, over independent rows of weight 1.
@@ -234,22 +240,24 @@ class PairedResult(Generic[R], Shown):
         """
         exact = flag(exact, "PairedResult.mcnemar(exact)")
         correction = flag(correction, "PairedResult.mcnemar(correction)")
-        known = self.error_of("accuracy")
-        if known.discordant is None:
+        error = self.error_of("accuracy")
+        if error.discordant is None:
             kind = type(self._model_of(self.value_a)).__name__
-            why = known.reason if known.reason != self._no_formula("accuracy") else kind
+            why = error.reason if error.reason != self._no_formula("accuracy") else kind
             raise InputError(
                 expected="independent rows of weight 1, each right or wrong in both models",
                 got=why or "users, who may have several rows",
                 where="mcnemar",
                 hint='for users and weights ask Paired(UserGroups(...)) for pvalue_of("accuracy")',
             )
-        tested = mcnemar(*known.discordant, exact=exact, correction=correction)
-        return McNemar(*known.discordant, *tested)
+        tested = mcnemar(*error.discordant, exact=exact, correction=correction)
+        return McNemar(*error.discordant, *tested)
 
     def _values(self, view: object) -> tuple[float | Bounded, float | Bounded]:
-        asked = _metric_view(view)
-        a, b = (value_of(self._model_of(model), asked) for model in (self.value_a, self.value_b))
+        metric_view = _metric_view(view)
+        a, b = (
+            value_of(self._model_of(model), metric_view) for model in (self.value_a, self.value_b)
+        )
         return a, b
 
     def _limits(self, view: object) -> Range:
@@ -263,8 +271,8 @@ class PairedResult(Generic[R], Shown):
 
     def __getstate__(self) -> dict[str, object]:
         """With the variances of all views in place of the state that they are computed from."""
-        known = {view: self._errors(view) for view in views_of(self._model_of(self.value_a))}
-        return {**self.__dict__, "_errors": known.get}
+        errors = {view: self._errors(view) for view in views_of(self._model_of(self.value_a))}
+        return {**self.__dict__, "_errors": errors.get}
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         for row in rows_of_views(self, level, headlines):
@@ -275,10 +283,10 @@ class PairedResult(Generic[R], Shown):
 
     def _reason(self, view: object = None) -> str:
         """Why a view of the metric is undefined for these rows, or ""."""
-        models = [self._model_of(one) for one in (self.value_a, self.value_b)]
-        a, b = (reason_of(one, view_of(one, view).name) for one in models)
-        each = (f"{name}: {why}" for name, why in zip(_MODELS, (a, b), strict=True) if why)
-        return a if a == b else "; ".join(each)
+        models = [self._model_of(model) for model in (self.value_a, self.value_b)]
+        a, b = (reason_of(model, view_of(model, view).name) for model in models)
+        reasons = (f"{name}: {why}" for name, why in zip(_MODELS, (a, b), strict=True) if why)
+        return a if a == b else "; ".join(reasons)
 
     def _why_undefined(self, counts: Mapping[str, object]) -> str:
         if why := self._reason():

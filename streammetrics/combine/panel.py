@@ -98,7 +98,7 @@ class Results(Shown, Mapping[K, R]):
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
         """Each result with its place: by name, unless a subclass has keys or windows."""
-        yield from ((Part(str(name), name=str(name)), one) for name, one in self.items())
+        yield from ((Part(str(name), name=str(name)), result) for name, result in self.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -124,11 +124,11 @@ class Reader(NamedTuple):
 
     def check(self, columns: Given) -> Batch:
         """The rows of the metric, or InputError."""
-        mine = {}
+        arguments = {}
         for argument, column, required in self.inputs:
-            given = columns.get(self.former.get(column, column), columns.get(column))
-            if given is not None:
-                mine[argument] = given
+            column_values = columns.get(self.former.get(column, column), columns.get(column))
+            if column_values is not None:
+                arguments[argument] = column_values
             elif required:
                 raise InputError(
                     expected=f"the column {column!r}",
@@ -137,7 +137,7 @@ class Reader(NamedTuple):
                     hint="pass it as a keyword, or name another with `inputs`",
                 )
         try:
-            return self.metric.check(**mine)
+            return self.metric.check(**arguments)
         except InputError as error:
             raise InputError(
                 expected=error.expected,
@@ -149,22 +149,24 @@ class Reader(NamedTuple):
 
     def rows(self, shared: Batch) -> Batch:
         """The rows of the metric, from columns that `validators` accepted."""
-        known = shared.columns
-        mine = {argument: known[column] for argument, column, _ in self.inputs if column in known}
-        return self.metric.check(**mine)
+        columns = shared.columns
+        arguments = {
+            argument: columns[column] for argument, column, _ in self.inputs if column in columns
+        }
+        return self.metric.check(**arguments)
 
     def validators(self, columns: frozenset[str]) -> list[tuple[str, Validator]]:
         """The validators after which `check` accepts these columns; none if only it can decide."""
-        known = self.metric._validators
-        mine = []
+        validators = self.metric._validators
+        pairs = []
         for argument, column, required in self.inputs:
             if self.former.get(column) in columns:
                 return []
-            if column in columns and argument in known:
-                mine.append((column, known[argument]))
+            if column in columns and argument in validators:
+                pairs.append((column, validators[argument]))
             elif column in columns or required:
                 return []
-        return mine
+        return pairs
 
 
 class Plan(NamedTuple):
@@ -176,7 +178,7 @@ class Plan(NamedTuple):
 
     def validated(self, columns: Given) -> Known:
         """The valid columns; none unless all of them have one length."""
-        known: dict[str, NDArray[np.generic]] = {}
+        valid: dict[str, NDArray[np.generic]] = {}
         n = 0
         for name, validator in self.validators:
             column = validated(columns[name], validator)
@@ -184,21 +186,21 @@ class Plan(NamedTuple):
                 n = n or len(column)
                 if len(column) != n:
                     return {}
-                known[name] = column
-        return known
+                valid[name] = column
+        return valid
 
 
 def plan_of(readers: Sequence[Reader], columns: frozenset[str]) -> Plan:
     """The plan to validate these columns once for all metrics that read them."""
-    each = [reader.validators(columns) for reader in readers]
-    asked: dict[str, set[Validator]] = {}
-    for mine in each:
-        for column, validator in mine:
-            asked.setdefault(column, set()).add(validator)
-    every = [(column, strongest(some)) for column, some in asked.items()]
+    all_pairs = [reader.validators(columns) for reader in readers]
+    by_column: dict[str, set[Validator]] = {}
+    for pairs in all_pairs:
+        for column, validator in pairs:
+            by_column.setdefault(column, set()).add(validator)
+    every = [(column, strongest(validators)) for column, validators in by_column.items()]
     sure = {column: validator for column, validator in every if validator is not None}
-    needs = [frozenset(column for column, _ in mine) for mine in each]
-    needs = [some if some <= sure.keys() else frozenset() for some in needs]
+    needs = [frozenset(column for column, _ in pairs) for pairs in all_pairs]
+    needs = [needed if needed <= sure.keys() else frozenset() for needed in needs]
     return Plan(tuple(sure.items()), tuple(needs), all(needs))
 
 
@@ -241,8 +243,8 @@ class Panel(Accumulator, schema="panel/1"):
         for name in self.metrics:
             if not _is_name(name):
                 raise _bad("metrics", "names that are strings", name)
-        own = {n: require_empty(m, f"Panel.metrics[{n!r}]") for n, m in self.metrics.items()}
-        self._set("metrics", dict(sorted(own.items())))
+        metrics = {n: require_empty(m, f"Panel.metrics[{n!r}]") for n, m in self.metrics.items()}
+        self._set("metrics", dict(sorted(metrics.items())))
         if self.inputs is None:
             return
         if not _is_mapping(self.inputs):
@@ -270,11 +272,13 @@ class Panel(Accumulator, schema="panel/1"):
 
     @classmethod
     def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
-        found = super()._restored_settings(stored)
-        metrics, inputs = found["metrics"], found["inputs"]
+        settings = super()._restored_settings(stored)
+        metrics, inputs = settings["metrics"], settings["inputs"]
         if isinstance(metrics, Mapping) and isinstance(inputs, Mapping):
-            found["inputs"] = {name: _restored(metrics.get(name), r) for name, r in inputs.items()}
-        return found
+            settings["inputs"] = {
+                name: _restored(metrics.get(name), r) for name, r in inputs.items()
+            }
+        return settings
 
     @property
     def _renames(self) -> Mapping[str, Mapping[str, str]]:
@@ -284,16 +288,16 @@ class Panel(Accumulator, schema="panel/1"):
         return self._takes
 
     def former_arguments(self) -> Mapping[str, str]:
-        return {name: was for was, name in self._former_columns.items()}
+        return {name: former for former, name in self._former_columns.items()}
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
-        found: dict[str, tuple[int | None, ...]] = {}
+        widths: dict[str, tuple[int | None, ...]] = {}
         for reader in self._readers:
             tables = reader.metric.widths()
             for argument, column, _ in reader.inputs:
                 if argument in tables:
-                    found.setdefault(column, tables[argument])
-        return found
+                    widths.setdefault(column, tables[argument])
+        return widths
 
     def _roles(self) -> Mapping[str, str]:
         roles: dict[str, str] = {}
@@ -322,7 +326,7 @@ class Panel(Accumulator, schema="panel/1"):
                     (argument, renamed.get(argument, argument), required)
                     for argument, required in metric.arguments().items()
                 ),
-                {a: was for a, was in metric.former_arguments().items() if a not in renamed},
+                {a: former for a, former in metric.former_arguments().items() if a not in renamed},
             )
             for name, metric in self.metrics.items()
             for renamed in (self._renames.get(name, {}),)
@@ -335,7 +339,7 @@ class Panel(Accumulator, schema="panel/1"):
     @cached_property
     def _former_columns(self) -> Mapping[str, str]:
         """Former name of a column → its current name."""
-        return {was: name for one in self._readers for name, was in one.former.items()}
+        return {former: name for reader in self._readers for name, former in reader.former.items()}
 
     @cached_property
     def _plans(self) -> dict[frozenset[str], Plan]:
@@ -360,31 +364,31 @@ class Panel(Accumulator, schema="panel/1"):
                     where="Panel.update",
                     hint=nearest(column, self._takes, f"{instead}columns"),
                 )
-        given = frozenset([name for name, column in columns.items() if column is not None])
-        plan = self._plans.get(given)
+        names = frozenset([name for name, column in columns.items() if column is not None])
+        plan = self._plans.get(names)
         if plan is None:
-            plan = self._plans[given] = plan_of(self._readers, given)
-        known = plan.validated(columns)
-        n = next(map(len, known.values()), 0)
-        if plan.sure and len(known) == len(plan.validators):
-            return Batch(n, {**known})
+            plan = self._plans[names] = plan_of(self._readers, names)
+        valid = plan.validated(columns)
+        n = next(map(len, valid.values()), 0)
+        if plan.sure and len(valid) == len(plan.validators):
+            return Batch(n, {**valid})
         # If a metric is certain to accept its columns, its rows are made when they are counted.
         split = {
             reader.name: reader.check(columns)
             for reader, needs in zip(self._readers, plan.needs, strict=True)
-            if not needs or not needs <= known.keys()
+            if not needs or not needs <= valid.keys()
         }
         sizes = {name: split[name].n if name in split else n for name in self.metrics}
         first, size = next(iter(sizes.items()))
-        for name, other in sizes.items():
-            if other != size:
+        for name, n_rows in sizes.items():
+            if n_rows != size:
                 raise InputError(
                     expected=f"{size} rows, as in metric {first!r}",
-                    got=f"{other}",
+                    got=f"{n_rows}",
                     where=f"Panel.update, metric {name!r}",
                     hint="put metrics of lists and metrics of events into separate panels",
                 )
-        shared = known if len(split) < len(self.metrics) else {}
+        shared = valid if len(split) < len(self.metrics) else {}
         total = max([size, *(batch.total for batch in split.values())])
         return Batch(size, {**shared, _SPLIT: Batch(size, {**split})}, total)
 
@@ -398,9 +402,11 @@ class Panel(Accumulator, schema="panel/1"):
 
     def _compute_all(self, slots: Slots) -> list[PanelResult]:
         names = tuple(self.metrics)
-        held = self.states.by_name
-        each = [part_of(self, held[name])._compute_all(slots) for name in names]
-        return [PanelResult(dict(zip(names, row, strict=True))) for row in zip(*each, strict=True)]
+        states = self.states.by_name
+        columns = [part_of(self, states[name])._compute_all(slots) for name in names]
+        return [
+            PanelResult(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)
+        ]
 
     def state(self, name: str) -> Accumulator:
         """The state of one metric, as a separate accumulator; UnknownKeyError for other names."""
@@ -411,14 +417,14 @@ class Panel(Accumulator, schema="panel/1"):
 
     def _totals(self) -> Accumulator:
         self._flush()
-        held = self.states.by_name
-        totals = {name: totals_of(metric) for name, metric in held.items()}
-        if all(totals[name] is held[name] for name in held):
+        states = self.states.by_name
+        totals = {name: totals_of(metric) for name, metric in states.items()}
+        if all(totals[name] is states[name] for name in states):
             return self
-        made = Panel({name: one.empty() for name, one in totals.items()}, self.inputs)
-        made.states.by_name.update({name: one.copy() for name, one in totals.items()})
-        made.__dict__["_total_count"] = made._exact_total_count()
-        return made
+        panel = Panel({name: state.empty() for name, state in totals.items()}, self.inputs)
+        panel.states.by_name.update({name: state.copy() for name, state in totals.items()})
+        panel.__dict__["_total_count"] = panel._exact_total_count()
+        return panel
 
 
 def rows_of(panel: Panel, batch: Batch, name: str) -> Batch:

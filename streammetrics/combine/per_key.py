@@ -44,7 +44,7 @@ class KeyedResult(Results[Key, R]):
     overflow: R | None
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
-        yield from ((Part(f"[{key!r}]", keys=(key,)), one) for key, one in self.items())
+        yield from ((Part(f"[{key!r}]", keys=(key,)), result) for key, result in self.items())
         if self.overflow is not None:
             yield Part("overflow", keys=(OTHER,)), self.overflow
 
@@ -99,8 +99,8 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "PerKey.metric"))
         hint = "pass the maximum number of keys"
-        found = check_number(self.max_keys, 1, 1 << 31, "PerKey.max_keys", hint)
-        self._set("max_keys", found)
+        max_keys = check_number(self.max_keys, 1, 1 << 31, "PerKey.max_keys", hint)
+        self._set("max_keys", max_keys)
 
     def arguments(self) -> Mapping[str, bool]:
         return {"keys": True, **self.metric.arguments()}
@@ -130,8 +130,10 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     ) -> Batch:
         """The keys and the metric's rows, or InputError; changes nothing."""
         index = self.states.index[0]
-        one = None if isinstance(keys, Mapping) or not index else found_keys(keys, index, SMALL)
-        codes = key_columns(keys) if one is None else {"keys": one}
+        key_column = (
+            None if isinstance(keys, Mapping) or not index else found_keys(keys, index, SMALL)
+        )
+        codes = key_columns(keys) if key_column is None else {"keys": key_column}
         rows = self.metric.check(**columns)
         for name, column in codes.items():
             require_as_many(len(column), rows.n, name)
@@ -148,19 +150,19 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         states = self.states
         states.settle()
         keys = [states.ordered(slot) for slot in slots.tolist()]
-        at: list[int] = []
-        for slot, some in zip(slots.tolist(), keys, strict=True):
-            at.extend(map(states.index[slot].__getitem__, some))
+        child_slots: list[int] = []
+        for slot, slot_keys in zip(slots.tolist(), keys, strict=True):
+            child_slots.extend(map(states.index[slot].__getitem__, slot_keys))
             if slot in states.other:
-                at.append(states.other[slot])
+                child_slots.append(states.other[slot])
         child = part_of(self, states.child)
-        found = iter(cast("Sequence[R]", child._compute_all(np.array(at, np.intp))))
+        results = iter(cast("Sequence[R]", child._compute_all(np.array(child_slots, np.intp))))
         return [
             KeyedResult(
-                dict(zip(some, found, strict=False)),
-                next(found) if slot in states.other else None,
+                dict(zip(slot_keys, results, strict=False)),
+                next(results) if slot in states.other else None,
             )
-            for slot, some in zip(slots.tolist(), keys, strict=True)
+            for slot, slot_keys in zip(slots.tolist(), keys, strict=True)
         ]
 
     def keys(self) -> tuple[Key, ...]:
@@ -174,10 +176,10 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         too and names the nearest key; or "empty", an empty state.
         """
         states = self._settled()
-        at = states.index[0].get(key)
-        if at is None:
+        slot = states.index[0].get(key)
+        if slot is None:
             return without_state(self.metric, key, self.keys(), missing, bool(states.other))
-        return self._child(at)
+        return self._child(slot)
 
     def digests(self) -> dict[Key, str]:
         """The digest of the state of each key, in canonical order: of all in one pass.
@@ -194,8 +196,8 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
     def overflow_state(self) -> Accumulator | None:
         """The state of all keys past `max_keys`, or None while there are none."""
-        at = self._settled().other.get(0)
-        return None if at is None else self._child(at)
+        slot = self._settled().other.get(0)
+        return None if slot is None else self._child(slot)
 
     def rekeyed(self, key_of: Callable[[Key], Key]) -> PerKey[R]:
         """The state with `key_of(key)` in place of each key; states of equal new keys are summed.
@@ -208,19 +210,19 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         >>> both.rekeyed(lambda key: key[0]).compute()["a"].ratio
         0.5
         """
-        made = self.empty()
-        made.__dict__["states"] = self._settled().rekeyed(key_of)
-        made._settled()
-        return part_of(self, made)
+        state = self.empty()
+        state.__dict__["states"] = self._settled().rekeyed(key_of)
+        state._settled()
+        return part_of(self, state)
 
     def limited(self, max_keys: int) -> PerKey[R]:
         """The same with another `max_keys`; rows already in the overflow state stay there."""
-        made = PerKey(cast("Computes[R]", self.metric), max_keys)
+        state = PerKey(cast("Computes[R]", self.metric), max_keys)
         states = self._settled().take(np.zeros(1, np.intp))
         states.max_keys = max_keys
-        made.__dict__["states"] = states
-        made._settled()
-        return part_of(self, made)
+        state.__dict__["states"] = states
+        state._settled()
+        return part_of(self, state)
 
     def project(self, name: str) -> PerKey:
         """The PerKey of one metric, from a PerKey of a Panel."""
@@ -235,9 +237,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
             raise unknown_key(name, self.metric.metrics, "PerKey.project", "metrics")
         states = self._settled()
         of_one = states.of_child(cast("Panel", states.child).states.by_name[name])
-        made = PerKey(self.metric.metrics[name], self.max_keys)
-        made.__dict__["states"] = of_one.take(np.zeros(1, np.intp))
-        return part_of(self, made)
+        state = PerKey(self.metric.metrics[name], self.max_keys)
+        state.__dict__["states"] = of_one.take(np.zeros(1, np.intp))
+        return part_of(self, state)
 
     def chosen(self, keys: Iterable[Key]) -> PerKey[R]:
         """The states of these keys alone, without the overflow state; unseen keys are left out.
@@ -249,10 +251,10 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         ('b',)
         """
         states = self._settled()
-        known = [key for key in dict.fromkeys(keys) if key in states.index[0]]
-        made = self.empty()
-        made.__dict__["states"] = states.of_keys(0, known, None)
-        return part_of(self, made)
+        seen_keys = [key for key in dict.fromkeys(keys) if key in states.index[0]]
+        state = self.empty()
+        state.__dict__["states"] = states.of_keys(0, seen_keys, None)
+        return part_of(self, state)
 
     def split(self, n: int) -> list[PerKey[R]]:
         """`n` shards by ranges of the keys' hash, which merge back into this state.
@@ -265,13 +267,13 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         for key in states.index[0]:
             chosen[key_hash(encode_key(key)) * n >> 64].append(key)
         for i, (piece, keys) in enumerate(zip(pieces, chosen, strict=True)):
-            other = states.other.get(0) if i == n - 1 else None
-            piece.__dict__["states"] = states.of_keys(0, keys, other)
+            overflow = states.other.get(0) if i == n - 1 else None
+            piece.__dict__["states"] = states.of_keys(0, keys, overflow)
             part_of(self, piece)
         return pieces
 
-    def _child(self, at: int) -> Accumulator:
-        return part_of(self, self.states.child._take(np.array([at], np.intp)))
+    def _child(self, slot: int) -> Accumulator:
+        return part_of(self, self.states.child._take(np.array([slot], np.intp)))
 
     def _settled(self) -> MapColumn:
         self._flush()
@@ -293,13 +295,13 @@ def without_state(
 def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:
     """Add the rows of a batch to the states of their keys."""
     keys = [column for column in batch.columns.values() if isinstance(column, DictionaryColumn)]
-    at = [states.locate(column, slots) for column in keys]
+    groupings = [states.locate(column, slots) for column in keys]
     rows = batch.as_batch("rows")
-    if len(at) == 1 and NO_SLOT not in at[0].slots:
-        states.child._feed(rows, at[0].slots[at[0].codes])
+    if len(groupings) == 1 and NO_SLOT not in groupings[0].slots:
+        states.child._feed(rows, groupings[0].slots[groupings[0].codes])
     else:
-        for start in range(0, len(at), MOST):
-            states.child._feed(rows, ManySlots(at[start : start + MOST]))
+        for start in range(0, len(groupings), MOST):
+            states.child._feed(rows, ManySlots(groupings[start : start + MOST]))
     states.tidy()
 
 
@@ -314,8 +316,8 @@ def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
             where="keys",
             hint='pass keys=column, or keys={"variant": column, "country": other}',
         )
-    found = {}
-    for name, given in keys.items():
+    columns = {}
+    for name, column in keys.items():
         if type(name) is not str:
             raise InputError(
                 expected="names of columns of keys that are strings",
@@ -324,8 +326,8 @@ def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
                 hint='pass keys={"variant": column, "country": other}',
             )
         where = f"keys[{shown(name)}]"
-        found[where] = under_name(dictionary_column(given, where), name, where)
-    return found
+        columns[where] = under_name(dictionary_column(column, where), name, where)
+    return columns
 
 
 def require_as_many(n: int, wanted: int, name: str) -> None:

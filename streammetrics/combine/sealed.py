@@ -121,9 +121,9 @@ class Sealed(WithoutRows, schema="sealed/2"):
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "Sealed.metric"))
         _require_sealable(self.metric)
-        given: object = self.scope
-        if not isinstance(given, str):
-            raise _bad("scope", "a string", given)
+        scope: object = self.scope
+        if not isinstance(scope, str):
+            raise _bad("scope", "a string", scope)
 
     def arguments(self) -> Mapping[str, bool]:
         return {}
@@ -140,25 +140,25 @@ class Sealed(WithoutRows, schema="sealed/2"):
     @property
     def buckets(self) -> tuple[int, int]:
         """The number of its buckets, and of all buckets; (0, 0) if provenance does not say."""
-        here = of = 0
+        own_buckets = all_buckets = 0
         for source, _, start, end in self.provenance:
-            if found := _SOURCE.fullmatch(source):
-                here, of = here + end - start, int(found[1])
-        return here, of
+            if source_match := _SOURCE.fullmatch(source):
+                own_buckets, all_buckets = own_buckets + end - start, int(source_match[1])
+        return own_buckets, all_buckets
 
     @property
     def complete(self) -> bool:
         """Whether all buckets are in it, those without rows included."""
-        here, of = self.buckets
-        return 0 < of == here
+        own_buckets, all_buckets = self.buckets
+        return 0 < all_buckets == own_buckets
 
     def _merge(self, other: Accumulator) -> None:
         self._require_same_settings(other)
-        mine, theirs = self._proof(), cast("Sealed", other)._proof()
-        if mine and theirs and mine != theirs:
+        own_proof, other_proof = self._proof(), cast("Sealed", other)._proof()
+        if own_proof and other_proof and own_proof != other_proof:
             raise OverlapError(
-                expected=_said(mine),
-                got=_said(theirs),
+                expected=_said(own_proof),
+                got=_said(other_proof),
                 where="Sealed.merge",
                 hint="seal all rows of a scope by one hash of one column, and keep groups apart; "
                 "if groups share users, recompute the whole from its rows",
@@ -170,17 +170,23 @@ class Sealed(WithoutRows, schema="sealed/2"):
         rows = [row for row in self.provenance if row[0].startswith(_PREFIX)]
         if not rows and self == self.empty():
             return None
-        found = {(source, piece) for source, piece, _, _ in rows}
-        named = _SOURCE.fullmatch(rows[0][0]) if len(found) == 1 else None
-        if named is None or named[2] != self.scope or rows[-1][3] > int(named[1]):
-            said = ", ".join(f"{source}: [{start}, {end})" for source, _, start, end in rows[:3])
+        pieces = {(source, piece) for source, piece, _, _ in rows}
+        source_match = _SOURCE.fullmatch(rows[0][0]) if len(pieces) == 1 else None
+        if (
+            source_match is None
+            or source_match[2] != self.scope
+            or rows[-1][3] > int(source_match[1])
+        ):
+            source_text = ", ".join(
+                f"{source}: [{start}, {end})" for source, _, start, end in rows[:3]
+            )
             raise StateError(
                 expected=f"a sealed state with its list of buckets of {shown(self.scope)}",
-                got=f"provenance {shown(said)}" if rows else "no provenance",
+                got=f"provenance {shown(source_text)}" if rows else "no provenance",
                 where="Sealed",
                 hint="keep the whole envelope, to_file_bytes(), not only the state bytes",
             )
-        return found.pop()
+        return pieces.pop()
 
 
 def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "") -> Sealed:
@@ -196,14 +202,14 @@ def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "")
     """
     if type(bucket) is not int or not 0 <= bucket < sealing.n_buckets:
         raise _bad("bucket", f"an integer from 0 to {sealing.n_buckets - 1}", bucket)
-    made = Sealed(state.empty(), sealing.scope)
-    made.__dict__["totals"] = TotalsColumn({_TOTALS: totals_of(state).copy()}, 1)
-    made.__dict__["_total_count"] = made._exact_total_count()
+    sealed = Sealed(state.empty(), sealing.scope)
+    sealed.__dict__["totals"] = TotalsColumn({_TOTALS: totals_of(state).copy()}, 1)
+    sealed.__dict__["_total_count"] = sealed._exact_total_count()
     for row in state.provenance:
-        source, was, start, end = row
-        made.provenance.add(source, start, end, was)
-    made.provenance.add(sealing.source, bucket, bucket + 1, piece)
-    return made
+        source, version, start, end = row
+        sealed.provenance.add(source, start, end, version)
+    sealed.provenance.add(sealing.source, bucket, bucket + 1, piece)
+    return sealed
 
 
 def _totals_of(owner: Declared) -> Accumulator:

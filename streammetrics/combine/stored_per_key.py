@@ -58,18 +58,18 @@ class StoredPerKey(Generic[R]):
         read: list[tuple[Reader, list[bytes], bool]] = []
         for data in states:
             head, reader = opened(STATE_MAGIC, data)
-            found, reader.lacking = decode_head(head)
-            if not isinstance(found, PerKey):
+            metric, reader.lacking = decode_head(head)
+            if not isinstance(metric, PerKey):
                 raise StateError(
                     expected="states of PerKey",
-                    got=f"a state of {type(found).__name__}",
+                    got=f"a state of {type(metric).__name__}",
                     where="StoredPerKey",
                     hint="read it with streammetrics.load",
                 )
             if spec is None:
-                spec = found
+                spec = metric
             else:
-                spec._require_same_settings(found)
+                spec._require_same_settings(metric)
             column = MapColumn(spec.metric, 1, spec.max_keys)
             [(names, _)] = column.read_names(reader)
             read.append((reader, names, bool(column.other)))
@@ -87,12 +87,14 @@ class StoredPerKey(Generic[R]):
         for reader, names, has_other in read:
             keys = [_OTHER] * has_other + [*map(numbers.__getitem__, names)]
             self._stored.append(_Stored(reader, np.array(keys, np.int32)))
-        kept = [*numbers.values()]
+        kept_numbers = [*numbers.values()]
         if len(every) > spec.max_keys:
             ranked = ((key_hash(name), name) for name in every)
-            kept = sorted(numbers[name] for _, name in nsmallest(spec.max_keys, ranked))
-        self._has_others = len(kept) < len(every) or any(has_other for *_, has_other in read)
-        self._numbers = {decode_key(every[number]): number for number in kept}
+            kept_numbers = sorted(numbers[name] for _, name in nsmallest(spec.max_keys, ranked))
+        self._has_others = len(kept_numbers) < len(every) or any(
+            has_other for *_, has_other in read
+        )
+        self._numbers = {decode_key(every[number]): number for number in kept_numbers}
 
     @property
     def metric(self) -> Accumulator:
@@ -107,7 +109,7 @@ class StoredPerKey(Generic[R]):
     @property
     def nbytes(self) -> int:
         """The bytes of the states."""
-        return sum(len(one.states.data) for one in self._stored)
+        return sum(len(stored.states.data) for stored in self._stored)
 
     def empty(self) -> PerKey[R]:
         """An empty state with the same settings."""
@@ -119,14 +121,14 @@ class StoredPerKey(Generic[R]):
 
     def chosen(self, keys: Iterable[Key]) -> PerKey[R]:
         """The states of these keys alone, as `PerKey.chosen`."""
-        known = [key for key in dict.fromkeys(keys) if key in self._numbers]
-        wanted = np.array([*map(self._numbers.__getitem__, known)], np.int32)
-        made = self._spec.empty()
-        states = MapColumn(self._sum(made, wanted, np.arange(len(known))), 1, made.max_keys)
-        states.index[0] = {key: i for i, key in enumerate(known)}
-        states.n_children = len(known)
-        made.__dict__["states"] = states
-        return made
+        seen_keys = [key for key in dict.fromkeys(keys) if key in self._numbers]
+        numbers = np.array([*map(self._numbers.__getitem__, seen_keys)], np.int32)
+        state = self._spec.empty()
+        states = MapColumn(self._sum(state, numbers, np.arange(len(seen_keys))), 1, state.max_keys)
+        states.index[0] = {key: i for i, key in enumerate(seen_keys)}
+        states.n_children = len(seen_keys)
+        state.__dict__["states"] = states
+        return state
 
     def state(self, key: Key, *, missing: Missing = "error") -> Accumulator:
         """The state of one key, as `PerKey.state`."""
@@ -136,28 +138,32 @@ class StoredPerKey(Generic[R]):
 
     def overflow_state(self) -> Accumulator | None:
         """The state of all keys past `max_keys`, as `PerKey.overflow_state`."""
-        kept = np.array([*self._numbers.values()], np.int32)
-        others = np.setdiff1d(np.concatenate([one.keys for one in self._stored]), kept)
-        if not len(others):
+        kept_keys = np.array([*self._numbers.values()], np.int32)
+        other_keys = np.setdiff1d(
+            np.concatenate([stored.keys for stored in self._stored]), kept_keys
+        )
+        if not len(other_keys):
             return None
-        made = self._spec.empty()
-        found = self._sum(made, others, np.zeros(len(others), np.intp))
-        found.__dict__["_total_count"] = made._total_count
-        return found
+        spec = self._spec.empty()
+        overflow = self._sum(spec, other_keys, np.zeros(len(other_keys), np.intp))
+        overflow.__dict__["_total_count"] = spec._total_count
+        return overflow
 
-    def _sum(self, made: PerKey[R], wanted: NDArray[np.int32], to: Slots) -> Accumulator:
-        """The states of these keys, added to those at `to`; their count is that of `made`."""
-        total = made.metric._empty(int(to.max(initial=-1)) + 1)
-        order = np.argsort(wanted)
-        for one in (one for one in self._stored if len(one.keys)):
-            at = np.searchsorted(one.keys, wanted[order])
-            here = np.flatnonzero(one.keys[np.minimum(at, len(one.keys) - 1)] == wanted[order])
-            if not len(here):
+    def _sum(self, state: PerKey[R], keys: NDArray[np.int32], to: Slots) -> Accumulator:
+        """The states of these keys, added to those at `to`; their count is that of `state`."""
+        total = state.metric._empty(int(to.max(initial=-1)) + 1)
+        order = np.argsort(keys)
+        for stored in (stored for stored in self._stored if len(stored.keys)):
+            positions = np.searchsorted(stored.keys, keys[order])
+            present = np.flatnonzero(
+                stored.keys[np.minimum(positions, len(stored.keys) - 1)] == keys[order]
+            )
+            if not len(present):
                 continue
-            reader = copy(one.states)
-            found = decoded(made.metric, len(one.keys), reader, at[here])
+            reader = copy(stored.states)
+            states = decoded(state.metric, len(stored.keys), reader, positions[present])
             reader.finish()
-            made._require_room(found._total_count, "chosen")
-            made.__dict__["_total_count"] += found._total_count
-            total._merge_slots(found, to[order[here]])
+            state._require_room(states._total_count, "chosen")
+            state.__dict__["_total_count"] += states._total_count
+            total._merge_slots(states, to[order[present]])
         return total

@@ -124,11 +124,11 @@ class Units(Accumulator, schema="units/1"):
     def compute(self) -> UnitsResult:
         """The number of units, and their hashes."""
         self._flush()
-        found = self.units.of_slot()
-        if found is None:
+        hashes = self.units.of_slot()
+        if hashes is None:
             why = f"more than max_units={self.max_units} units were sampled"
             return UnitsResult(self.share, None, why)
-        return UnitsResult(self.share, len(found), _hashes=found)
+        return UnitsResult(self.share, len(hashes), _hashes=hashes)
 
 
 def in_several(arms: Iterable[UnitsResult]) -> UnitsResult:
@@ -142,21 +142,21 @@ def in_several(arms: Iterable[UnitsResult]) -> UnitsResult:
     >>> in_several([a.compute(), b.compute()]).units
     1.0
     """
-    each = list(arms)
-    shares = {one.share for one in each}
+    results = list(arms)
+    shares = {result.share for result in results}
     if len(shares) > 1:
         hint = "count the units of all arms with one share"
         raise _bad("share", "the same share in all arms", sorted(shares), hint)
     share = shares.pop() if shares else 1.0
-    unknown = next((one.reason for one in each if one.sampled is None), "")
+    unknown = next((result.reason for result in results if result.sampled is None), "")
     if unknown:
         return UnitsResult(share, None, unknown)
     hashes, times = np.unique(
-        np.concatenate([np.empty(0, np.uint64), *(one.hashes() for one in each)]),
+        np.concatenate([np.empty(0, np.uint64), *(result.hashes() for result in results)]),
         return_counts=True,
     )
-    found = hashes[times > 1]
-    return UnitsResult(share, len(found), _hashes=found)
+    shared = hashes[times > 1]
+    return UnitsResult(share, len(shared), _hashes=shared)
 
 
 def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:
@@ -178,7 +178,7 @@ def keeps_units(metric: Accumulator) -> bool:
         return metric.group_metric is not None and keeps_units(metric.group_metric)
     parts = metric._parts.values()
     bags = [part.part if isinstance(part, Bags) else part for part in parts]
-    return all(isinstance(one, Bag) and one.ids is not None for one in bags)
+    return all(isinstance(bag, Bag) and bag.ids is not None for bag in bags)
 
 
 def without_units(state: Accumulator, units: UnitsResult) -> Accumulator:

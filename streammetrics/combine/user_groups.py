@@ -188,11 +188,11 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
 
     def _coarser(self, metric: Accumulator) -> Accumulator:
         """The same rows, counted by a metric whose groups tell fewer scores apart."""
-        made = metric.empty()
+        state = metric.empty()
         columns = self.whole, self.states, self.group_rows, self.scores
         for name, column in zip(("whole", "states", "group_rows", "scores"), columns, strict=True):
-            made.__dict__[name].merge(column, np.zeros(1, np.intp))
-        return made
+            state.__dict__[name].merge(column, np.zeros(1, np.intp))
+        return state
 
     @property
     def k(self) -> int:
@@ -213,8 +213,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     @cached_property
     def _kept_whole(self) -> Mapping[str, Accumulator]:
         """The metric itself; nothing if the buckets add up to it."""
-        kept = whole_metric(self.metric)
-        return {} if kept is None else {"metric": kept}
+        metric = whole_metric(self.metric)
+        return {} if metric is None else {"metric": metric}
 
     def arguments(self) -> Mapping[str, bool]:
         return {self._ids: True, **self.metric.arguments()}
@@ -255,12 +255,12 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         columns: dict[str, ArrayLike | DictionaryColumn | None],
     ) -> Batch:
         use_current_names("UserGroups", self.former_arguments(), columns, stacklevel=4)
-        named = [columns.pop(self._ids)] if self._ids in columns else []
-        users, *more = [*first, *named] or [None]
-        if users is None or more:
+        user_column = [columns.pop(self._ids)] if self._ids in columns else []
+        users, *extra = [*first, *user_column] or [None]
+        if users is None or extra:
             raise InputError(
                 expected=f"one column of user ids, first or as {self._ids}=",
-                got="several" if more else "none",
+                got="several" if extra else "none",
                 where="UserGroups.update",
                 hint=f"pass {self._ids}=, and the metric's own columns by name; for a table, "
                 f'update_from(table, {self._ids}="user", ...)',
@@ -280,11 +280,11 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         for path, form in self._forms.items():
             scored, column = rows_at(self.metric, rows, path), self.scores.by_path[path]
             if isinstance(slots, ManySlots):
-                for some, one in slots.each():
-                    if some is None:
-                        form.add(column, scored, groups, one)
+                for rows_used, piece_slots in slots.each():
+                    if rows_used is None:
+                        form.add(column, scored, groups, piece_slots)
                     else:
-                        form.add(column, scored.take(some), groups[some], one)
+                        form.add(column, scored.take(rows_used), groups[rows_used], piece_slots)
             else:
                 form.add(column, scored, groups, slots)
 
@@ -301,9 +301,10 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     def _compute_all(self, slots: Slots) -> list[UserGroupsResult[R]]:
         if isinstance(self.metric, Panel):
             names, all_ = tuple(self.metric.metrics), np.arange(len(slots))
-            each = [self._projected(name, slots)._compute_all(all_) for name in names]
+            columns = [self._projected(name, slots)._compute_all(all_) for name in names]
             results = [
-                PanelResult(dict(zip(names, row, strict=True))) for row in zip(*each, strict=True)
+                PanelResult(dict(zip(names, row, strict=True)))
+                for row in zip(*columns, strict=True)
             ]
             # An overload for a Panel would hide the type of the result where R is Any.
             return cast("list[UserGroupsResult[R]]", results)
@@ -347,8 +348,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         cluster: "groups", or "auto": over users; "none": the metric's own, for independent rows.
         """
         if among(cluster, ("none",)):
-            of = self.metric_state()
-            return of.confidence_interval(level=level, method=method, cluster=cluster, view=view)
+            state = self.metric_state()
+            return state.confidence_interval(level=level, method=method, cluster=cluster, view=view)
         cluster = "auto" if among(cluster, ("groups",)) else cluster
         return super().confidence_interval(level=level, method=method, cluster=cluster, view=view)
 
@@ -395,28 +396,30 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         panel = cast("Panel", self.metric)
         metric = panel.metrics[name]
         most = self.distinct_scores if group_scores(metric) else None
-        made: UserGroups = UserGroups(metric, self.buckets, self.salt, distinct_scores=most)
+        state: UserGroups = UserGroups(metric, self.buckets, self.salt, distinct_scores=most)
         child = self.states.child
         if isinstance(child, Panel) and name in child.metrics:
             child = child.states.by_name[name]._take(self.states._positions(slots))
         else:
             child = None
         by_path = self.scores.by_path
-        scores = {path[1:]: one.take(slots) for path, one in by_path.items() if path[0] == name}
+        scores = {
+            path[1:]: column.take(slots) for path, column in by_path.items() if path[0] == name
+        }
         whole = {
             key: cast("Panel", of_all).states.by_name[name]._take(slots)
             for key, of_all in self.whole.by_name.items()
-            if made._kept_whole
+            if state._kept_whole
         }
         n = len(slots)
-        made.__dict__.update(
+        state.__dict__.update(
             _width=n,
             whole=ProductColumn(whole, n),
             states=GroupsColumn(child, self.buckets, n),
             group_rows=self.group_rows.take(slots),
             scores=ScoresColumn(scores, n),
         )
-        return part_of(self, made)
+        return part_of(self, state)
 
 
 def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:

@@ -69,24 +69,26 @@ class UserGroupsResult(Generic[R], Shown):
         if name.startswith("_") or "value" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         try:
-            found = getattr(self.value, name)
+            attribute = getattr(self.value, name)
         except AttributeError:
             kinds = f"neither {type(self).__name__} nor {type(self.value).__name__}"
             raise AttributeError(f"{kinds} has the attribute {name!r}") from None
-        if not callable(found):
-            return self._over_users(found, attrgetter(name))
+        if not callable(attribute):
+            return self._over_users(attribute, attrgetter(name))
 
-        @wraps(found)
+        @wraps(attribute)
         def call(*args: object, **settings: object) -> object:
-            return self._over_users(found(*args, **settings), methodcaller(name, *args, **settings))
+            return self._over_users(
+                attribute(*args, **settings), methodcaller(name, *args, **settings)
+            )
 
         return call
 
-    def _over_users(self, found: object, step: Step) -> object:
+    def _over_users(self, part: object, step: Step) -> object:
         """A part of the metric's result, with intervals over users if it has any."""
-        if not isinstance(found, HasIntervals):
-            return found
-        return UserGroupsResult(found, self.weights, self._groups.part(found, step), self.coarse)
+        if not isinstance(part, HasIntervals):
+            return part
+        return UserGroupsResult(part, self.weights, self._groups.part(part, step), self.coarse)
 
     def __getitem__(self, key: object) -> Any:
         """An entry of the metric's own result, if that is a mapping, such as "NDCG@10"."""
@@ -143,19 +145,24 @@ class UserGroupsResult(Generic[R], Shown):
         nan where a group has no rows (leaving it out changes nothing), and where the view is
         undefined without it.
         """
-        asked = replicated(self.value, _view(view))
+        group_view = replicated(self.value, _view(view))
         groups = self._groups
-        results = groups.points_without_each if self._of_points(asked) else groups.without_each
-        return tuple(math.nan if one is None else float(value_of(one, asked)) for one in results)
+        results = groups.points_without_each if self._of_points(group_view) else groups.without_each
+        return tuple(
+            math.nan if result is None else float(value_of(result, group_view))
+            for result in results
+        )
 
     def group_estimate(self, view: object = None) -> float:
         """The view of all groups together: close to the estimate if groups hold coarse scores,
         otherwise equal to it."""
-        asked = replicated(self.value, _view(view))
+        group_view = replicated(self.value, _view(view))
         if not self.coarse:
-            return float(value_of(self.value, asked))
+            return float(value_of(self.value, group_view))
         groups = self._groups
-        return float(value_of(groups.points if self._of_points(asked) else groups.together, asked))
+        return float(
+            value_of(groups.points if self._of_points(group_view) else groups.together, group_view)
+        )
 
     def _added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
         """What each group adds to the counts of a result: for each count [k]; () if unknown."""
@@ -164,18 +171,20 @@ class UserGroupsResult(Generic[R], Shown):
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""
         replicates = zip(self.replicates(view), self.weights, strict=True)
-        return jackknife_variance([one for one, rows in replicates if rows], self.weights)
+        return jackknife_variance(
+            [replicate for replicate, rows in replicates if rows], self.weights
+        )
 
     def _variance_behind(self, behind: Behind) -> VarianceBehind:
         """The variance of the share from which an interval follows; where rows with one value are
         more than an error of it, also that of the rows below the value."""
-        upto = variance_of_share(self._groups.without_each, behind.view, self.weights)
+        above = variance_of_share(self._groups.without_each, behind.view, self.weights)
         tied = float(value_of(self.value, behind.view)) - float(value_of(self.value, behind.below))
-        if tied > upto.se:
+        if tied > above.se:
             below = variance_of_share(self._groups.without_each, behind.below, self.weights)
-            if below.variance > upto.variance:
-                return VarianceBehind(behind.below, below, upto)
-        return VarianceBehind(behind.view, upto, upto)
+            if below.variance > above.variance:
+                return VarianceBehind(behind.below, below, above)
+        return VarianceBehind(behind.view, above, above)
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
@@ -189,29 +198,35 @@ class UserGroupsResult(Generic[R], Shown):
         interval for independent rows. Too little data is never an error.
         """
         if among(view, _ABOUT) and not hasattr(self.value, str(view)):
-            found = getattr(self, str(view))
+            figure = getattr(self, str(view))
             why = f"no formula for {view}, which is itself a measure of error"
             return Interval.undefined(
-                why, level=level, method=method, n=self.rows, estimate=found, formula=False
+                why, level=level, method=method, n=self.rows, estimate=figure, formula=False
             )
-        asked = _view(view)
-        quantiles = range_of_quantiles(self.value, asked)
+        metric_view = _view(view)
+        quantiles = range_of_quantiles(self.value, metric_view)
         if quantiles and not among(method, (JACKKNIFE,)):
             ends = [self.interval(p, level=(1 + level) / 2, method=method) for p in quantiles]
-            return replace(of_range(self.value, asked, *ends), level=level)
-        behind, doubts = behind_of(self.value, asked), self._doubts_of(asked)
+            return replace(of_range(self.value, metric_view, *ends), level=level)
+        behind, doubts = behind_of(self.value, metric_view), self._doubts_of(metric_view)
         if behind is not None and among(method, ("auto", behind.method)):
-            found = self._variance_behind(behind)
+            variances = self._variance_behind(behind)
             agree = self._agreement(behind.view, behind.share)
-            return mapped(self.value, asked, behind, found, doubts, self.rows, level, agree)
-        why = no_jackknife(self.value, asked) if behind is not None or quantiles else ""
+            return mapped(
+                self.value, metric_view, behind, variances, doubts, self.rows, level, agree
+            )
+        why = no_jackknife(self.value, metric_view) if behind is not None or quantiles else ""
         if why and among(method, (JACKKNIFE,)):
-            known = float(value_of(self.value, asked))
-            return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=known)
-        variance, agree = self.variance_of(asked), AGREE
+            estimate = float(value_of(self.value, metric_view))
+            return Interval.undefined(
+                why, level=level, method=method, n=self.rows, estimate=estimate
+            )
+        variance, agree = self.variance_of(metric_view), AGREE
         if not variance.variance:
-            agree = self._agreement(replicated(self.value, asked), self.estimate_of(asked))
-        return clustered(self.value, asked, variance, doubts, self.rows, level, method, agree)
+            agree = self._agreement(
+                replicated(self.value, metric_view), self.estimate_of(metric_view)
+            )
+        return clustered(self.value, metric_view, variance, doubts, self.rows, level, method, agree)
 
     def _agreement(self, view: object, estimate: float) -> str:
         """What it means that all groups have the same value: that they agree, unless they do not
@@ -224,20 +239,20 @@ class UserGroupsResult(Generic[R], Shown):
         """The views of the metric, with intervals from the groups of users."""
         counts = {**counts_of(self.value), **counts_of(self)}
         for name, value in views_of(self.value, headlines=headlines).items():
-            found, why = self.interval(name, level=level), ""
+            interval, why = self.interval(name, level=level), ""
             if not math.isfinite(value):
                 why = reason_of(self.value, name)
                 why = why or why_undefined(self.value, name, value, counts)
             # As in the table of the metric: a view that never has an interval needs no reason.
-            why = why or (found.reason if found.formula else "")
-            yield ValueRow(name, value, found, counts, why, is_exact(self.value, name))
+            why = why or (interval.reason if interval.formula else "")
+            yield ValueRow(name, value, interval, counts, why, is_exact(self.value, name))
 
-    def _of_points(self, asked: object) -> bool:
+    def _of_points(self, view: object) -> bool:
         """Whether groups hold coarse scores, which do not show the variance of a view."""
         value = self.value if self.coarse else None
         if not isinstance(value, HasIntervals):
             return False
-        return declaration(value, view_of(value, asked).name).of_points
+        return declaration(value, view_of(value, view).name).of_points
 
 
 def _view(view: object) -> object:

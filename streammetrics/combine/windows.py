@@ -72,19 +72,19 @@ class Spans(Mapping[Span, object]):
 
     __slots__ = ("_firsts", "_found", "_runs", "_size_ms")
 
-    def __init__(self, runs: Sequence[Run], found: Sequence[object], size_ms: int) -> None:
-        """found: the value of the windows of each run."""
-        self._runs, self._found, self._size_ms = runs, found, size_ms
+    def __init__(self, runs: Sequence[Run], results: Sequence[object], size_ms: int) -> None:
+        """results: the value of the windows of each run."""
+        self._runs, self._found, self._size_ms = runs, results, size_ms
         self._firsts = [run.starts.start for run in runs]
 
     def __getitem__(self, window: Span) -> object:
         if type(window) is not tuple or [*map(type, window)] != [int, int]:
             raise KeyError(window)
         start, end = window
-        at = bisect_right(self._firsts, start) - 1
-        if at < 0 or start not in self._runs[at].starts or end != start + self._size_ms:
+        index = bisect_right(self._firsts, start) - 1
+        if index < 0 or start not in self._runs[index].starts or end != start + self._size_ms:
             raise KeyError(window)
-        return self._found[at]
+        return self._found[index]
 
     def __iter__(self) -> Iterator[Span]:
         return ((start, start + self._size_ms) for run in self._runs for start in run.starts)
@@ -95,8 +95,8 @@ class Spans(Mapping[Span, object]):
     def __repr__(self) -> str:
         """Like that of a dict; for very many windows the first ones, and the number of others."""
         texts = [f"{span!r}: {self[span]!r}" for span in islice(self, _IN_REPR)]
-        more = len(self) - len(texts)
-        return "{" + ", ".join([*texts, *([f"... and {more} more"] if more else [])]) + "}"
+        n_more = len(self) - len(texts)
+        return "{" + ", ".join([*texts, *([f"... and {n_more} more"] if n_more else [])]) + "}"
 
 
 class Sums:
@@ -157,7 +157,7 @@ class WindowsResult(Results[Span, R]):
     total: R
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
-        yield from ((Part(f"[{span!r}]", window=span), one) for span, one in self.items())
+        yield from ((Part(f"[{span!r}]", window=span), result) for span, result in self.items())
         yield Part("total", name="total"), self.total
 
 
@@ -292,21 +292,23 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         feed_by_key(self.states, batch, slots)
 
     def compute(self) -> WindowsResult[R]:
-        found = list(self._runs())
-        results = self._results(found)
-        by_window = cast("Mapping[Span, R]", Spans(found, results, self.size_ms))
+        all_runs = list(self._runs())
+        results = self._results(all_runs)
+        by_window = cast("Mapping[Span, R]", Spans(all_runs, results, self.size_ms))
         return WindowsResult(by_window, cast("R", self.total_state().compute()))
 
-    def _results(self, found: Sequence[Run]) -> list[object]:
+    def _results(self, all_runs: Sequence[Run]) -> list[object]:
         """The result of the windows of each run: those of single panes together, the others from
         the sum of their panes."""
         child = part_of(self, self.states.child)
-        single = [run.high - run.low == 1 for run in found]
-        panes = [run.low for run, one in zip(found, single, strict=True) if one]
-        others = [run for run, one in zip(found, single, strict=True) if not one]
+        single = [run.high - run.low == 1 for run in all_runs]
+        panes = [run.low for run, is_single in zip(all_runs, single, strict=True) if is_single]
+        summed_runs = [
+            run for run, is_single in zip(all_runs, single, strict=True) if not is_single
+        ]
         of_panes = iter(child._compute_all(self._in_order()[panes]))
-        of_sums = (state.compute() for _, state in self._states(others))
-        return [next(of_panes if one else of_sums) for one in single]
+        of_sums = (state.compute() for _, state in self._states(summed_runs))
+        return [next(of_panes if is_single else of_sums) for is_single in single]
 
     def windows(self) -> tuple[Span, ...]:
         """The windows that hold rows, in order of time."""
@@ -324,18 +326,20 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     def window_state(self, start_ms: int, end_ms: int) -> Accumulator:
         """The state of all rows in [start_ms, end_ms), both multiples of `pane_ms`."""
         for name, value in (("start_ms", start_ms), ("end_ms", end_ms)):
-            if (found := whole(value)) is None or found % self.pane_ms:
+            if (bound := whole(value)) is None or bound % self.pane_ms:
                 raise SettingsError(
                     expected=f"a multiple of the pane length, {self.pane_ms} ms",
                     got=shown(value),
                     where=f"Windows.window_state, {name}",
                     hint="pass the bounds of whole panes",
                 )
-        return self._sum([at for pane, at in self._panes().items() if start_ms <= pane < end_ms])
+        return self._sum(
+            [slot for pane, slot in self._panes().items() if start_ms <= pane < end_ms]
+        )
 
     def panes(self) -> dict[int, Accumulator]:
         """The state of each pane by its start_ms, in order of time."""
-        return {pane: self._sum([at]) for pane, at in sorted(self._panes().items())}
+        return {pane: self._sum([slot]) for pane, slot in sorted(self._panes().items())}
 
     def total_state(self) -> Accumulator:
         """The state of all rows."""
@@ -344,15 +348,15 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     def _runs(self) -> Iterator[Run]:
         return runs(sorted(self._panes()), self.size_ms, self.slide_ms, self.pane_ms)
 
-    def _states(self, found: Sequence[Run]) -> Iterator[tuple[Run, Accumulator]]:
+    def _states(self, all_runs: Sequence[Run]) -> Iterator[tuple[Run, Accumulator]]:
         """Each run with the state of its windows."""
         sums = Sums(self.states.child, self._in_order(), self.metric)
-        for run in found:
+        for run in all_runs:
             yield run, part_of(self, sums.of(run.low, run.high))
 
     def _in_order(self) -> NDArray[np.intp]:
         """The slots of the panes, in order of time."""
-        return np.array([at for _, at in sorted(self._panes().items())], np.intp)
+        return np.array([slot for _, slot in sorted(self._panes().items())], np.intp)
 
     def _sum(self, children: list[int]) -> Accumulator:
         states = self.states.child
@@ -366,7 +370,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
 
     def _panes(self) -> dict[int, int]:
         self._flush()
-        return {key: at for key, at in self.states.index[0].items() if isinstance(key, int)}
+        return {key: slot for key, slot in self.states.index[0].items() if isinstance(key, int)}
 
     def _require_possible(self) -> None:
         pane_ms = self.pane_ms
@@ -379,8 +383,8 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
 
 def _least_slide(size_ms: int) -> float | int:
     """The least slide, in seconds, for windows of this size."""
-    found = -(-size_ms // _MAX_OVERLAP)
-    return found // 1000 if found % 1000 == 0 else found / 1000
+    least_ms = -(-size_ms // _MAX_OVERLAP)
+    return least_ms // 1000 if least_ms % 1000 == 0 else least_ms / 1000
 
 
 def _is_span(seconds: float) -> bool:

@@ -75,13 +75,15 @@ class ExactQuantiles(Accumulator, schema="exact-quantiles/1"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[Distribution[float]]:
-        alone, unit = self.bag.width == len(slots) == 1, Fraction(self.weight_unit)
-        bag, rounded = self.bag if alone else self.bag.take(slots), self.rounded.totals(slots)
-        found: list[Distribution[float]] = []
+        is_single, unit = self.bag.width == len(slots) == 1, Fraction(self.weight_unit)
+        bag, rounded = self.bag if is_single else self.bag.take(slots), self.rounded.totals(slots)
+        distributions: list[Distribution[float]] = []
         for i, (scores, counts) in enumerate(bag.points_of_each()):
             # Copies: a result that is kept must not keep the values of all other keys.
             values = scores.astype(np.float64)
-            of = values, values, values, counts[0].copy()
+            columns = values, values, values, counts[0].copy()
             why = bag.reason(i) if bag.over[i] else ""
-            found.append(Distribution(*of, True, int(bag.totals[i]), why, unit, rounded[i]))
-        return found
+            distributions.append(
+                Distribution(*columns, True, int(bag.totals[i]), why, unit, rounded[i])
+            )
+        return distributions

@@ -103,14 +103,16 @@ class Moments(Accumulator, schema="moments/2"):
         return (Terms(batch.values.astype(np.float64, copy=False)),)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        for piece, at in batch.pieces(slots):
+        for piece, piece_slots in batch.pieces(slots):
             values = piece.values.astype(np.float64, copy=False)
-            self.rows.add_rows(np.zeros(piece.n, np.intp), at, piece.quanta)
-            add_parts(self.total, weighted_values(values, piece.quanta), at)
-            self._powers.add(_powers(values, piece.quanta), at)
-            self.extremes.add(values, at)
+            self.rows.add_rows(np.zeros(piece.n, np.intp), piece_slots, piece.quanta)
+            add_parts(self.total, weighted_values(values, piece.quanta), piece_slots)
+            self._powers.add(_powers(values, piece.quanta), piece_slots)
+            self.extremes.add(values, piece_slots)
             add_parts(
-                self.above, weighted_values((values > 0).astype(np.float64), piece.quanta), at
+                self.above,
+                weighted_values((values > 0).astype(np.float64), piece.quanta),
+                piece_slots,
             )
 
     def compute(self) -> MomentFigures:
@@ -134,31 +136,33 @@ class Moments(Accumulator, schema="moments/2"):
         )
 
     def _require_possible(self) -> None:
-        what = "impossible moments"
+        fault = "impossible moments"
         for column in (self.total, self.squares, self.cubes, self.far.inner):
-            require_finite(column, what)
+            require_finite(column, fault)
         slots = np.arange(self._width)
         n = self.rows.tables(slots)[:, 0]
         ends = np.stack(self.extremes.of(slots))
-        require(np.array_equal(np.isfinite(ends), np.stack([n > 0, n > 0])), what)
+        require(np.array_equal(np.isfinite(ends), np.stack([n > 0, n > 0])), fault)
         for slot in slots.tolist():
             low, high = (Fraction(end) if n[slot] else Fraction(0) for end in ends[:, slot])
             sums = self.total.finite_fraction(slot), *self._powers.finite_fractions(slot)
-            require_three_moments(int(n[slot]), sums, (low, high), what)
-        self._require_possible_counts(n, ends, what)
+            require_three_moments(int(n[slot]), sums, (low, high), fault)
+        self._require_possible_counts(n, ends, fault)
 
-    def _require_possible_counts(self, n: NDArray[np.int64], ends: Floats, what: str) -> None:
+    def _require_possible_counts(self, n: NDArray[np.int64], ends: Floats, fault: str) -> None:
         """That values above 0 are as many as the extremes [2, width] allow; both infinities once
         for each row of a former state, of which it is unknown."""
         lost = self.above.infinities[: self._width]
-        require(np.array_equal(*lost.T) and bool((lost[:, 0] <= n - self.rows.surplus).all()), what)
+        require(
+            np.array_equal(*lost.T) and bool((lost[:, 0] <= n - self.rows.surplus).all()), fault
+        )
         counts, places = self.above.units(np.arange(self._width))
-        require(not places, what)
+        require(not places, fault)
         rows = zip(counts, n.tolist(), *(ends > 0).tolist(), lost[:, 0].tolist(), strict=True)
         for above, units, low, high, unknown in rows:
-            require(0 <= above <= units, what)
-            require(bool(unknown) or (above > 0) == high, what)
-            require(bool(unknown) or (above == units) == (low or not units), what)
+            require(0 <= above <= units, fault)
+            require(bool(unknown) or (above > 0) == high, fault)
+            require(bool(unknown) or (above == units) == (low or not units), fault)
 
     @property
     def _powers(self) -> ProductSums:

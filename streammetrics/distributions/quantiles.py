@@ -76,20 +76,20 @@ class Quantiles(Histogram[Distribution[Bounded]], schema="quantiles/1"):
         return None, batch.values
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
-        for piece, at in batch.pieces(slots):
-            super()._accumulate(piece, at)
-            self.extremes.add(piece.values, at)
+        for piece, piece_slots in batch.pieces(slots):
+            super()._accumulate(piece, piece_slots)
+            self.extremes.add(piece.values, piece_slots)
 
     def _require_possible(self) -> None:
         cells, _ = self.counts.cells_of(np.arange(self._width))
         slots, buckets = np.divmod(cells, self.buckets)
         first = np.flatnonzero(np.diff(slots, prepend=-1))
         last = np.flatnonzero(np.diff(slots, append=self._width))
-        what = "extremes outside of the occupied buckets"
-        require(np.array_equal(np.flatnonzero(self.extremes.known), slots[first]), what)
+        fault = "extremes outside of the occupied buckets"
+        require(np.array_equal(np.flatnonzero(self.extremes.known), slots[first]), fault)
         for values, ends in zip(self.extremes.of(slots[first]), (first, last), strict=True):
-            require(not self._in_unit or bool(((values >= 0) & (values <= 1)).all()), what)
-            require(np.array_equal(grid_of(self).buckets(values), buckets[ends]), what)
+            require(not self._in_unit or bool(((values >= 0) & (values <= 1)).all()), fault)
+            require(np.array_equal(grid_of(self).buckets(values), buckets[ends]), fault)
 
     def compute(self) -> Distribution[Bounded]:
         """The counts of values in order, with certain bounds on every figure."""

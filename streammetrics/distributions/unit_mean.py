@@ -79,26 +79,26 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
         hashes = mixed(batch.units.view(np.uint64), salt_word(self.salt))
         values = batch.values.astype(np.float64, copy=False)
         if self.share < 1:
-            kept = np.flatnonzero(hashes <= self.units.last)
-            hashes, values = hashes[kept], values[kept]
-            slots = None if slots is None else slots[kept]
+            sampled = np.flatnonzero(hashes <= self.units.last)
+            hashes, values = hashes[sampled], values[sampled]
+            slots = None if slots is None else slots[sampled]
         self.sums.add(values, (hashes & np.uint64(GROUPS - 1)).astype(np.intp), slots)
         self.units.add(hashes, slots)
         above = values > 0
         self.above.add(hashes[above], None if slots is None else slots[above])
 
     def _require_possible(self) -> None:
-        what = "impossible sums of units"
-        require_finite(self.sums.inner, what)
+        fault = "impossible sums of units"
+        require_finite(self.sums.inner, fault)
         for slot in range(self._width):
             units, above = self.units.of_slot(slot), self.above.of_slot(slot)
             if units is None:
                 continue
-            require(above is not None and bool(np.isin(above, units).all()), what)
+            require(above is not None and bool(np.isin(above, units).all()), fault)
             sizes = sizes_of_groups(units)
-            here = np.arange(slot * GROUPS, (slot + 1) * GROUPS)
-            sums, _ = self.sums.inner.units(here)
-            require(all(n or not x for n, x in zip(sizes, sums, strict=True)), what)
+            cells = np.arange(slot * GROUPS, (slot + 1) * GROUPS)
+            sums, _ = self.sums.inner.units(cells)
+            require(all(n or not x for n, x in zip(sizes, sums, strict=True)), fault)
 
     def compute(self) -> UnitMeanResult:
         """The mean and the rate over units, and their number."""
@@ -107,13 +107,13 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
 
     def _compute_all(self, slots: Slots) -> list[UnitMeanResult]:
         sums, shift = self.sums.units(slots)
-        found = []
+        means = []
         for i, slot in enumerate(slots.tolist()):
             units, above = self.units.of_slot(slot), self.above.of_slot(slot)
             if units is None or above is None:
-                found.append(UnitMeanResult(reason=units_unknown(self.max_units)))
+                means.append(UnitMeanResult(reason=units_unknown(self.max_units)))
                 continue
-            mine = sums[i * GROUPS : (i + 1) * GROUPS]
+            slot_sums = sums[i * GROUPS : (i + 1) * GROUPS]
             counted = sizes_of_groups(units), sizes_of_groups(above)
-            found.append(UnitMeanResult(*counted, _sums=(mine, shift)))
-        return found
+            means.append(UnitMeanResult(*counted, _sums=(slot_sums, shift)))
+        return means

@@ -112,11 +112,11 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[UnitRateResult]:
-        found = []
+        rates = []
         for slot in slots.tolist():
             units, above = self.units.of_slot(slot), self.above.of_slot(slot)
             if units is None or above is None:
-                found.append(UnitRateResult(reason=units_unknown(self.max_units)))
+                rates.append(UnitRateResult(reason=units_unknown(self.max_units)))
             else:
-                found.append(UnitRateResult(sizes_of_groups(units), sizes_of_groups(above)))
-        return found
+                rates.append(UnitRateResult(sizes_of_groups(units), sizes_of_groups(above)))
+        return rates

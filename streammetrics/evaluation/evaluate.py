@@ -87,10 +87,10 @@ class Evaluation(Averages):
             return plain
         if of_users is None:
             return replace(plain, reason=taken_as_independent("queries"))
-        found = of_users.interval(asked)
-        deff = design_effect(found.se * found.se, plain.se * plain.se)
+        interval = of_users.interval(asked)
+        deff = design_effect(interval.se * interval.se, plain.se * plain.se)
         n_eff = plain.n / deff if deff > 0 else np.nan
-        return replace(found, n=plain.n, n_eff=n_eff, deff=deff)
+        return replace(interval, n=plain.n, n_eff=n_eff, deff=deff)
 
     def _notes(self) -> Iterator[str]:
         yield from self._remarks
@@ -148,9 +148,9 @@ def evaluate(
     (0.5, ('q2',))
     """
     settings = Settings.of(measures, ties, empty, missing, rel)
-    truth, found = judgments_of(qrels, subtopics=settings.subtopics), run_of(run)
-    queries = queries_of(truth, {"run": found}, missing)
-    return evaluated(truth, found, queries, settings, users_of(users, queries))
+    truth, checked_run = judgments_of(qrels, subtopics=settings.subtopics), run_of(run)
+    queries = queries_of(truth, {"run": checked_run}, missing)
+    return evaluated(truth, checked_run, queries, settings, users_of(users, queries))
 
 
 class Settings(NamedTuple):
@@ -175,9 +175,9 @@ class Settings(NamedTuple):
         check_choice(empty, ("skip", "zero"), "empty")
         check_choice(missing, ("zero", "skip"), "missing")
         rel = check_number(rel, 1, MAX_GRADE, "rel", "pass the least grade that is relevant")
-        found = measures_of([at_level(measure, rel) for measure in measures_of(measures)])
-        require_expected(found, ties)
-        return cls(found, ties, empty, missing)
+        all_measures = measures_of([at_level(measure, rel) for measure in measures_of(measures)])
+        require_expected(all_measures, ties)
+        return cls(all_measures, ties, empty, missing)
 
     @property
     def subtopics(self) -> bool:
@@ -189,14 +189,14 @@ def queries_of(truth: Judgments, runs: Mapping[str, Run], missing: str) -> list[
     """The queries that all runs are evaluated on; InputError if a run has none of them."""
     for name, run in runs.items():
         if not truth.keys() & run.keys():
-            mine, theirs = next(iter(truth)), next(iter(run), None)
-            kinds = type(mine).__name__, type(theirs).__name__
+            judged_query, run_query = next(iter(truth)), next(iter(run), None)
+            kinds = type(judged_query).__name__, type(run_query).__name__
             hint = "check that run and judgments are of the same queries"
             if kinds[0] != kinds[1]:
                 hint = f"query ids are {kinds[0]} there and {kinds[1]} here: convert one side"
             raise InputError(
-                expected=f"queries of the judgments, such as {shown(mine)}",
-                got=f"none of them; the first is {shown(theirs)}",
+                expected=f"queries of the judgments, such as {shown(judged_query)}",
+                got=f"none of them; the first is {shown(run_query)}",
                 where=name,
                 hint=hint,
             )
@@ -239,9 +239,9 @@ def users_of(given: object, queries: Sequence[Hashable]) -> UsersOfQueries | Non
             where="users",
             hint="name a user for each; a query of its own user may have its own id",
         )
-    known: dict[Hashable, int] = {}
-    found = [known.setdefault(users[query], len(known)) for query in queries]
-    return UsersOfQueries(np.array(found, np.intp), len(known))
+    numbers: dict[Hashable, int] = {}
+    codes = [numbers.setdefault(users[query], len(numbers)) for query in queries]
+    return UsersOfQueries(np.array(codes, np.intp), len(numbers))
 
 
 def evaluated(
@@ -270,20 +270,20 @@ def evaluated(
     columns = [np.zeros(n) for _ in measures]
     values, weights = np.zeros((len(measures), n)), np.ones((len(measures), n))
     ties = "expected" if settings.ties == "trec_eval" else settings.ties
-    for some, is_empty, found in measured(lists, measures, ties):
+    for indices, is_empty, list_values in measured(lists, measures, ties):
         n_empty += int(np.count_nonzero(is_empty))
         left_out = is_empty & (settings.empty == "skip")
-        for j, (column, one) in enumerate(zip(columns, found, strict=True)):
-            moments.add(j, one)
-            column[some] = values[j, some] = one.values
-            weights[j, some] = ~left_out if one.weights is None else one.weights
-            if one.weights is not None:
-                column[some] /= np.maximum(one.weights, 1.0)  # whole numbers
-            column[some][left_out] = np.nan
+        for j, (column, list_value) in enumerate(zip(columns, list_values, strict=True)):
+            moments.add(j, list_value)
+            column[indices] = values[j, indices] = list_value.values
+            weights[j, indices] = ~left_out if list_value.weights is None else list_value.weights
+            if list_value.weights is not None:
+                column[indices] /= np.maximum(list_value.weights, 1.0)  # whole numbers
+            column[indices][left_out] = np.nan
     [means] = averages(moments, measures, [n - n_empty], [n_empty], settings.empty)
     terms = dict(zip(means.means, map(Terms, values, weights), strict=True))
     if users is not None:
-        terms = {name: users.totals(one) for name, one in terms.items()}
+        terms = {name: users.totals(term) for name, term in terms.items()}
     lacking = tuple(query for query in truth if query not in run)
     unjudged = tuple(query for query in run if query not in truth)
     return Evaluation(
@@ -305,13 +305,13 @@ def evaluated(
 def _moments_of_users(
     terms: Mapping[str, Terms], lists: Mapping[str, ListMoments]
 ) -> Mapping[str, ListMoments]:
-    found = {}
-    for name, one in terms.items():
-        sums = PairedSums.of(one.values, np.zeros(len(one.values)), one.weights)
+    moments = {}
+    for name, term in terms.items():
+        sums = PairedSums.of(term.values, np.zeros(len(term.values)), term.weights)
         d, w, dd, dw, ww = sums.sums
         limits = lists[name].limits
-        found[name] = ListMoments(sums.units, d, dd, (w, ww, dw), limits=limits, units="users")
-    return found
+        moments[name] = ListMoments(sums.units, d, dd, (w, ww, dw), limits=limits, units="users")
+    return moments
 
 
 def _in_order_of_trec_eval(documents: Iterable[Hashable], where: str) -> Iterable[Hashable]:
@@ -348,14 +348,14 @@ def _of_query(error: InputError, queries: Sequence[Hashable], name: str) -> Inpu
 
 def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, settings: Settings) -> Iterable[str]:
     """The lines below a table: what was counted otherwise than a reader may think."""
-    for n, which, zero in (
+    for n, kind, zero in (
         (n_empty, "with nothing relevant", settings.empty == "zero"),
         (n_missing, "of the judgments that the run lacks", settings.missing == "zero"),
         (n_unjudged, "of the run without judgments", False),
     ):
         if n:
             queries = "query" if n == 1 else "queries"
-            yield f"{n:,} {queries} {which}: {'counted as 0' if zero else 'left out'}"
+            yield f"{n:,} {queries} {kind}: {'counted as 0' if zero else 'left out'}"
 
 
 # Tables in a terminal.

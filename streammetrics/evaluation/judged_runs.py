@@ -54,36 +54,36 @@ def judgments_of(given: object, name: str = "qrels", *, subtopics: bool = False)
     A grade below 0 means that the document is not judged, as in trec_eval. subtopics: judgments are
     by subtopic, so that a document has a grade for each of its subtopics.
     """
-    found: Judgments
+    judgments: Judgments
     if isinstance(given, (str, PathLike)):
         read = read_subtopic_qrels if subtopics else read_qrels
-        found = dict(read(given).items())
+        judgments = dict(read(given).items())
     else:
-        found = _by_query(given, Kind(name, _GRADES, True, subtopics))
+        judgments = _by_query(given, Kind(name, _GRADES, True, subtopics))
     if subtopics:
-        return {query: _judged_subtopics(truth) for query, truth in found.items()}
-    for query, truth in found.items():
+        return {query: _judged_subtopics(truth) for query, truth in judgments.items()}
+    for query, truth in judgments.items():
         if isinstance(truth, Mapping) and not all(map(_is_plain_grade, truth.values())):
             grades = {document: _grade(grade) for document, grade in truth.items()}
-            found[query] = {d: grade for d, grade in grades.items() if not _is_below_0(grade)}
-    return found
+            judgments[query] = {d: grade for d, grade in grades.items() if not _is_below_0(grade)}
+    return judgments
 
 
 def _judged_subtopics(truth: Ids) -> Ids:
     """The same documents with whole grades by subtopic, without those that are not judged."""
     if not isinstance(truth, Mapping):
         return truth
-    found: dict[Hashable, object] = {}
-    for document, given in truth.items():
-        value = _grade(given)
-        if isinstance(given, Mapping):
-            grades = {subtopic: _grade(grade) for subtopic, grade in given.items()}
+    judged: dict[Hashable, object] = {}
+    for document, entry in truth.items():
+        value = _grade(entry)
+        if isinstance(entry, Mapping):
+            grades = {subtopic: _grade(grade) for subtopic, grade in entry.items()}
             value = {subtopic: g for subtopic, g in grades.items() if not _is_below_0(g)}
             if grades and not value:
                 continue
         if not _is_below_0(value):
-            found[document] = value
-    return found
+            judged[document] = value
+    return judged
 
 
 def run_of(given: object, name: str = "run") -> Run:
@@ -109,24 +109,24 @@ def _is_below_0(grade: object) -> bool:
     return number is not None and number < 0
 
 
-def _by_query(given: object, kind: Kind) -> dict[Hashable, Ids]:
+def _by_query(source: object, kind: Kind) -> dict[Hashable, Ids]:
     """By query a mapping from documents to values, or documents alone."""
-    collect = getattr(given, "collect", None)
-    if callable(collect) and hasattr(given, "collect_schema"):  # a LazyFrame of polars
-        given = collect()
-    names = _column_names(given)
+    collect = getattr(source, "collect", None)
+    if callable(collect) and hasattr(source, "collect_schema"):  # a LazyFrame of polars
+        source = collect()
+    names = _column_names(source)
     if names is not None:
-        return _grouped(_columns(given, names, kind), kind)
-    nested = mapping_of(given)
+        return _grouped(_columns(source, names, kind), kind)
+    nested = mapping_of(source)
     if nested is not None:
         return _nested(nested, kind)
     several = 4 if kind.subtopics else 3
-    is_columns = isinstance(given, (tuple, list)) and len(given) == several
-    if is_columns and not isinstance(given[0], tuple):  # type: ignore[index]
-        return _grouped(tuple(given), kind)  # type: ignore[arg-type]
-    if isinstance(given, Iterable) and not isinstance(given, (bytes, np.ndarray)):
-        return _grouped(_of_rows(given, kind), kind)
-    raise _other_form(given, kind)
+    is_columns = isinstance(source, (tuple, list)) and len(source) == several
+    if is_columns and not isinstance(source[0], tuple):  # type: ignore[index]
+        return _grouped(tuple(source), kind)  # type: ignore[arg-type]
+    if isinstance(source, Iterable) and not isinstance(source, (bytes, np.ndarray)):
+        return _grouped(_of_rows(source, kind), kind)
+    raise _other_form(source, kind)
 
 
 def mapping_of(given: object) -> Mapping[Hashable, object] | None:
@@ -134,16 +134,16 @@ def mapping_of(given: object) -> Mapping[Hashable, object] | None:
     if isinstance(given, Mapping):
         return given
     to_dict = getattr(given, "to_dict", None)
-    found = to_dict() if callable(to_dict) else None
-    return found if isinstance(found, Mapping) else None
+    mapping = to_dict() if callable(to_dict) else None
+    return mapping if isinstance(mapping, Mapping) else None
 
 
-def _other_form(given: object, kind: Kind) -> InputError:
+def _other_form(source: object, kind: Kind) -> InputError:
     dicts = f"a dict of dicts {{query: {{document: {kind.value}}}}}"
     return InputError(
         expected=f"{dicts}, a data frame, the path of a TREC file, or (queries, documents, "
         f"{kind.value}s)",
-        got=shown(given),
+        got=shown(source),
         where=kind.name,
         hint="pass one of these",
     )
@@ -152,9 +152,9 @@ def _other_form(given: object, kind: Kind) -> InputError:
 # Dicts of dicts.
 
 
-def _nested(given: Mapping[Hashable, object], kind: Kind) -> dict[Hashable, Ids]:
-    found: dict[Hashable, Ids] = {}
-    for query, documents in given.items():
+def _nested(nested: Mapping[Hashable, object], kind: Kind) -> dict[Hashable, Ids]:
+    by_query: dict[Hashable, Ids] = {}
+    for query, documents in nested.items():
         plain_query = _id(query, kind.name, "query")
         if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
             dicts = isinstance(documents, (int, float))
@@ -164,18 +164,18 @@ def _nested(given: Mapping[Hashable, object], kind: Kind) -> dict[Hashable, Ids]
                 where=_at(kind.name, query),
                 hint="for a single query, pass {query: {...}}" if dicts else "pass one",
             )
-        found[plain_query] = documents
-    if not found:
+        by_query[plain_query] = documents
+    if not by_query:
         raise _none(kind)
-    return found
+    return by_query
 
 
-def _id(value: object, where: str, what: str) -> Hashable:
+def _id(value: object, where: str, role: str) -> Hashable:
     """An id of a query as a plain string or integer."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, bool) or not isinstance(plain, (str, int)):
         raise InputError(
-            expected=f"strings or integers as the id of a {what}",
+            expected=f"strings or integers as the id of a {role}",
             got=shown(value),
             where=where,
             hint=ids_instead(plain) or "convert the ids, for example with str(id)",
@@ -195,39 +195,40 @@ def _at(name: str, *keys: object) -> str:
 # Columns: of data frames, of dicts of arrays, or three arrays.
 
 
-def _column_names(given: object) -> list[str] | None:
+def _column_names(table: object) -> list[str] | None:
     """The names of the columns of a table, or None if it is no table."""
-    if isinstance(given, Mapping):
-        names = list(islice(given, 64))
+    if isinstance(table, Mapping):
+        names = list(islice(table, 64))
         several = [name for name in names if isinstance(name, str) and _bare(name) in _MEANT]
-        lists = [v for v in given.values() if isinstance(v, (Mapping, str))] if several else []
+        lists = [v for v in table.values() if isinstance(v, (Mapping, str))] if several else []
         return [str(name) for name in names] if len(several) >= 3 and not lists else None
     for attribute in ("column_names", "columns"):
-        found = getattr(given, attribute, None)
-        if isinstance(found, Iterable) and hasattr(given, "__getitem__"):
-            names = list(found)
+        columns = getattr(table, attribute, None)
+        if isinstance(columns, Iterable) and hasattr(table, "__getitem__"):
+            names = list(columns)
             if all(isinstance(name, str) for name in names):
                 return names
     return None
 
 
-def _columns(given: object, names: Sequence[str], kind: Kind) -> tuple[object, ...]:
-    wanted = [("query", _QUERIES), ("document", _DOCUMENTS), (kind.value, kind.values)]
+def _columns(table: object, names: Sequence[str], kind: Kind) -> tuple[object, ...]:
+    roles = [("query", _QUERIES), ("document", _DOCUMENTS), (kind.value, kind.values)]
     if kind.subtopics:
-        wanted.append(("subtopic", _SUBTOPICS))
+        roles.append(("subtopic", _SUBTOPICS))
     columns: list[object] = []
     by_name = {_bare(name): name for name in reversed(names)}
-    for what, known in wanted:
-        name = next((by_name[_bare(one)] for one in known if _bare(one) in by_name), None)
+    for role, aliases in roles:
+        name = next((by_name[_bare(alias)] for alias in aliases if _bare(alias) in by_name), None)
         if name is None:
-            others = [one for one in names if _bare(one) not in _MEANT]
+            candidates = [column for column in names if _bare(column) not in _MEANT]
             raise InputError(
-                expected=f"a column of each {what}, called {', '.join(known)}",
+                expected=f"a column of each {role}, called {', '.join(aliases)}",
                 got=", ".join(map(shown, names[:20])) or "no columns",
                 where=kind.name,
-                hint=_nearest_column(others, known) or f"rename the {what} column to {known[0]}",
+                hint=_nearest_column(candidates, aliases)
+                or f"rename the {role} column to {aliases[0]}",
             )
-        columns.append(given[name])  # type: ignore[index]
+        columns.append(table[name])  # type: ignore[index]
     return tuple(columns)
 
 
@@ -238,28 +239,28 @@ def _bare(name: str) -> str:
 _MEANT: Final = frozenset(map(_bare, (*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES, *_SUBTOPICS)))
 
 
-def _nearest_column(names: Sequence[str], known: Sequence[str]) -> str:
+def _nearest_column(names: Sequence[str], aliases: Sequence[str]) -> str:
     for name in names:
-        question = nearest(name.lower(), known, "")
+        question = nearest(name.lower(), aliases, "")
         if question:
             return f"rename the column {shown(name)}; {question}"
     return ""
 
 
-def _of_rows(given: Iterable[object], kind: Kind) -> tuple[object, ...]:
+def _of_rows(source: Iterable[object], kind: Kind) -> tuple[object, ...]:
     """Columns from rows (query, document, value, ...), as ir_measures has them, or from named
     tuples as pyndeval has them."""
-    rows, n = list(given), 4 if kind.subtopics else 3
-    for at, row in enumerate(rows):
+    rows, n = list(source), 4 if kind.subtopics else 3
+    for i, row in enumerate(rows):
         if not isinstance(row, (tuple, list)) or len(row) < n:
-            more = ", subtopic" if kind.subtopics else ""
+            extra = ", subtopic" if kind.subtopics else ""
             raise (
                 _other_form(row, kind)
-                if not at
+                if not i
                 else InputError(
-                    expected=f"rows (query, document, {kind.value}{more})",
+                    expected=f"rows (query, document, {kind.value}{extra})",
                     got=shown(row),
-                    where=f"{kind.name}[{at}]",
+                    where=f"{kind.name}[{i}]",
                     hint="pass one for each document",
                 )
             )
@@ -277,15 +278,17 @@ def _of_rows(given: Iterable[object], kind: Kind) -> tuple[object, ...]:
 def _grouped(columns: tuple[object, ...], kind: Kind) -> dict[Hashable, Ids]:
     """By query document -> value, or -> value by subtopic, from a column of each [n]."""
     queries, documents = (
-        _ids(column, f"{kind.name} {what}")
-        for column, what in zip(columns[:2], ("queries", "documents"), strict=True)
+        _ids(column, f"{kind.name} {role}")
+        for column, role in zip(columns[:2], ("queries", "documents"), strict=True)
     )
     name = f"{kind.name} {kind.value}s"
     values = vector(columns[2], name)
     subtopics = None
     if kind.subtopics:
         subtopics = _ids(columns[3], f"{kind.name} subtopics")
-    lengths = {len(one) for one in (queries, documents, values, subtopics) if one is not None}
+    lengths = {
+        len(column) for column in (queries, documents, values, subtopics) if column is not None
+    }
     if len(lengths) > 1:
         raise InputError(
             expected=f"queries, documents and {kind.value}s of one length",
@@ -301,11 +304,11 @@ def _grouped(columns: tuple[object, ...], kind: Kind) -> dict[Hashable, Ids]:
         plain = checks.integers(_integral(checked, name), name).tolist()
     if subtopics is not None:
         return _by_subtopic(zip(queries, documents, subtopics, plain, strict=True), kind)
-    found: dict[Hashable, dict[Hashable, object]] = {}
+    by_query: dict[Hashable, dict[Hashable, object]] = {}
     for row, (query, document, value) in enumerate(
         zip(queries.tolist(), documents.tolist(), plain, strict=True)
     ):
-        of_query = found.setdefault(query, {})
+        of_query = by_query.setdefault(query, {})
         if document in of_query:
             raise InputError(
                 expected="each document once for a query",
@@ -315,7 +318,7 @@ def _grouped(columns: tuple[object, ...], kind: Kind) -> dict[Hashable, Ids]:
                 rows=np.array([row], np.intp),
             )
         of_query[document] = value
-    return dict(found.items())
+    return dict(by_query.items())
 
 
 def _plain(id_: object) -> Hashable:
@@ -327,10 +330,10 @@ def _by_subtopic(
     rows: Iterable[tuple[object, object, object, object]], kind: Kind
 ) -> dict[Hashable, Ids]:
     """By query and document value by subtopic."""
-    found: dict[Hashable, dict[Hashable, dict[Hashable, object]]] = {}
+    by_query: dict[Hashable, dict[Hashable, dict[Hashable, object]]] = {}
     for row, (*ids, value) in enumerate(rows):
         query, document, subtopic = map(_plain, ids)
-        of_document = found.setdefault(query, {}).setdefault(document, {})
+        of_document = by_query.setdefault(query, {}).setdefault(document, {})
         if subtopic in of_document:
             raise InputError(
                 expected="each document once for a subtopic of a query",
@@ -340,7 +343,7 @@ def _by_subtopic(
                 rows=np.array([row], np.intp),
             )
         of_document[subtopic] = value
-    return dict(found.items())
+    return dict(by_query.items())
 
 
 def _ids(column: object, name: str) -> NDArray[np.generic]:
@@ -351,7 +354,7 @@ def _ids(column: object, name: str) -> NDArray[np.generic]:
         return array
     bad = [0]
     if kind == "O":
-        bad = [at for at, value in enumerate(array.tolist()) if type(value) not in (str, int)][:1]
+        bad = [i for i, value in enumerate(array.tolist()) if type(value) not in (str, int)][:1]
         if not bad:
             return array
     value = array[bad[0]]

@@ -67,14 +67,14 @@ class RunDifference(Shown):
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The difference, with its interval at the level of the comparison."""
         ends = self.lower, self.upper
-        found = Interval(
+        interval = Interval(
             self.difference, *ends, self.se, self.level, self.df, "paired t", self.queries
         )
         names = "mean baseline_mean baseline pvalue pvalue_holm better equal worse queries"
         counts = {name: getattr(self, name) for name in names.split()}
         name = f"{self.measure}.difference"
         yield ValueRow(
-            name, self.difference, found, counts, self.reason, exact=False, keys=(self.run,)
+            name, self.difference, interval, counts, self.reason, exact=False, keys=(self.run,)
         )
 
 
@@ -107,40 +107,42 @@ class RunComparison(Shown):
 
     def difference(self, run: str, measure: Measure | str) -> RunDifference:
         """The difference of one run and measure; UnknownKeyError, a KeyError, if there is none."""
-        others = [name for name in self.runs if name != self.baseline]
+        compared = [name for name in self.runs if name != self.baseline]
         text = entry_text(str(measure), self.runs[self.baseline].means)
-        for one in self.differences:
-            if one.run == run and one.measure == text:
-                return one
-        if run not in others:
-            raise unknown_key(run, others, "RunComparison.difference", "runs")
+        for difference in self.differences:
+            if difference.run == run and difference.measure == text:
+                return difference
+        if run not in compared:
+            raise unknown_key(run, compared, "RunComparison.difference", "runs")
         raise unknown_key(
             text, self.runs[self.baseline].means, "RunComparison.difference", "measures"
         )
 
     def _by_query(self) -> list[Differences]:
         """The differences of each query, for a figure; without queries that have no value."""
-        found = []
-        for one in self.differences:
-            runs = self.runs[one.run], self.runs[self.baseline]
-            apart = runs[0].by_query[one.measure] - runs[1].by_query[one.measure]
+        differences = []
+        for difference in self.differences:
+            runs = self.runs[difference.run], self.runs[self.baseline]
+            apart = runs[0].by_query[difference.measure] - runs[1].by_query[difference.measure]
             used = np.flatnonzero(~np.isnan(apart))
             names = [str(runs[0].queries[i]) for i in used.tolist()]
-            mean = one.difference, one.lower, one.upper
-            found.append(Differences(one.measure, one.run, apart[used], names, *mean))
-        return found
+            mean = difference.difference, difference.lower, difference.upper
+            differences.append(
+                Differences(difference.measure, difference.run, apart[used], names, *mean)
+            )
+        return differences
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The mean of each run, with its interval, and each difference; the key is the run."""
         means = {
-            run: {row.name: replace(row, keys=(run,)) for row in rows_of(found, level=level)}
-            for run, found in self.runs.items()
+            run: {row.name: replace(row, keys=(run,)) for row in rows_of(evaluation, level=level)}
+            for run, evaluation in self.runs.items()
         }
         for measure in self.runs[self.baseline].means:
             yield from (rows[measure] for rows in means.values())
-            for one in self.differences:
-                if one.measure == measure:
-                    yield from rows_of(one, level=level)
+            for difference in self.differences:
+                if difference.measure == measure:
+                    yield from rows_of(difference, level=level)
 
     def _table(self, most: int) -> RowTable:
         """A line for each measure and run."""
@@ -148,14 +150,14 @@ class RunComparison(Shown):
         lines: list[Line] = []
         for measure, mean in first.means.items():
             lines.append((measure, name_text(self.baseline), number(mean, 4), *[""] * 5))
-            for one in self.differences:
-                if one.measure == measure:
-                    ends = between(one.lower, one.upper, 4, signed=True)
+            for entry in self.differences:
+                if entry.measure == measure:
+                    ends = between(entry.lower, entry.upper, 4, signed=True)
                     lines.append((
-                        measure, name_text(one.run), number(one.mean, 4),
-                        number(one.difference, 4, signed=True), "—" if one.reason else ends,
-                        _p(one.pvalue), _p(one.pvalue_holm),
-                        f"{one.better}/{one.equal}/{one.worse}",
+                        measure, name_text(entry.run), number(entry.mean, 4),
+                        number(entry.difference, 4, signed=True), "—" if entry.reason else ends,
+                        _p(entry.pvalue), _p(entry.pvalue_holm),
+                        f"{entry.better}/{entry.equal}/{entry.worse}",
                     ))  # fmt: skip
         shared = [n for n in first._remarks if all(n in run._remarks for run in self.runs.values())]
         notes = shared + [
@@ -164,15 +166,15 @@ class RunComparison(Shown):
             for note in run._remarks
             if note not in shared
         ]
-        reasons = dict.fromkeys(one.reason for one in self.differences if one.reason)
+        reasons = dict.fromkeys(entry.reason for entry in self.differences if entry.reason)
         notes += [f"no interval: {reason}" for reason in reasons]
         titles = (
             *("measure", "run", "mean", "difference", ci_title(self.level)),
             *("p", "p (Holm)", "better/equal/worse"),
         )
         n = f"{len(first.queries):,} queries, paired; differences from {name_text(self.baseline)}"
-        shown, more = first_and_last(lines, most), len(lines) > most
-        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), more, left=2)
+        shown, is_cut = first_and_last(lines, most), len(lines) > most
+        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), is_cut, left=2)
 
 
 def compare_runs(
@@ -211,50 +213,58 @@ def compare_runs(
     share = as_float(level)
     if share is None or not 0 < share < 1:
         raise refused("level", "a number between 0 and 1, such as 0.95", level)
-    given: object = runs
-    if not isinstance(given, Mapping) or len(runs) < 2 or not all(type(n) is str for n in given):
+    argument: object = runs
+    if (
+        not isinstance(argument, Mapping)
+        or len(runs) < 2
+        or not all(type(n) is str for n in argument)
+    ):
         hint = 'pass {"bm25": run, "ours": run}; for a single run use evaluate'
-        raise refused("runs", "two or more runs by name", given, hint)
+        raise refused("runs", "two or more runs by name", argument, hint)
     first = next(iter(runs)) if baseline is None else baseline
     if first not in runs:
         hint = nearest(first, runs, "name one of them")
         raise refused("baseline", f"one of the runs, {', '.join(map(shown, runs))}", first, hint)
     truth = judgments_of(qrels, subtopics=settings.subtopics)
-    named = {name: run_of(run, f"runs[{shown(name)}]") for name, run in runs.items()}
+    checked_runs = {name: run_of(run, f"runs[{shown(name)}]") for name, run in runs.items()}
     queries = queries_of(
-        truth, {f"runs[{shown(name)}]": run for name, run in named.items()}, missing
+        truth, {f"runs[{shown(name)}]": run for name, run in checked_runs.items()}, missing
     )
-    known = users_of(users, queries)
-    found = {
-        name: evaluated(truth, run, queries, settings, known, f"runs[{shown(name)}]")
-        for name, run in named.items()
+    query_users = users_of(users, queries)
+    evaluations = {
+        name: evaluated(truth, run, queries, settings, query_users, f"runs[{shown(name)}]")
+        for name, run in checked_runs.items()
     }
     raw = [
-        _difference(str(measure), name, first, found, share)
+        _difference(str(measure), name, first, evaluations, share)
         for measure in settings.measures
-        for name in found
+        for name in evaluations
         if name != first
     ]
-    adjusted = adjust_fwer({str(at): one.pvalue for at, one in enumerate(raw)})
-    differences = [replace(one, pvalue_holm=adjusted[str(at)]) for at, one in enumerate(raw)]
-    return RunComparison(first, found, tuple(differences), share)
+    adjusted = adjust_fwer({str(i): difference.pvalue for i, difference in enumerate(raw)})
+    differences = [
+        replace(difference, pvalue_holm=adjusted[str(i)]) for i, difference in enumerate(raw)
+    ]
+    return RunComparison(first, evaluations, tuple(differences), share)
 
 
 def _difference(
-    measure: str, name: str, baseline: str, found: Mapping[str, Evaluation], level: float
+    measure: str, name: str, baseline: str, evaluations: Mapping[str, Evaluation], level: float
 ) -> RunDifference:
     """The paired difference of one measure of two runs."""
-    ours, theirs = found[name], found[baseline]
-    by_query = ours.by_query[measure] - theirs.by_query[measure]
+    evaluation, reference = evaluations[name], evaluations[baseline]
+    by_query = evaluation.by_query[measure] - reference.by_query[measure]
     by_query = by_query[~np.isnan(by_query)]  # not queries with nothing relevant, in both runs
-    pair = PairedResult(ours, theirs, len(by_query), lambda _: _error(measure, ours, theirs))
+    pair = PairedResult(
+        evaluation, reference, len(by_query), lambda _: _error(measure, evaluation, reference)
+    )
     interval = pair.interval(measure, level=level)
     return RunDifference(
         measure=measure,
         run=name,
         baseline=baseline,
-        mean=ours.means[measure],
-        baseline_mean=theirs.means[measure],
+        mean=evaluation.means[measure],
+        baseline_mean=reference.means[measure],
         difference=interval.estimate,
         lower=interval.lower,
         upper=interval.upper,
@@ -271,10 +281,12 @@ def _difference(
     )
 
 
-def _error(measure: str, ours: Evaluation, theirs: Evaluation) -> PairedError:
+def _error(measure: str, evaluation: Evaluation, reference: Evaluation) -> PairedError:
     """The error of the difference: both runs have the same queries, and these the same weights."""
-    one, other = ours._terms[measure], theirs._terms[measure]
-    return PairedSums.of(one.values, other.values, one.weights).error(ours._units)
+    terms, reference_terms = evaluation._terms[measure], reference._terms[measure]
+    return PairedSums.of(terms.values, reference_terms.values, terms.weights).error(
+        evaluation._units
+    )
 
 
 def _p(pvalue: float) -> str:

@@ -52,13 +52,13 @@ def read_subtopic_qrels(path: str | PathLike[str]) -> dict[str, dict[str, dict[s
     that is judged twice for one subtopic.
     """
     by_pair = _read(path, "qrels", _subtopic_grade, "subtopic and document")
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    by_query: dict[str, dict[str, dict[str, int]]] = {}
     for query, grades in by_pair.items():
-        of_query = found.setdefault(query, {})
+        of_query = by_query.setdefault(query, {})
         for pair, grade in grades.items():
             subtopic, _, document = pair.partition(" ")
             of_query.setdefault(document, {})[subtopic] = grade
-    return found
+    return by_query
 
 
 def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
@@ -73,14 +73,14 @@ def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
 
 def _read(
     path: str | PathLike[str],
-    what: str,
+    kind: str,
     row_of: Callable[[list[bytes], str], tuple[bytes, bytes, V]],
     judged: str = "document",
 ) -> dict[str, dict[str, V]]:
-    found: dict[str, dict[str, V]] = {}
+    by_query: dict[str, dict[str, V]] = {}
     name = shown(fsdecode(path), limit=200)[1:-1]
     last_query, of_query = b"", dict[str, V]()
-    for number, line in _lines(path, name, what):
+    for number, line in _lines(path, name, kind):
         fields = line.split()
         if not fields or line.startswith(b"#"):
             continue
@@ -88,7 +88,7 @@ def _read(
         query, document, value = row_of(fields, where)
         try:
             if query != last_query:
-                of_query, last_query = found.setdefault(query.decode(), {}), query
+                of_query, last_query = by_query.setdefault(query.decode(), {}), query
             key = document.decode()
         except UnicodeDecodeError as error:
             got = f"the byte {error.object[error.start]:#04x}"
@@ -100,12 +100,12 @@ def _read(
                 hint += "; judgments by subtopic are read for measures such as AlphaNDCG@10"
             _refuse(f"each {judged} once for a query", got, where, hint)
         of_query[key] = value
-    if not found:
-        _refuse(f"a {what} file with at least one line", "none", name, "check the path")
-    return found
+    if not by_query:
+        _refuse(f"a {kind} file with at least one line", "none", name, "check the path")
+    return by_query
 
 
-def _lines(path: str | PathLike[str], name: str, what: str) -> Iterator[tuple[int, bytes]]:
+def _lines(path: str | PathLike[str], name: str, kind: str) -> Iterator[tuple[int, bytes]]:
     """The lines of a file with their numbers from 1, each of bounded length."""
     try:
         with open(path, "rb") as plain, _decompressed(plain) as file:
@@ -116,7 +116,7 @@ def _lines(path: str | PathLike[str], name: str, what: str) -> Iterator[tuple[in
                     line = line.removeprefix(_BOM)
                     _refuse_other_formats(line, name)
                 if len(line) > MAX_LINE:
-                    hint = f"pass a {what} file as trec_eval reads it"
+                    hint = f"pass a {kind} file as trec_eval reads it"
                     _refuse(f"at most {MAX_LINE} bytes", "more", f"{name}, line {number}", hint)
                 if total > MAX_BYTES:
                     _refuse(f"a file of at most {MAX_BYTES} bytes", "more", name, _SPLIT)
@@ -126,7 +126,7 @@ def _lines(path: str | PathLike[str], name: str, what: str) -> Iterator[tuple[in
     except OSError as error:
         hint = "check the path; judgments and runs may also be dicts, data frames or columns"
         raise InputError(
-            expected=f"a {what} file", got=error.strerror or str(error), where=name, hint=hint
+            expected=f"a {kind} file", got=error.strerror or str(error), where=name, hint=hint
         ) from None
 
 

@@ -48,9 +48,9 @@ def by_id_and_time(ids: Words, times: Times) -> Positions:
     members = np.zeros(len(ids), np.bool_)
     np.equal(ids[1:], ids[:-1], out=members[1:])
     members[:-1] |= members[1:]
-    at = np.flatnonzero(members)
-    some = order[at]
-    order[at] = some[np.lexsort((times[some], ids[at]))]
+    positions = np.flatnonzero(members)
+    events = order[positions]
+    order[positions] = events[np.lexsort((times[events], ids[positions]))]
     return order
 
 
@@ -65,13 +65,13 @@ def counted_impressions(ids: Words, times: Times, horizon: int) -> NDArray[np.bo
     counts = first.copy()
     starts = np.flatnonzero(first)
     ends = np.append(starts[1:], len(ids))
-    here = np.flatnonzero(ends - starts > 1)
-    at, end = starts[here], ends[here]
-    while len(at):  # one pass for each impression of an id that counts
-        at = first_at_least(times, at + 1, end, times[at] + horizon)
-        inside = at < end
-        at, end = at[inside], end[inside]
-        counts[at] = True
+    several = np.flatnonzero(ends - starts > 1)
+    current, end = starts[several], ends[several]
+    while len(current):  # one pass for each impression of an id that counts
+        current = first_at_least(times, current + 1, end, times[current] + horizon)
+        inside = current < end
+        current, end = current[inside], end[inside]
+        counts[current] = True
     return counts
 
 
@@ -88,14 +88,14 @@ def pairs(
     times: of the impressions. low, last: [m], for each outcome the first impression of its id, and
     the last one at or before it (below `low` where there is none); at: its time, [m].
     """
-    known = np.flatnonzero(last >= low)
+    matched = np.flatnonzero(last >= low)
     if every:
-        first = first_at_least(times, low[known], last[known] + 1, at[known] - window + 1)
-        sizes = last[known] + 1 - first
+        first = first_at_least(times, low[matched], last[matched] + 1, at[matched] - window + 1)
+        sizes = last[matched] + 1 - first
         ends = np.cumsum(sizes)
         inside = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
-        return np.repeat(first, sizes) + inside, np.repeat(known, sizes)
-    owned = known[at[known] - times[last[known]] < window]
+        return np.repeat(first, sizes) + inside, np.repeat(matched, sizes)
+    owned = matched[at[matched] - times[last[matched]] < window]
     return last[owned], owned
 
 
@@ -105,11 +105,11 @@ def sums(values: NDArray[np.float64], cells: Positions, n: int) -> NDArray[np.fl
     out[cells] = values + 0.0
     several = np.bincount(cells, minlength=n) > 1
     if several.any():
-        some = np.flatnonzero(several[cells])
-        some = some[np.argsort(cells[some], kind="stable")]
-        of = cells[some]
-        cuts = np.flatnonzero(of[1:] != of[:-1]) + 1
-        for group in np.split(some, cuts):
+        positions = np.flatnonzero(several[cells])
+        positions = positions[np.argsort(cells[positions], kind="stable")]
+        owners = cells[positions]
+        cuts = np.flatnonzero(owners[1:] != owners[:-1]) + 1
+        for group in np.split(positions, cuts):
             out[cells[group[0]]] = _sum(values[group].tolist())
     return out
 
@@ -147,8 +147,8 @@ def places(
     new = (pane[1:] != pane[:-1]) | (of_range[1:] != of_range[:-1])
     starts = np.flatnonzero(np.concatenate([[True], new]))
     return {
-        (int(pane[start]) * (pane_ms or 1), int(of_range[start])): at
-        for start, at in zip(starts.tolist(), np.split(order, starts[1:]), strict=True)
+        (int(pane[start]) * (pane_ms or 1), int(of_range[start])): indices
+        for start, indices in zip(starts.tolist(), np.split(order, starts[1:]), strict=True)
     }
 
 
@@ -167,7 +167,7 @@ def closed(
 ) -> tuple[ClosedRows, list[RecordSet]]:
     """The closed rows of (impressions, outcomes, remembered impressions), and the new sets."""
     shown, outcome, _ = sets
-    table, later, past = (one.settled() for one in sets)
+    table, later, past = (record_set.settled() for record_set in sets)
     remember = terms.remember_ms
     # All known impressions, the remembered first among equals, and the origin of each.
     ids, times = np.append(past.ids, table.ids), np.append(past.times, table.times)
@@ -179,8 +179,8 @@ def closed(
     origin = origin - len(past)
     closing = (origin >= 0) & (times < before)
     conflicts = int(np.count_nonzero(closing & ~counts))
-    kept = np.flatnonzero(counts)
-    ids, times, origin, closing = ids[kept], times[kept], origin[kept], closing[kept]
+    counted = np.flatnonzero(counts)
+    ids, times, origin, closing = ids[counted], times[counted], origin[counted], closing[counted]
 
     low, high = spans(ids, later.ids)
     last = first_at_least(times, low, high, later.times + 1) - 1
@@ -194,9 +194,9 @@ def closed(
 
     past_outcomes = np.flatnonzero(later.times < before)
     delays = np.full(len(past_outcomes), -1)
-    known = np.flatnonzero(last[past_outcomes] >= low[past_outcomes])
-    delay = later.times[past_outcomes[known]] - times[last[past_outcomes[known]]]
-    delays[known] = np.where(delay < remember, delay, -1)
+    matched = np.flatnonzero(last[past_outcomes] >= low[past_outcomes])
+    delay = later.times[past_outcomes[matched]] - times[last[past_outcomes[matched]]]
+    delays[matched] = np.where(delay < remember, delay, -1)
     places = origin[closing]
     out = ClosedRows(
         table.ids[places],
@@ -219,12 +219,12 @@ def _remembered(
     ids: NDArray[np.uint64], times: NDArray[np.int64], before: int, remember: int
 ) -> Table:
     """The last closed impression of each id, unless it is too old; ascending."""
-    some = np.flatnonzero(times < before)
-    ids, times = ids[some], times[some]
+    past = np.flatnonzero(times < before)
+    ids, times = ids[past], times[past]
     last = np.ones(len(ids), np.bool_)
     np.not_equal(ids[1:], ids[:-1], out=last[:-1])
-    at = np.flatnonzero(last & (times > before - remember))
-    return Table(ids[at], times[at])
+    last_rows = np.flatnonzero(last & (times > before - remember))
+    return Table(ids[last_rows], times[last_rows])
 
 
 def _labels(
@@ -233,15 +233,15 @@ def _labels(
     """The labels [n] of each outcome. owner, owned: the impression and the outcome of each pair."""
     labels: dict[str, Labels] = {}
     for i, (name, how) in enumerate(counts.items()):
-        here = np.flatnonzero(outcomes.fields[0][owned] == i)
-        at = owner[here]
+        positions = np.flatnonzero(outcomes.fields[0][owned] == i)
+        impressions = owner[positions]
         if how == "once":
             once = np.zeros(n, np.uint8)
-            once[at] = 1
+            once[impressions] = 1
             labels[name] = once
         elif how == "count":
-            labels[name] = np.bincount(at, minlength=n).astype(np.int64)
+            labels[name] = np.bincount(impressions, minlength=n).astype(np.int64)
         else:
-            values = scores_of(outcomes.fields[1][owned[here]]).astype(np.float64, copy=False)
-            labels[name] = sums(values, at, n)
+            values = scores_of(outcomes.fields[1][owned[positions]]).astype(np.float64, copy=False)
+            labels[name] = sums(values, impressions, n)
     return labels

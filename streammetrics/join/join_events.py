@@ -60,10 +60,10 @@ def impressions(
                 where="columns",
                 hint="declare it in the setting columns, or leave it out",
             )
-    found: list[Values] = []
+    values: list[Values] = []
     for name in sorted(kinds):
-        given = columns.get(name)
-        if given is None:
+        argument = columns.get(name)
+        if argument is None:
             raise InputError(
                 expected=f"a column {name}, as declared in the setting columns",
                 got="none",
@@ -71,12 +71,12 @@ def impressions(
                 hint="pass one value for each impression",
             )
         if at is None:
-            column = checked(given, kinds[name], name)  # type: ignore[arg-type]
+            column = checked(argument, kinds[name], name)  # type: ignore[arg-type]
             same_length(n, column, name, "ids")
         else:
-            column = _checked_at(given, kinds[name], name, at, n)
-        found.append(column)
-    return found
+            column = _checked_at(argument, kinds[name], name, at, n)
+        values.append(column)
+    return values
 
 
 def outcomes(
@@ -114,43 +114,43 @@ def kinds_of(
     return index[kinds.codes]
 
 
-def _picked(column: Given, at: Positions, n: int, name: str) -> Given:
+def _picked(column: Given, indices: Positions, n: int, name: str) -> Given:
     """The column, of n rows, at these indices."""
     if isinstance(column, DictionaryColumn):
         codes = np.asarray(column.codes)
         same_length(n, codes, name, "ids")
-        used, places = np.unique(codes[at], return_inverse=True)
+        used, places = np.unique(codes[indices], return_inverse=True)
         return DictionaryColumn(
             places.astype(np.intp), tuple(column.values[i] for i in used.tolist())
         )
     if isinstance(column, list | tuple):
         same_length(n, np.empty(len(column)), name, "ids")
-        return [column[i] for i in at.tolist()]
+        return [column[i] for i in indices.tolist()]
     array = column if isinstance(column, np.ndarray) else np.asarray(column)
     if not array.ndim:
         return array  # its check raises the error
     same_length(n, array, name, "ids")
-    return array[at]
+    return array[indices]
 
 
-def _checked_at(given: Given, kind: str, name: str, at: Positions, n: int) -> Values:
-    some = _picked(given, at, n, name)
+def _checked_at(column: Given, kind: str, name: str, indices: Positions, n: int) -> Values:
+    picked = _picked(column, indices, n, name)
     try:
-        return checked(some, kind, name)  # type: ignore[arg-type]
+        return checked(picked, kind, name)  # type: ignore[arg-type]
     except InputError as error:
-        raise _of_all(error, at, name) from None
+        raise _of_all(error, indices, name) from None
 
 
-def _of_all(error: InputError, at: Positions, name: str) -> InputError:
+def _of_all(error: InputError, indices: Positions, name: str) -> InputError:
     """The error about some of the events, with their indices among all."""
-    rows = at[error.rows]
+    rows = indices[error.rows]
     return error.of_rows(f"{name}[{rows[0]}]" if len(rows) else error.where, rows)
 
 
 def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.float64]:
     out = np.zeros(len(summed))
-    at = np.flatnonzero(summed)
-    if not len(at):
+    indices = np.flatnonzero(summed)
+    if not len(indices):
         return out
     if values is None:
         raise InputError(
@@ -160,10 +160,10 @@ def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.f
             hint="pass values",
         )
     try:
-        given = numbers(_picked(values, at, len(out), "values"), "values")  # type: ignore[arg-type]
+        picked = numbers(_picked(values, indices, len(out), "values"), "values")  # type: ignore[arg-type]
     except InputError as error:
-        raise _of_all(error, at, "values") from None
-    out[at] = given
+        raise _of_all(error, indices, "values") from None
+    out[indices] = picked
     bad = np.flatnonzero(~np.isfinite(out))
     if len(bad):
         raise bad_rows(out, bad, "values", "finite numbers", "leave these events out")
@@ -174,20 +174,20 @@ def _events(event_ids: Given, n: int) -> Words:
     out = np.zeros(n, np.uint64)
     if event_ids is None:
         return out
-    at = np.arange(n)
+    indices = np.arange(n)
     if isinstance(event_ids, np.ndarray) and event_ids.dtype == object:
         event_ids = event_ids.tolist()
     if isinstance(event_ids, list | tuple):
-        at = np.array([i for i, value in enumerate(event_ids) if value is not None], np.intp)
+        indices = np.array([i for i, value in enumerate(event_ids) if value is not None], np.intp)
     elif isinstance(event_ids, DictionaryColumn):
-        known = np.array([value is not None for value in event_ids.values], np.bool_)
-        at = np.flatnonzero(known[event_ids.codes])
-    some = _picked(event_ids, at, n, "event_ids")
+        has_id = np.array([value is not None for value in event_ids.values], np.bool_)
+        indices = np.flatnonzero(has_id[event_ids.codes])
+    picked = _picked(event_ids, indices, n, "event_ids")
     try:
-        words = unit_hashes(some, _EVENT_SALT, "event_ids")  # type: ignore[arg-type]
+        words = unit_hashes(picked, _EVENT_SALT, "event_ids")  # type: ignore[arg-type]
     except InputError as error:
-        raise _of_all(error, at, "event_ids") from None
-    out[at] = np.maximum(words, np.uint64(1))
+        raise _of_all(error, indices, "event_ids") from None
+    out[indices] = np.maximum(words, np.uint64(1))
     return out
 
 
@@ -203,8 +203,8 @@ def checked_names(
     value: object, choices: Sequence[object], where: str, taken: Iterable[object]
 ) -> Mapping[str, Setting]:
     """A mapping from name to one of the choices, in order of names."""
-    given = dict(value) if isinstance(value, Mapping) else {"": None}
-    for name, kind in given.items():
+    mapping = dict(value) if isinstance(value, Mapping) else {"": None}
+    for name, kind in mapping.items():
         if type(name) is not str or not name or name in taken or kind not in choices:
             raise SettingsError(
                 expected=f"names other than {', '.join(map(str, taken))}, each with one of"
@@ -213,7 +213,7 @@ def checked_names(
                 where=where,
                 hint="rename it, or choose another kind",
             )
-    return {name: given[name] for name in sorted(given)}
+    return {name: mapping[name] for name in sorted(mapping)}
 
 
 def checked_columns(value: object, where: str) -> Mapping[str, Setting]:
@@ -223,15 +223,15 @@ def checked_columns(value: object, where: str) -> Mapping[str, Setting]:
 
 def checked_outcomes(value: object, where: str) -> Mapping[str, Setting]:
     """The checked setting `outcomes`, of 1 to 255 names."""
-    found = checked_names(value, COUNTS, where, (IMPRESSION,))
-    if not 1 <= len(found) <= 255:
+    kinds = checked_names(value, COUNTS, where, (IMPRESSION,))
+    if not 1 <= len(kinds) <= 255:
         raise SettingsError(
             expected="1 to 255 outcomes",
-            got=f"{len(found)}",
+            got=f"{len(kinds)}",
             where=where,
             hint='name each outcome with its kind, such as {"click": "once"}',
         )
-    return found
+    return kinds
 
 
 def check_span(value: object, least: int, where: str) -> None:
@@ -247,11 +247,11 @@ def check_span(value: object, least: int, where: str) -> None:
 
 def columns_at(batch: Batch, names: Iterable[str], at: NDArray[np.intp]) -> dict[str, Values]:
     """These columns of checked events, in the order of names, at some indices."""
-    found: dict[str, Values] = {}
+    columns: dict[str, Values] = {}
     for name in sorted(names):
         column = batch.as_ids(name)
         if isinstance(column, DictionaryColumn):
-            found[name] = DictionaryColumn(column.codes[at], column.values)
+            columns[name] = DictionaryColumn(column.codes[at], column.values)
         else:
-            found[name] = column[at]
-    return found
+            columns[name] = column[at]
+    return columns

@@ -122,9 +122,14 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         return ()
 
     def arguments(self) -> Mapping[str, bool]:
-        given = dict.fromkeys(("kinds", "ids", "times_ms"), True)
+        required = dict.fromkeys(("kinds", "ids", "times_ms"), True)
         summed = "sum" in self.outcomes.values()
-        return {**given, "values": summed, "event_ids": False, **dict.fromkeys(self.columns, True)}
+        return {
+            **required,
+            "values": summed,
+            "event_ids": False,
+            **dict.fromkeys(self.columns, True),
+        }
 
     # -- events ---------------------------------------------------------------------------
     def update(
@@ -152,26 +157,31 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         **columns: Given,
     ) -> Batch:
         """The events as columns, or InputError; changes nothing."""
-        at = event_keys(ids, times_ms)
-        n = len(at.ids)
-        known = (IMPRESSION, *self.outcomes)
-        place = kinds_of(kinds, n, known)
+        events = event_keys(ids, times_ms)
+        n = len(events.ids)
+        all_kinds = (IMPRESSION, *self.outcomes)
+        place = kinds_of(kinds, n, all_kinds)
         shown_at = np.flatnonzero(place == 0)
-        found = impressions(n, columns, self.columns, shown_at)
+        shown_columns = impressions(n, columns, self.columns, shown_at)
         summed = np.array([False, *(c == "sum" for c in self.outcomes.values())])[place]
         value, event = outcomes(n, summed, values, event_ids)
-        names = zip(sorted(self.columns), found, strict=True)
+        names = zip(sorted(self.columns), shown_columns, strict=True)
         wide: dict[str, Column] = {name: _widened(c, shown_at, n) for name, c in names}
-        own = {"kinds": place, "ids": at.ids, "times_ms": at.times, "values": value}
-        return Batch(n, {**own, "event_ids": event, **wide}, 0)
+        event_columns = {
+            "kinds": place,
+            "ids": events.ids,
+            "times_ms": events.times,
+            "values": value,
+        }
+        return Batch(n, {**event_columns, "event_ids": event, **wide}, 0)
 
     def update_impressions(
         self, ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike, **columns: Given
     ) -> None:
         """Add impressions [n]."""
-        at = event_keys(ids, times_ms)
-        found = impressions(len(at.ids), columns, self.columns)
-        self.shown_rows.add(at.ids, at.times, found)
+        events = event_keys(ids, times_ms)
+        shown_columns = impressions(len(events.ids), columns, self.columns)
+        self.shown_rows.add(events.ids, events.times, shown_columns)
 
     def update_outcomes(
         self,
@@ -183,28 +193,28 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         event_ids: Given = None,
     ) -> None:
         """Add outcomes [n], all of one kind or each of its own."""
-        at = event_keys(ids, times_ms)
-        n = len(at.ids)
+        events = event_keys(ids, times_ms)
+        n = len(events.ids)
         place = kinds_of(kinds, n, tuple(self.outcomes))
         summed = np.array([c == "sum" for c in self.outcomes.values()])[place]
         value, event = outcomes(n, summed, values, event_ids)
-        self.outcome_rows.add(at.ids, at.times, (place.astype(np.uint8), value, event))
+        self.outcome_rows.add(events.ids, events.times, (place.astype(np.uint8), value, event))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         place, ids, times = batch.kinds, batch.ids, batch.times_ms
-        there = np.flatnonzero(place == 0)
-        here = None if slots is None else slots[there]
-        shown_ = [*columns_at(batch, self.columns, there).values()]
-        self.shown_rows.add(ids[there], times[there], shown_, here)
-        there = np.flatnonzero(place != 0)
-        here = None if slots is None else slots[there]
-        of = ((place[there] - 1).astype(np.uint8), batch.values[there], batch.event_ids[there])
-        self.outcome_rows.add(ids[there], times[there], of, here)
+        rows = np.flatnonzero(place == 0)
+        row_slots = None if slots is None else slots[rows]
+        shown_ = [*columns_at(batch, self.columns, rows).values()]
+        self.shown_rows.add(ids[rows], times[rows], shown_, row_slots)
+        rows = np.flatnonzero(place != 0)
+        row_slots = None if slots is None else slots[rows]
+        fields = ((place[rows] - 1).astype(np.uint8), batch.values[rows], batch.event_ids[rows])
+        self.outcome_rows.add(ids[rows], times[rows], fields, row_slots)
 
     def _read(self, found: Mapping[str, StateColumn], width: int) -> Self:
         new = super()._read(found, width)
-        for one in new.outcome_rows.sets:
-            places = one.settled().fields[0]
+        for record_set in new.outcome_rows.sets:
+            places = record_set.settled().fields[0]
             require(not len(places) or int(places.max()) < len(new.outcomes), "an unknown outcome")
         return new
 
@@ -244,24 +254,24 @@ class JoinRows(Accumulator, schema="join-rows/1"):
                 where="JoinRows.split, ranges",
                 hint="pass the number of ranges",
             )
-        found: dict[tuple[int, int], JoinRows] = {}
-        empty = [RecordSet(one.kinds) for one in self._sets()]
-        parts = [places(one.settled(), pane_ms, ranges) for one in self._sets()]
+        shards: dict[tuple[int, int], JoinRows] = {}
+        empty = [RecordSet(record_set.kinds) for record_set in self._sets()]
+        parts = [places(record_set.settled(), pane_ms, ranges) for record_set in self._sets()]
         for key in sorted({key for part in parts for key in part}):
             sets = zip(self._sets(), parts, empty, strict=True)
-            found[key] = self.empty()
-            found[key]._put([s.picked(p[key]) if key in p else e.twin() for s, p, e in sets])
-        return found
+            shards[key] = self.empty()
+            shards[key]._put([s.picked(p[key]) if key in p else e.twin() for s, p, e in sets])
+        return shards
 
     def compute(self) -> PendingRows:
         """The numbers of pending events."""
-        shown_, outcome, known = (one.settled() for one in self._sets())
+        shown_, outcome, remembered = (record_set.settled() for record_set in self._sets())
         kind = outcome.fields[0]
         times = np.concatenate([shown_.times, outcome.times])
         return PendingRows(
             len(shown_),
             {name: int(np.count_nonzero(kind == i)) for i, name in enumerate(self.outcomes)},
-            len(known),
+            len(remembered),
             int(times.min()) if len(times) else None,
             int(times.max()) if len(times) else None,
         )
@@ -271,16 +281,16 @@ class JoinRows(Accumulator, schema="join-rows/1"):
 
     def _put(self, sets: Sequence[RecordSet]) -> None:
         parts = (self.shown_rows, self.outcome_rows, self.known_rows)
-        for part, one in zip(parts, sets, strict=True):
-            part.sets[0] = one
+        for part, record_set in zip(parts, sets, strict=True):
+            part.sets[0] = record_set
 
 
-def _widened(column: Values, at: NDArray[np.intp], n: int) -> Values:
+def _widened(column: Values, indices: NDArray[np.intp], n: int) -> Values:
     """A column of the events at some indices as a column of all n."""
     if isinstance(column, DictionaryColumn):
         codes = np.zeros(n, np.intp)
-        codes[at] = column.codes
+        codes[indices] = column.codes
         return DictionaryColumn(codes, column.values or (None,))
     wide = np.zeros(n, column.dtype)
-    wide[at] = column
+    wide[indices] = column
     return wide

@@ -41,27 +41,27 @@ def bound_inputs(
 ) -> Mapping[str, str]:
     """Argument of the metric → column, outcome or "times_ms"; SettingsError if one has none."""
     takes, former = metric.arguments(), metric.former_arguments()
-    given = dict(inputs) if isinstance(inputs, Mapping) else {}
+    bindings = dict(inputs) if isinstance(inputs, Mapping) else {}
     sources = (*columns, *outcomes, "times_ms")
-    for argument, was in former.items():
-        if was in sources and argument not in {*sources, *given}:
-            given.setdefault(was, was)
-    use_current_names("Joined.inputs", former, given, stacklevel=6)
-    if not isinstance(inputs, Mapping | None) or not set(given) <= set(takes):
+    for argument, former_name in former.items():
+        if former_name in sources and argument not in {*sources, *bindings}:
+            bindings.setdefault(former_name, former_name)
+    use_current_names("Joined.inputs", former, bindings, stacklevel=6)
+    if not isinstance(inputs, Mapping | None) or not set(bindings) <= set(takes):
         raise _bad(f"arguments of the metric ({', '.join(takes)})", shown(inputs))
-    both = sorted(set(columns) & set(outcomes))
-    if both:
-        raise _bad("columns and outcomes of different names", f"{both[0]} twice")
+    shared = sorted(set(columns) & set(outcomes))
+    if shared:
+        raise _bad("columns and outcomes of different names", f"{shared[0]} twice")
     bound: dict[str, str] = {}
     for argument, required in sorted(takes.items()):
-        name = given.get(argument, argument)
-        if argument not in given and name not in sources:
-            alone = argument in _LABELS and len(outcomes) == 1
-            name = next(iter(outcomes)) if alone else None
+        name = bindings.get(argument, argument)
+        if argument not in bindings and name not in sources:
+            is_single = argument in _LABELS and len(outcomes) == 1
+            name = next(iter(outcomes)) if is_single else None
         if name is None and not required:
             continue
         if name not in sources:
-            got = f"{argument}={name!r}" if argument in given else f"none for {argument}"
+            got = f"{argument}={name!r}" if argument in bindings else f"none for {argument}"
             raise _bad(f"one of {', '.join(sources)} for each argument of the metric", got)
         bound[argument] = name
     return bound
@@ -71,13 +71,13 @@ def without_outcomes(
     batch: Batch, columns: Mapping[str, str], outcomes: Mapping[str, str]
 ) -> Bound:
     """The impressions of checked events, as if no outcome followed them."""
-    at = np.flatnonzero(batch.kinds == 0)
-    given: dict[str, Values] = {"times_ms": batch.times_ms[at]}
-    for name, column in columns_at(batch, columns, at).items():
+    indices = np.flatnonzero(batch.kinds == 0)
+    bound: dict[str, Values] = {"times_ms": batch.times_ms[indices]}
+    for name, column in columns_at(batch, columns, indices).items():
         if columns[name] == "hashed" and isinstance(column, np.ndarray):
             column = column.view(HashedIds)
-        given[name] = column
-    return {**given, **dict.fromkeys(outcomes, np.zeros(len(at), np.uint8))}
+        bound[name] = column
+    return {**bound, **dict.fromkeys(outcomes, np.zeros(len(indices), np.uint8))}
 
 
 def _bad(expected: str, got: str) -> SettingsError:
@@ -158,11 +158,11 @@ class Joined(Accumulator, schema="joined/1"):
 
     @classmethod
     def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
-        found = super()._restored_settings(stored)
-        metric, inputs = found["metric"], found["inputs"]
+        settings = super()._restored_settings(stored)
+        metric, inputs = settings["metric"], settings["inputs"]
         if isinstance(metric, Accumulator) and isinstance(inputs, Mapping):
-            found["inputs"] = by_current_names(metric.former_arguments(), inputs)
-        return found
+            settings["inputs"] = by_current_names(metric.former_arguments(), inputs)
+        return settings
 
     @property
     def _parts_of(self) -> Mapping[str, Accumulator]:
@@ -202,21 +202,23 @@ class Joined(Accumulator, schema="joined/1"):
         rows = self._rows().check(
             kinds, ids, times_ms, values=values, event_ids=event_ids, **columns
         )
-        given = without_outcomes(rows, self.columns, self.outcomes)
-        if len(given["times_ms"]):  # the metric must refuse values now, not at `close`
-            self.metric.check(**self._keywords(given))
+        bound = without_outcomes(rows, self.columns, self.outcomes)
+        if len(bound["times_ms"]):  # the metric must refuse values now, not at `close`
+            self.metric.check(**self._keywords(bound))
         return Batch(rows.n, rows.columns, rows.n)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        of = np.zeros(batch.n, np.intp) if slots is None else slots
-        late = self.closed_before.known[of] & (batch.times_ms < self.closed_before.values[of])
+        row_slots = np.zeros(batch.n, np.intp) if slots is None else slots
+        late = self.closed_before.known[row_slots] & (
+            batch.times_ms < self.closed_before.values[row_slots]
+        )
         if late.any():
-            there = np.flatnonzero(late)
-            self.counts.add(np.where(batch.kinds[there] == 0, *_LATE), of[there])
-            kept = np.flatnonzero(~late)
-            batch, of = batch.take(kept), of[kept]
-        self._rows()._accumulate(batch, None if slots is None else of)
-        self.newest.add(batch.times_ms, of)
+            late_rows = np.flatnonzero(late)
+            self.counts.add(np.where(batch.kinds[late_rows] == 0, *_LATE), row_slots[late_rows])
+            rows = np.flatnonzero(~late)
+            batch, row_slots = batch.take(rows), row_slots[rows]
+        self._rows()._accumulate(batch, None if slots is None else row_slots)
+        self.newest.add(batch.times_ms, row_slots)
 
     def close(self, before_ms: int) -> None:
         """Count impressions older than `before_ms` for good, and drop them.
@@ -227,9 +229,9 @@ class Joined(Accumulator, schema="joined/1"):
         self._flush()
         rows = self._rows().copy()
         out = rows.close(before_ms)
-        given = {**out.labels, **out.columns, "times_ms": out.times_ms}
+        bound = {**out.labels, **out.columns, "times_ms": out.times_ms}
         if len(out):
-            self.states.by_name["metric"].update(**self._keywords(given))
+            self.states.by_name["metric"].update(**self._keywords(bound))
         self.states.by_name["delays"].update(out.outcomes, out.delays_ms)
         self.states.by_name["rows"] = rows
         self.counts.add(_CLOSED, None, np.array([len(out), out.conflicts]))
@@ -266,8 +268,8 @@ class Joined(Accumulator, schema="joined/1"):
     def _read(self, parts: Mapping[str, Column], width: int) -> Self:
         new = super()._read(parts, width)
         for times in (new.closed_before, new.newest):
-            there = times.values[times.known]
-            require(bool((np.abs(there) <= MAX_TIME).all()), "times out of range")
+            known_times = times.values[times.known]
+            require(bool((np.abs(known_times) <= MAX_TIME).all()), "times out of range")
         return new
 
     def _rows(self) -> JoinRows:
@@ -279,6 +281,6 @@ class Joined(Accumulator, schema="joined/1"):
             self.columns, self.outcomes, self.label_window_ms, self.attribution, self.remember_ms
         )
 
-    def _keywords(self, given: Bound) -> dict[str, ArrayLike | DictionaryColumn]:
+    def _keywords(self, bound: Bound) -> dict[str, ArrayLike | DictionaryColumn]:
         """The metric's keywords."""
-        return {argument: given[name] for argument, name in (self.inputs or {}).items()}
+        return {argument: bound[name] for argument, name in (self.inputs or {}).items()}

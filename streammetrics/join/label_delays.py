@@ -72,13 +72,13 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
     cut = Counts("_n_outcomes")
 
     def check_settings(self) -> None:
-        given: object = self.outcomes
-        names = given if isinstance(given, tuple) else ()
-        named = all(type(name) is str and name for name in names)
-        if not named or not 1 <= len(set(names)) == len(names) <= 255:
+        setting: object = self.outcomes
+        names = setting if isinstance(setting, tuple) else ()
+        are_names = all(type(name) is str and name for name in names)
+        if not are_names or not 1 <= len(set(names)) == len(names) <= 255:
             raise SettingsError(
                 expected="1 to 255 different names",
-                got=shown(given),
+                got=shown(setting),
                 where="LabelDelays.outcomes",
                 hint='pass names, such as ("click", "purchase")',
             )
@@ -98,43 +98,43 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         delays = integers(given["delays_ms"], "delays_ms")
-        which = kinds_of(given["outcomes"], len(delays), self.outcomes, "outcomes")
+        kinds = kinds_of(given["outcomes"], len(delays), self.outcomes, "outcomes")
         bad = np.flatnonzero(delays < -1)
         if len(bad):
             expected = "delays of at least 0 milliseconds, or -1 if unknown"
             hint = "pass -1 for an outcome before its impression"
             raise bad_rows(delays, bad, "delays_ms", expected, hint)
-        return Batch(len(delays), {"outcomes": which, "delays_ms": delays})
+        return Batch(len(delays), {"outcomes": kinds, "delays_ms": delays})
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         places, delays = batch.outcomes, batch.delays_ms
         within = delays < self.label_window_ms
-        known = delays >= 0
+        has_delay = delays >= 0
         cells = places * BINS + delay_bins(np.maximum(delays, 0))
         late = within & (delays >= self.label_window_ms - self.label_window_ms // 10)
-        for part, at, of in (
-            (self.attributed, known & within, cells),
-            (self.others, known & ~within, cells),
-            (self.unknown, ~known, places),
+        for part, chosen, part_cells in (
+            (self.attributed, has_delay & within, cells),
+            (self.others, has_delay & ~within, cells),
+            (self.unknown, ~has_delay, places),
             (self.cut, late, places),
         ):
-            there = np.flatnonzero(at)
-            part.add(of[there], None if slots is None else slots[there])
+            rows = np.flatnonzero(chosen)
+            part.add(part_cells[rows], None if slots is None else slots[rows])
 
     def compute(self) -> LabelDelaysResult:
         """The delays of each outcome."""
         self._flush()
         tables = (p.dense() for p in (self.attributed, self.others, self.unknown, self.cut))
-        within, others, unknown, cut = tables
-        found: Mapping[str, OutcomeDelays] = {
+        within, outside, unknown, cut = tables
+        delays: Mapping[str, OutcomeDelays] = {
             name: OutcomeDelays(
                 int(within[i].sum()),
-                int(others[i].sum()) + int(unknown[i]),
+                int(outside[i].sum()) + int(unknown[i]),
                 int(unknown[i]),
                 int(cut[i]),
                 histogram(within[i].tolist()),
-                histogram(others[i].tolist()),
+                histogram(outside[i].tolist()),
             )
             for i, name in enumerate(self.outcomes)
         }
-        return LabelDelaysResult(found)
+        return LabelDelaysResult(delays)

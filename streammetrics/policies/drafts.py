@@ -41,10 +41,10 @@ def team_draft(
     drafted: dict[T, int] = {}
     sizes = [0, 0]
     while most is None or len(drafted) < most:
-        if any(all(item in drafted for item in one) for one in ranks):
+        if any(all(item in drafted for item in ranking) for ranking in ranks):
             break
         turn = next(coins) if sizes[0] == sizes[1] else int(sizes[1] < sizes[0])
-        item = next(one for one in rest[turn] if one not in drafted)
+        item = next(candidate for candidate in rest[turn] if candidate not in drafted)
         drafted[item] = turn
         sizes[turn] += 1
     return Draft(tuple(drafted), tuple(drafted.values()))
@@ -89,30 +89,30 @@ def balanced_clicks(
 
 
 def _size(k: object) -> int:
-    found = whole(k)
-    if found is None or found < 1:
+    number = whole(k)
+    if number is None or number < 1:
         hint = "pass the number of items to show"
         raise InputError(expected="an integer of at least 1", got=shown(k), where="k", hint=hint)
-    return found
+    return number
 
 
-def _text(given: object, name: str) -> str:
-    if not isinstance(given, str):
+def _text(text: object, name: str) -> str:
+    if not isinstance(text, str):
         hint = "pass the id of the request" if name == "list_id" else "pass any text"
-        raise InputError(expected="a string", got=shown(given), where=name, hint=hint)
-    return given
+        raise InputError(expected="a string", got=shown(text), where=name, hint=hint)
+    return text
 
 
 def _ranks(items: Collection[T], name: str, *, repeats: bool = False) -> dict[T, int]:
     """The rank of each item, from 1. repeats: an item may be there again."""
-    found: dict[T, int] = {}
+    ranks: dict[T, int] = {}
     if isinstance(items, Set) and not repeats:
         expected, hint = "a sequence of items, in their order", "pass a list: a set has no order"
         raise InputError(expected=expected, got=shown(items), where=name, hint=hint)
     for i, item in enumerate(_each(items, name)):
         where = f"{name}[{i}]"
         try:
-            rank = found.setdefault(item, i + 1)
+            rank = ranks.setdefault(item, i + 1)
         except TypeError:
             hint = "pass the items of one list, such as their ids"
             expected = "an item that can be hashed"
@@ -120,7 +120,7 @@ def _ranks(items: Collection[T], name: str, *, repeats: bool = False) -> dict[T,
         if rank != i + 1 and not repeats:
             got, hint = f"{shown(item)} again", "drop the repeated item"
             raise InputError(expected="each item once", got=got, where=where, hint=hint)
-    return found
+    return ranks
 
 
 def _each(items: Collection[T], name: str) -> Iterator[T]:

@@ -93,8 +93,8 @@ class GroupedInterleaving(Accumulator, schema="grouped-interleaving/1"):
 
     def _require_possible(self) -> None:
         codes = self.bag.table().codes
-        known = np.isin(codes, codes_of(np.array([0, 1], np.float32)))
-        require(bool(known.all()), "labels other than 0 and 1")
+        is_label = np.isin(codes, codes_of(np.array([0, 1], np.float32)))
+        require(bool(is_label.all()), "labels other than 0 and 1")
 
     def compute(self) -> GroupPreference:
         """The preference, and the groups of each kind."""
@@ -102,8 +102,8 @@ class GroupedInterleaving(Accumulator, schema="grouped-interleaving/1"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[GroupPreference]:
-        alone = self.bag.width == len(slots) == 1
-        bag = self.bag if alone else self.bag.take(slots)
+        is_single = self.bag.width == len(slots) == 1
+        bag = self.bag if is_single else self.bag.take(slots)
         return [
             GroupPreference(None, None, None, None, rows, bag.reason(i))
             if bag.over[i]

@@ -71,11 +71,13 @@ class Interleaving(Accumulator, schema="interleaving/1"):
         def update(self, clicks_a: ArrayLike, clicks_b: ArrayLike) -> None: ...
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        both = (one.astype(np.float64, copy=False) for one in (batch.clicks_a, batch.clicks_b))
+        clicks = (
+            column.astype(np.float64, copy=False) for column in (batch.clicks_a, batch.clicks_b)
+        )
         if slots is None:
-            self.lists.add(_KINDS, None, _counts(*both))
+            self.lists.add(_KINDS, None, _counts(*clicks))
         else:
-            self.lists.add(winners(*both), slots)
+            self.lists.add(winners(*clicks), slots)
 
     def compute(self) -> Preference:
         """The preference, and the lists of each kind."""
@@ -98,10 +100,10 @@ class Interleaving(Accumulator, schema="interleaving/1"):
 
 def winners(clicks_a: NDArray[np.float64], clicks_b: NDArray[np.float64]) -> NDArray[np.intp]:
     """Who wins each list, [n]: 0 is A, 1 is B, 2 a tie, and 3 no click."""
-    found = (clicks_b > clicks_a).astype(np.intp)
+    outcomes = (clicks_b > clicks_a).astype(np.intp)
     equal = np.flatnonzero(clicks_a == clicks_b)
-    found[equal] = np.where(clicks_a[equal] > 0, 2, 3)
-    return found
+    outcomes[equal] = np.where(clicks_a[equal] > 0, 2, 3)
+    return outcomes
 
 
 def _counts(clicks_a: NDArray[np.float64], clicks_b: NDArray[np.float64]) -> NDArray[np.int64]:

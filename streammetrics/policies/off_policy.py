@@ -119,35 +119,35 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
         return Terms(weights * rewards), Terms(np.minimum(weights, self.clip) * rewards)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        for rows, at in batch.pieces(slots):
+        for rows, piece_slots in batch.pieces(slots):
             w, r, q = rows.weights, rows.rewards, rows.optional("predicted_logged")
-            self.rows.add_flags(at, r != 0, w > self.clip, q is not None)
-            self.largest.add(ordered_integers(w), at)
+            self.rows.add_flags(piece_slots, r != 0, w > self.clip, q is not None)
+            self.largest.add(ordered_integers(w), piece_slots)
             if q is None:
-                self.sums.add(at, w=w, ww=(w, w))
+                self.sums.add(piece_slots, w=w, ww=(w, w))
                 continue
             p = rows.predicted_target
             t = p + w * (r - q)
-            self.sums.add(at, w=w, ww=(w, w), p=p, wq=(w, q), terms=np.square(t))
-            self.products.add(w * t, at)
+            self.sums.add(piece_slots, w=w, ww=(w, w), p=p, wq=(w, q), terms=np.square(t))
+            self.products.add(w * t, piece_slots)
         batch, slots = batch.where(batch.rewards != 0, slots)  # of clicks a few
-        for rows, at in batch.pieces(slots):
+        for rows, piece_slots in batch.pieces(slots):
             w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
-            self.sums.add(at, r=r, rr=(r, r), wr=(w, r), wwr=(w, u), wwrr=(u, u))
+            self.sums.add(piece_slots, r=r, rr=(r, r), wr=(w, r), wwr=(w, u), wwrr=(u, u))
         batch, slots = batch.where(batch.weights > self.clip, slots)
-        for rows, at in batch.pieces(slots):
+        for rows, piece_slots in batch.pieces(slots):
             w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
-            self.sums.add(at, c_r=r, c_rr=(r, r), c_wr=(w, r), c_wwrr=(u, u))
+            self.sums.add(piece_slots, c_r=r, c_rr=(r, r), c_wr=(w, r), c_wwrr=(u, u))
 
     def _require_possible(self) -> None:
         slots = np.arange(self._width)
         lost = self.products.infinities[: self._width]
         rows = self.rows.tables(slots).sum(axis=(1, 2, 3))
-        known = np.array_equal(*lost.T) and bool((lost[:, 0] <= rows).all())
-        require(known, "impossible sums of weights and rewards")
-        both = self.rows.tables(slots)[:, 1, 1].sum(axis=1).tolist()
-        for value, some in zip(self._compute_all(slots), both, strict=True):
-            require(value._possible(some), "impossible sums of weights and rewards")
+        is_possible = np.array_equal(*lost.T) and bool((lost[:, 0] <= rows).all())
+        require(is_possible, "impossible sums of weights and rewards")
+        clipped_rewards = self.rows.tables(slots)[:, 1, 1].sum(axis=1).tolist()
+        for value, n_clipped in zip(self._compute_all(slots), clipped_rewards, strict=True):
+            require(value._possible(n_clipped), "impossible sums of weights and rewards")
 
     def compute(self) -> PolicyValue:
         """The value of the target policy by each estimator, and how far the log supports it."""

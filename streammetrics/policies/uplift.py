@@ -97,14 +97,16 @@ class Uplift(Histogram[UpliftCurve[Bounded]], schema="uplift/1"):
 
     def _results(self, slots: Slots) -> Iterator[UpliftCurve[Bounded]]:
         b, least = self.buckets, grid_of(self).least
-        each = self.counts.each_occupied(slots), self.counts.surplus[slots].tolist()
-        for (cells, held), more, rounded in zip(*each, self.rounded.totals(slots), strict=True):
-            used, table = occupied_table(cells, held, 4, b)
+        columns = self.counts.each_occupied(slots), self.counts.surplus[slots].tolist()
+        for (cells, cell_counts), extra, rounded in zip(
+            *columns, self.rounded.totals(slots), strict=True
+        ):
+            used, table = occupied_table(cells, cell_counts, 4, b)
             yield UpliftCurve(
                 least[used],
                 table.reshape(2, 2, -1),  # [arm, outcome, bucket]
                 exact=False,
-                rows=int(held.sum()) - more,
+                rows=int(cell_counts.sum()) - extra,
                 weight_unit=Fraction(self.weight_unit),
                 rows_rounded=rounded,
                 declared_share=cast("Fraction | None", self.treated_share),  # as it was checked
@@ -118,23 +120,23 @@ def checked_share(value: object, where: str) -> Fraction | None:
     if value is None:
         return None
     try:
-        found = unit_of(value, where) if isinstance(value, str) else decimal_share(value, where)
+        share = unit_of(value, where) if isinstance(value, str) else decimal_share(value, where)
     except (InputError, SettingsError) as error:
-        found, got = Fraction(0), error.got
+        share, got = Fraction(0), error.got
     else:
         got = str(value)
-    if not 0 < found < 1:
+    if not 0 < share < 1:
         raise SettingsError(
             expected="a share above 0 and below 1, such as 0.5 or '1/3', or None",
             got=got,
             where=where,
             hint="pass 0.5 if each row is treated with probability 1/2",
         )
-    return found
+    return share
 
 
 def kinds(batch: Batch) -> NDArray[np.uint8]:
     """The kind of each row, 2 * treated + label: uint8 [n]."""
-    found: NDArray[np.uint8] = batch.treated << np.uint8(1)
-    found |= batch.labels
-    return found
+    codes: NDArray[np.uint8] = batch.treated << np.uint8(1)
+    codes |= batch.labels
+    return codes

@@ -66,15 +66,19 @@ def distribution(
     >>> [row["y"] for row in spec["data"]["values"] if row["class"] == "negatives"]
     [0.5, 0.5, 0.5]
     """
-    known = {name: one for name, one in found.items() if not one.reason and len(one.scores)}
-    log = bool(known) and all(map(_skewed, known.values()))
-    rows = [row for name, one in known.items() for row in _binned(name, one, log)]
-    names = list(known) or [""]
+    drawn = {
+        name: sample for name, sample in found.items() if not sample.reason and len(sample.scores)
+    }
+    log = bool(drawn) and all(map(_skewed, drawn.values()))
+    rows = [row for name, sample in drawn.items() for row in _binned(name, sample, log)]
+    names = list(drawn) or [""]
     several = names != [""]
-    classes = next((one.classes for one in found.values()), CLASSES)
+    classes = next((sample.classes for sample in found.values()), CLASSES)
     horizontal = quantity("x", x, scale={"type": "log"} if log else {"zero": False})
-    said = "share of the class in a bin" if classes == CLASSES else "share of the rows in a bin"
-    y = quantity("y", said, axis={"format": "~%"})
+    axis_title = (
+        "share of the class in a bin" if classes == CLASSES else "share of the rows in a bin"
+    )
+    y = quantity("y", axis_title, axis={"format": "~%"})
     legend = {"title": None, "columns": legend_columns(names)}
     below = {"title": None, "orient": "bottom"}  # there is no room beside the other legend
     of_class: Spec = {"field": "class", "type": "nominal", "sort": None, "legend": below}
@@ -83,7 +87,7 @@ def distribution(
     colour["scale"] = {"domain": names}
     if not several:
         colour = {**of_class, "scale": {"domain": list(classes)}}
-    seen = tooltip(("series", "series"), ("class", "class"), ("x", f"from {x}"), ("y", "share"))
+    tooltips = tooltip(("series", "series"), ("class", "class"), ("x", f"from {x}"), ("y", "share"))
     line: Spec = {
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
         "encoding": {
@@ -92,10 +96,10 @@ def distribution(
             "color": colour,
             "strokeDash": of_class,
             "detail": {"field": "series"},
-            "tooltip": seen[not several :],
+            "tooltip": tooltips[not several :],
         },
     }
-    reason = next((one.reason for one in found.values() if one.reason), "")
+    reason = next((sample.reason for sample in found.values() if sample.reason), "")
     if len({row["x"] for row in rows}) == 1:
         rows, reason = [], f"all {x}s are {rows[0]['x']:.4g}"
     return figure(
@@ -110,18 +114,18 @@ def distribution(
     )
 
 
-def _skewed(one: Scores) -> bool:
+def _skewed(sample: Scores) -> bool:
     """Whether a log axis fits: all scores are positive, the middle one far below the greatest."""
-    if not one.scores[0] > 0 or not np.isfinite(one.scores[-1]):
+    if not sample.scores[0] > 0 or not np.isfinite(sample.scores[-1]):
         return False
-    total = np.cumsum(one.counts.sum(axis=0))
-    middle = one.scores[int(np.searchsorted(total, total[-1] / 2))]
-    return bool(middle < one.scores[-1] / _WIDE)
+    total = np.cumsum(sample.counts.sum(axis=0))
+    middle = sample.scores[int(np.searchsorted(total, total[-1] / 2))]
+    return bool(middle < sample.scores[-1] / _WIDE)
 
 
-def _binned(name: str, one: Scores, log: bool) -> list[dict[str, object]]:
-    finite = np.isfinite(one.scores)
-    scores, counts = one.scores[finite].astype(np.float64), one.counts[:, finite]
+def _binned(name: str, sample: Scores, log: bool) -> list[dict[str, object]]:
+    finite = np.isfinite(sample.scores)
+    scores, counts = sample.scores[finite].astype(np.float64), sample.counts[:, finite]
     if not len(scores):
         return []
     space = np.geomspace if log else np.linspace
@@ -130,7 +134,7 @@ def _binned(name: str, one: Scores, log: bool) -> list[dict[str, object]]:
     starts = np.unique(np.searchsorted(scores, goals, "left"))
     starts = starts[starts < len(scores)]
     rows: list[dict[str, object]] = []
-    for label, of_class in zip(reversed(one.classes), counts, strict=True):
+    for label, of_class in zip(reversed(sample.classes), counts, strict=True):
         all_ = int(of_class.sum())
         if not all_:
             continue
@@ -165,19 +169,19 @@ def reliability(
     """
     rows: list[dict[str, object]] = []
     for name, bins in found.items():
-        least = _THIN * sum(one.units for one in bins)
-        for one in bins:
-            if one.units and math.isfinite(one.mean_score) and math.isfinite(one.positive_share):
-                row = {"series": name, "x": one.mean_score, "y": one.positive_share}
-                row |= {"units": one.units, "thin": one.units < least}
-                if math.isfinite(one.lower) and math.isfinite(one.upper):
-                    row |= {"lower": number(one.lower), "upper": number(one.upper)}
+        least = _THIN * sum(bin_.units for bin_ in bins)
+        for bin_ in bins:
+            if bin_.units and math.isfinite(bin_.mean_score) and math.isfinite(bin_.positive_share):
+                row = {"series": name, "x": bin_.mean_score, "y": bin_.positive_share}
+                row |= {"units": bin_.units, "thin": bin_.units < least}
+                if math.isfinite(bin_.lower) and math.isfinite(bin_.upper):
+                    row |= {"lower": number(bin_.lower), "upper": number(bin_.upper)}
                 rows.append(row)
     names = list(dict.fromkeys(str(row["series"]) for row in rows)) or [""]
-    far, top, cut = _axes([one for bins in found.values() for one in bins])
+    far, top, cut = _axes([bin_ for bins in found.values() for bin_ in bins])
     x = quantity("x", "mean score of the bin", scale={"domain": [0, far]})
-    said = "share of positives (the axis is cut)" if cut else "share of positives"
-    y = quantity("y", said, scale={"domain": [0, top]})
+    axis_title = "share of positives (the axis is cut)" if cut else "share of positives"
+    y = quantity("y", axis_title, scale={"domain": [0, top]})
     fields = (
         *(("series", "series"), ("x", "mean score"), ("y", "share of positives")),
         *(("units", "rows (units of weight)"), ("lower", "lower"), ("upper", "upper")),
@@ -220,13 +224,13 @@ def reliability(
 def _axes(bins: Sequence[Bin]) -> tuple[float, float, bool]:
     """The ends of the score and share axes, and whether a share lies beyond its axis: bins with
     less than 1 % of the rows do not affect the share axis."""
-    seen = [one for one in bins if one.units and math.isfinite(one.mean_score)]
-    rows = sum(one.units for one in seen)
-    far = max((one.mean_score for one in seen), default=0.0)
-    heavy = [one.positive_share for one in seen if 100 * one.units >= rows]
+    occupied = [bin_ for bin_ in bins if bin_.units and math.isfinite(bin_.mean_score)]
+    rows = sum(bin_.units for bin_ in occupied)
+    far = max((bin_.mean_score for bin_ in occupied), default=0.0)
+    heavy = [bin_.positive_share for bin_ in occupied if 100 * bin_.units >= rows]
     top = max([far, *(share for share in heavy if math.isfinite(share))])
     far, top = (min(1.0, 1.05 * end) if end > 0 else 1.0 for end in (far, top))
-    return far, top, any(one.positive_share > top for one in seen)
+    return far, top, any(bin_.positive_share > top for bin_ in occupied)
 
 
 def confusion(
@@ -269,12 +273,12 @@ def confusion(
     y["scale"] = {"domain": lines}
     shade = quantity("share", "share of the class", scale={"domain": [0, 1]})
     shade["legend"] = {"format": "~%", "gradientLength": 160}
-    seen = tooltip(("truth", "truth"), ("prediction", "predicted"), ("count", "rows"))
-    seen += tooltip(("share", "share of the class"))
+    tooltips = tooltip(("truth", "truth"), ("prediction", "predicted"), ("count", "rows"))
+    tooltips += tooltip(("share", "share of the class"))
     layers: list[Spec] = [
         {
             "mark": {"type": "rect"},
-            "encoding": {"x": x, "y": y, "color": shade, "tooltip": seen},
+            "encoding": {"x": x, "y": y, "color": shade, "tooltip": tooltips},
         },
         {
             "mark": {"type": "text", "fontSize": 11},
@@ -298,8 +302,8 @@ def _chosen(support: NDArray[np.int64]) -> tuple[list[str], list[int] | None]:
     if len(support) <= MOST_CLASSES:
         return [str(i) for i in range(len(support))], None
     order = np.argsort(-support, kind="stable")[: MOST_CLASSES - 1]
-    kept = sorted(order.tolist())
-    return [*map(str, kept), REST], kept
+    classes = sorted(order.tolist())
+    return [*map(str, classes), REST], classes
 
 
 def _merged(matrix: NDArray[np.int64], chosen: list[int] | None) -> NDArray[np.int64]:

@@ -96,8 +96,8 @@ def kept(position: Floats, most: int) -> NDArray[np.intp]:
     goals = np.linspace(position[0], position[-1], steps + 1)[1:-1]
     after = np.searchsorted(position, goals, "right")
     ends = np.array([0, count - 1])
-    found = np.unique(np.concatenate([ends, after - 1, after]))
-    return found[(found >= 0) & (found < count)]
+    indices = np.unique(np.concatenate([ends, after - 1, after]))
+    return indices[(indices >= 0) & (indices < count)]
 
 
 def roc_points(curve: Curve, most: int) -> Drawn:
@@ -105,12 +105,12 @@ def roc_points(curve: Curve, most: int) -> Drawn:
     steps = curve.steps
     fpr = steps.fp.astype(np.float64) / steps.negatives
     tpr = steps.tp.astype(np.float64) / steps.positives
-    at = kept(fpr + tpr, most)
-    x, y = fpr[at], tpr[at]
+    indices = kept(fpr + tpr, most)
+    x, y = fpr[indices], tpr[indices]
     band = None
-    if not curve.exact or len(at) < len(fpr):
+    if not curve.exact or len(indices) < len(fpr):
         band = y[:-1], y[1:]
-    return _drawn(x, y, curve.thresholds[at], band)
+    return _drawn(x, y, curve.thresholds[indices], band)
 
 
 def pr_points(curve: Curve, most: int) -> Drawn:
@@ -121,18 +121,18 @@ def pr_points(curve: Curve, most: int) -> Drawn:
     precision = np.ones(len(tp))
     np.divide(tp, tp + fp, out=precision, where=tp + fp > 0)
     along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(precision)))])
-    at = kept(recall + along / max(along[-1], 1.0), most)
-    x, y = recall[at], precision[at]
+    indices = kept(recall + along / max(along[-1], 1.0), most)
+    x, y = recall[indices], precision[indices]
     band = None
-    if not curve.exact or len(at) < len(tp):
-        least, most_tp = tp[at][:-1], tp[at][1:]
-        fewest, most_fp = fp[at][:-1], fp[at][1:]
+    if not curve.exact or len(indices) < len(tp):
+        least, most_tp = tp[indices][:-1], tp[indices][1:]
+        fewest, most_fp = fp[indices][:-1], fp[indices][1:]
         low, high = np.zeros(len(least)), np.ones(len(least))
         np.divide(least, least + most_fp, out=low, where=least > 0)
         # With no predicted positives, precision is 1 by convention.
         np.divide(most_tp, most_tp + fewest, out=high, where=least + fewest > 0)
         band = low, high
-    return _drawn(x, y, curve.thresholds[at], band)
+    return _drawn(x, y, curve.thresholds[indices], band)
 
 
 def uplift_points(found: Effects, most: int) -> Drawn:
@@ -140,16 +140,18 @@ def uplift_points(found: Effects, most: int) -> Drawn:
     steps = found.steps
     rows, uplift = steps.rows.astype(np.float64), heights(steps)
     along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(uplift)))])
-    at = kept(rows / rows[-1] + along / max(along[-1], 1.0), most)
-    x, y = rows[at] / rows[-1], uplift[at]
+    indices = kept(rows / rows[-1] + along / max(along[-1], 1.0), most)
+    x, y = rows[indices] / rows[-1], uplift[indices]
     band = None
-    if not found.exact or len(at) < len(rows):
+    if not found.exact or len(indices) < len(rows):
         # Least with all successes of the control first, greatest with those of the treated first.
-        y_c, y_t = (np.diff(some[at].astype(np.float64)) for some in (steps.y_c, steps.y_t))
+        y_c, y_t = (
+            np.diff(successes[indices].astype(np.float64)) for successes in (steps.y_c, steps.y_t)
+        )
         low, high = y[:-1] - y_c / steps.control, y[:-1] + y_t / steps.treated
         low, high = (low - _ROUNDED).clip(-1.0, 1.0), (high + _ROUNDED).clip(-1.0, 1.0)
         band = np.append(low, low[-1:]), np.append(high, high[-1:])
-    return Drawn(x, y, found.thresholds[at].astype(np.float64), band)
+    return Drawn(x, y, found.thresholds[indices].astype(np.float64), band)
 
 
 def uplift(
@@ -157,13 +159,14 @@ def uplift(
 ) -> Spec:
     """Y_t/N_t - Y_c/N_c over the share of rows above a cut, and its chord as a thin line."""
     reasons = {
-        name: one.reason or ("" if one.steps.both else _ONE_ARM) for name, one in curves.items()
+        name: effects.reason or ("" if effects.steps.both else _ONE_ARM)
+        for name, effects in curves.items()
     }
     usable, reason = _with_reason(curves, reasons)
-    points = {name: uplift_points(one, each(len(usable))) for name, one in usable.items()}
+    points = {name: uplift_points(effects, each(len(usable))) for name, effects in usable.items()}
     x = quantity("x", _SHARE, scale={"domain": [0, 1]})
     y = quantity("y", "effect of treating these rows, per row of all", scale={"zero": True})
-    chords = [straight((0, 0), (1, float(one.y[-1]))) for one in points.values()]
+    chords = [straight((0, 0), (1, float(line.y[-1]))) for line in points.values()]
     described = "Effect of treating the rows with the highest scores, over their share."
     return _curves("uplift", points, chords, (x, y), title, described, reason, theme)
 
@@ -173,8 +176,8 @@ def roc(curves: Mapping[str, Curve], *, title: str = "ROC curve", theme: str = "
 
     curves: by the name of the series; "" for a single one.
     """
-    usable, reason = _usable(curves, both=True)
-    points = {name: roc_points(one, each(len(usable))) for name, one in usable.items()}
+    usable, reason = _usable(curves, needs_negatives=True)
+    points = {name: roc_points(curve, each(len(usable))) for name, curve in usable.items()}
     x = quantity("x", "false positive rate", scale={"domain": [0, 1]})
     y = quantity("y", "true positive rate", scale={"domain": [0, 1]})
     chance = straight((0, 0), (1, 1))
@@ -190,33 +193,35 @@ def pr(
 ) -> Spec:
     """Precision over recall. If precision is small, its axis is cut above the largest precision
     past a recall of 2 %, and its title reports it."""
-    usable, reason = _usable(curves, both=False)
-    points = {name: pr_points(one, each(len(usable))) for name, one in usable.items()}
-    far = [float(one.y[one.x >= 0.02].max()) for one in points.values() if (one.x >= 0.02).any()]
+    usable, reason = _usable(curves, needs_negatives=False)
+    points = {name: pr_points(curve, each(len(usable))) for name, curve in usable.items()}
+    far = [
+        float(line.y[line.x >= 0.02].max()) for line in points.values() if (line.x >= 0.02).any()
+    ]
     top = float(f"{1.5 * max(far, default=1.0):.1g}")
     cut = top < 0.5
     x = quantity("x", "recall", scale={"domain": [0, 1]})
-    said = "precision (the axis is cut)" if cut else "precision"
-    y = quantity("y", said, scale={"domain": [0, top if cut else 1]})
+    axis_title = "precision (the axis is cut)" if cut else "precision"
+    y = quantity("y", axis_title, scale={"domain": [0, top if cut else 1]})
     described = "Precision over recall, by threshold."
     return _curves("pr", points, [], (x, y), title, described, reason, theme)
 
 
-def _usable(curves: Mapping[str, Curve], *, both: bool) -> tuple[dict[str, Curve], str]:
-    why = _ONE_CLASS if both else _NO_POSITIVES
+def _usable(curves: Mapping[str, Curve], *, needs_negatives: bool) -> tuple[dict[str, Curve], str]:
+    why = _ONE_CLASS if needs_negatives else _NO_POSITIVES
     reasons = {
-        name: one.reason
-        or ("" if one.steps.positives and (one.steps.negatives or not both) else why)
-        for name, one in curves.items()
+        name: curve.reason
+        or ("" if curve.steps.positives and (curve.steps.negatives or not needs_negatives) else why)
+        for name, curve in curves.items()
     }
     return _with_reason(curves, reasons)
 
 
 def _with_reason(curves: Mapping[str, C], reasons: Mapping[str, str]) -> tuple[dict[str, C], str]:
     """The curves without a reason against them; if there are none, the first reason."""
-    found = {name: one for name, one in curves.items() if not reasons[name]}
+    usable = {name: curve for name, curve in curves.items() if not reasons[name]}
     texts = (f"{name}: {why}" if name else why for name, why in reasons.items() if why)
-    return found, "" if found else next(texts, "there is no curve")
+    return usable, "" if usable else next(texts, "there is no curve")
 
 
 def _drawn(
@@ -242,13 +247,13 @@ def _curves(
 ) -> Spec:
     x, y = axes
     names = list(points)
-    banded = any(one.band is not None for one in points.values())
+    banded = any(drawn.band is not None for drawn in points.values())
     layers = list(before)
     if banded:
         mark: Spec = {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True}
         layers.append(between(mark, x, y, ("low", "high"), names, gaps=False))
         described += " A band is certain to hold the exact curve."
-    seen = tooltip(("series", "series"), ("threshold", "threshold"), ("x", str(x["title"])))
+    tooltips = tooltip(("series", "series"), ("threshold", "threshold"), ("x", str(x["title"])))
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.75, "clip": True},
         "encoding": {
@@ -256,11 +261,11 @@ def _curves(
             "y": y,
             "order": {"field": "i", "type": "quantitative"},
             **by_series(names, "dash"),
-            "tooltip": [*seen[names == [""] :], *tooltip(("y", str(y["title"])))],
+            "tooltip": [*tooltips[names == [""] :], *tooltip(("y", str(y["title"])))],
         },
     }
     layers.append(line)
-    rows = [row for name, one in points.items() for row in _rows(name, one, banded)]
+    rows = [row for name, drawn in points.items() for row in _rows(name, drawn, banded)]
     return figure(
         kind,
         title=title,
@@ -274,10 +279,10 @@ def _curves(
     )
 
 
-def _rows(name: str, one: Drawn, banded: bool) -> list[Row]:
-    low, high = one.band if one.band is not None else (one.y, one.y)
+def _rows(name: str, drawn: Drawn, banded: bool) -> list[Row]:
+    low, high = drawn.band if drawn.band is not None else (drawn.y, drawn.y)
     columns = zip(
-        one.x.tolist(), one.y.tolist(), one.thresholds.tolist(), low.tolist(), high.tolist(),
+        drawn.x.tolist(), drawn.y.tolist(), drawn.thresholds.tolist(), low.tolist(), high.tolist(),
         strict=True,
     )  # fmt: skip
     rows: list[Row] = []
@@ -329,7 +334,7 @@ def uplift_parts(
 
 def _shares(
     kind: str,
-    found: Mapping[str, Sequence[Bounds]],
+    series_bounds: Mapping[str, Sequence[Bounds]],
     first: int,
     chance: Spec,
     axes: tuple[Spec, Spec],
@@ -339,17 +344,22 @@ def _shares(
 ) -> Spec:
     x, y = axes
     rows: list[Row] = []
-    for name, ends in found.items():
+    for name, ends in series_bounds.items():
         parts = len(ends) - 1 + first
         for i, (value, low, high) in enumerate(ends):
             if math.isfinite(value) and math.isfinite(low) and math.isfinite(high):
                 place = {"series": name, "x": (i + first) / parts}
                 rows.append({**place, "y": value, "low": low, "high": high})
     names = list(dict.fromkeys(str(row["series"]) for row in rows)) or [""]
-    seen = tooltip(("series", "series"), ("x", str(x["title"])), ("y", str(y["title"])))
+    tooltips = tooltip(("series", "series"), ("x", str(x["title"])), ("y", str(y["title"])))
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.75, "point": {"size": 20}},
-        "encoding": {"x": x, "y": y, **by_series(names, "dash"), "tooltip": seen[names == [""] :]},
+        "encoding": {
+            "x": x,
+            "y": y,
+            **by_series(names, "dash"),
+            "tooltip": tooltips[names == [""] :],
+        },
     }
     mark: Spec = {"type": "rule", "strokeWidth": 5, "opacity": 0.35}
     band = between(mark, x, y, ("low", "high"), names, gaps=False)

@@ -60,25 +60,25 @@ def differences(
     >>> [row.get("query") for row in spec["data"]["values"]]
     ['b', 'a', None]
     """
-    known = [one for one in found if math.isfinite(one.mean)]
-    drawn = known[:MOST]
-    runs = list(dict.fromkeys(one.run for one in drawn)) or [""]
-    measures = list(dict.fromkeys(one.measure for one in drawn))
-    alone = len(measures) == 1
-    field, lines = ("series", runs) if alone else ("name", measures)
+    defined = [entry for entry in found if math.isfinite(entry.mean)]
+    drawn = defined[:MOST]
+    runs = list(dict.fromkeys(entry.run for entry in drawn)) or [""]
+    measures = list(dict.fromkeys(entry.measure for entry in drawn))
+    is_single = len(measures) == 1
+    field, lines = ("series", runs) if is_single else ("name", measures)
     y: Spec = {"field": field, "type": "nominal", "title": None, "sort": None, "axis": NAMES}
     y["scale"] = {"domain": lines}
     # The ticks of a run are above its mean.
-    beside = [""] if alone else [str(i) for i in range(len(runs))]
-    places = [f"{i}{part}" for i in beside for part in (_QUERIES, _MEAN)]
+    prefixes = [""] if is_single else [str(i) for i in range(len(runs))]
+    places = [f"{i}{part}" for i in prefixes for part in (_QUERIES, _MEAN)]
     place: Spec = {"y": y}
     place["yOffset"] = {"field": "place", "sort": None, "scale": {"domain": places}}
-    several = not alone and len(runs) > 1
+    several = not is_single and len(runs) > 1
     colours = by_series(runs, strokes=False, legend=several)
     points = by_series(runs, "shape", strokes=False, legend=several)
     most = each(len(drawn))
-    at = dict.fromkeys(runs, "") if alone else dict(zip(runs, beside, strict=True))
-    rows = [row for one in drawn for row in _rows(one, at[one.run], most)]
+    run_prefixes = dict.fromkeys(runs, "") if is_single else dict(zip(runs, prefixes, strict=True))
+    rows = [row for entry in drawn for row in _rows(entry, run_prefixes[entry.run], most)]
     axis = quantity("difference", f"difference from {baseline}", scale={"zero": True})
     names = (("name", "measure"), ("series", "run"))
     of_query = [{"field": "query", "type": "nominal", "title": "query"}]
@@ -119,42 +119,42 @@ def differences(
             "transform": [{"filter": {"field": "mean", "valid": True}}],
         }
     )
-    fewer = any(len(one.by_query) > most for one in drawn)
-    left = len(known) - len(drawn)
-    said = (
+    fewer = any(len(entry.by_query) > most for entry in drawn)
+    left = len(defined) - len(drawn)
+    notes = (
         f"ticks: {'queries, some of them' if fewer else 'queries'}",
         f"points: mean{f', lines: its {ci_title(level_of_intervals)}' * some(rows, 'lower')}",
         f"{left} more are not drawn" * (left > 0),
     )
-    what = f"{measures[0]}" if alone and measures else "Measures"
+    subject = f"{measures[0]}" if is_single and measures else "Measures"
     who = f"{runs[0]} less {baseline}" if len(runs) == 1 else f"differences from {baseline}"
     return figure(
         kind,
-        title=title or f"{what}: {who}",
+        title=title or f"{subject}: {who}",
         description=f"Differences from {baseline} of each query, and their means with intervals.",
         rows=rows,
         layers=layers,
         series=[*lines, *runs],
-        subtitle="; ".join(filter(None, said)),
+        subtitle="; ".join(filter(None, notes)),
         reason="" if drawn else "no difference is defined",
         theme=theme,
         size=(440, max(60, 30 * len(lines) * (len(runs) if several else 1) + 24)),
     )
 
 
-def _rows(one: Differences, at: str, most: int) -> list[dict[str, object]]:
-    """The rows of the ticks in ascending order, at most `most`, and that of the mean. at: the
+def _rows(entry: Differences, prefix: str, most: int) -> list[dict[str, object]]:
+    """The rows of the ticks in ascending order, at most `most`, and that of the mean. prefix: the
     place of the run within a line."""
-    names: dict[str, object] = {"name": one.measure, "series": one.run}
-    order = np.argsort(one.by_query, kind="stable")
+    names: dict[str, object] = {"name": entry.measure, "series": entry.run}
+    order = np.argsort(entry.by_query, kind="stable")
     if len(order) > most:  # with the least and the greatest difference
         order = order[np.linspace(0, len(order) - 1, most).round().astype(np.intp)]
-    ticks = {**names, "place": f"{at}{_QUERIES}"}
+    ticks = {**names, "place": f"{prefix}{_QUERIES}"}
     rows = [
-        {**ticks, "query": one.queries[i], "difference": number(one.by_query[i])}
+        {**ticks, "query": entry.queries[i], "difference": number(entry.by_query[i])}
         for i in order.tolist()
     ]
-    mean = {**names, "place": f"{at}{_MEAN}", "mean": number(one.mean)}
-    if math.isfinite(one.lower) and math.isfinite(one.upper):
-        mean |= {"lower": number(one.lower), "upper": number(one.upper)}
+    mean = {**names, "place": f"{prefix}{_MEAN}", "mean": number(entry.mean)}
+    if math.isfinite(entry.lower) and math.isfinite(entry.upper):
+        mean |= {"lower": number(entry.lower), "upper": number(entry.upper)}
     return [*rows, mean]

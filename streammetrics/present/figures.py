@@ -103,8 +103,8 @@ def curves_in(result: object) -> Mapping[str, HasCurve]:
     """The curve of two classes, or the one-vs-rest curves of the first 8 of many classes."""
     if callable(getattr(result, "roc", None)):
         return {"": cast("HasCurve", result)}
-    each = getattr(result, "curves", ())
-    return {f"class {i}": cast("HasCurve", one) for i, one in enumerate(each[:CURVES])}
+    curves = getattr(result, "curves", ())
+    return {f"class {i}": cast("HasCurve", curve) for i, curve in enumerate(curves[:CURVES])}
 
 
 def curve_of(found: HasCurve) -> Curve:
@@ -127,18 +127,18 @@ def bins_of(result: object) -> Sequence[Bin]:
     """The bins of calibration; with Wilson's interval if no row is weighted."""
     table = cast("_Bins", result.reliability())  # type: ignore[attr-defined]
     weighted = getattr(result, "weight_units", None), getattr(result, "rows_rounded", None)
-    q, found = critical(LEVEL), []
+    q, bins = critical(LEVEL), []
     for i, n in enumerate(table.units.tolist()):
         share = float(table.positive_share[i])
         interval = wilson_bounds(round(share * n), n, q) if n and not any(weighted) else _NONE
-        found.append(Bin(float(table.mean_score[i]), share, n, *map(float, interval)))
-    return found
+        bins.append(Bin(float(table.mean_score[i]), share, n, *map(float, interval)))
+    return bins
 
 
 def sides_of(result: object) -> Scores:
     """The values of a reference and of current rows."""
-    known = cast("_HasDistributions", result)
-    return Scores(*known._distributions(), known.reason, ("current rows", "reference"))
+    compared = cast("_HasDistributions", result)
+    return Scores(*compared._distributions(), compared.reason, ("current rows", "reference"))
 
 
 def table_of(result: object) -> NDArray[np.int64] | None:
@@ -154,16 +154,19 @@ def classes_title(result: object) -> str:
     """The title of `classes_of`: the AUC of each class, or else its F1; "" if it has neither."""
     if getattr(result, "curves", ()):
         return "AUC of each class"
-    both = callable(getattr(result, "rates", None)) and callable(getattr(result, "f1", None))
-    return "F1 of each class" if both else ""
+    has_f1 = callable(getattr(result, "rates", None)) and callable(getattr(result, "f1", None))
+    return "F1 of each class" if has_f1 else ""
 
 
 def classes_of(result: object, series: str) -> list[NamedValue]:
     """The value of each class or label; the first 50."""
-    known = cast("_HasClasses", result)
-    found = known.auc(None) if getattr(result, "curves", ()) else known.f1(None)
+    with_classes = cast("_HasClasses", result)
+    class_values = (
+        with_classes.auc(None) if getattr(result, "curves", ()) else with_classes.f1(None)
+    )
     return [
-        NamedValue(str(i), series, *_bounded(one)) for i, one in enumerate(list(found)[:CLASSES])
+        NamedValue(str(i), series, *_bounded(value))
+        for i, value in enumerate(list(class_values)[:CLASSES])
     ]
 
 
@@ -171,40 +174,40 @@ def values_of(result: object, about: object, series: str) -> list[NamedValue]:
     """The headline views of a result, with bounds and intervals. about: the source of the
     intervals, the result itself or its wrapper."""
     interval = getattr(about, "interval", None)
-    found = []
+    named_values = []
     for name, value in views_of(result, headlines=True).items():
         of_view = interval(name, level=LEVEL) if callable(interval) else None
-        both = _NONE if of_view is None else (of_view.lower, of_view.upper)
-        found.append(NamedValue(name, series, *_bounded(value), *both))
-    return found
+        ends = _NONE if of_view is None else (of_view.lower, of_view.upper)
+        named_values.append(NamedValue(name, series, *_bounded(value), *ends))
+    return named_values
 
 
 def effects_of(result: object, series: str) -> list[NamedValue] | None:
     """The effect of a comparison, or of each finding of a report with its always-valid interval;
     None for other results."""
     if hasattr(result, "effect_size_ci_lower"):
-        both = result.effect_size_ci_lower, result.effect_size_ci_upper  # type: ignore[attr-defined]
+        ends = result.effect_size_ci_lower, result.effect_size_ci_upper  # type: ignore[attr-defined]
         effect = float(getattr(result, "effect_size", math.nan))
-        return [NamedValue(str(getattr(result, "view", "")), series, effect, *_NONE, *both)]
+        return [NamedValue(str(getattr(result, "view", "")), series, effect, *_NONE, *ends)]
     findings = getattr(result, "findings", None)
     if findings is None:
         return None
     return [
         NamedValue(
-            one.contrast.name,
+            finding.contrast.name,
             series,
-            one.contrast.comparison.effect_size,
-            lower=one.anytime_lower,
-            upper=one.anytime_upper,
+            finding.contrast.comparison.effect_size,
+            lower=finding.anytime_lower,
+            upper=finding.anytime_upper,
         )
-        for one in findings
+        for finding in findings
     ]
 
 
 def parts_of(result: object) -> Mapping[object, object] | None:
     """The results in a mapping of results: by key, by metric or by window; None for others."""
-    found = getattr(result, "results", None)
-    return found if isinstance(found, Mapping) else None
+    parts = getattr(result, "results", None)
+    return parts if isinstance(parts, Mapping) else None
 
 
 def bounds(value: Value) -> Bounds:
@@ -235,15 +238,15 @@ _CURVES: Final[
     "pr": (curves_in, curve_of, pr),
     "scores": (
         curves_in,
-        lambda found: Scores(found.scores, found.counts, found.reason),
+        lambda result: Scores(result.scores, result.counts, result.reason),
         distribution,
     ),
-    "gain": (curves_in, lambda found: list(map(bounds, found.gain(PARTS))), gain),
-    "lift": (curves_in, lambda found: list(map(bounds, found.lift(PARTS))), lift),
+    "gain": (curves_in, lambda result: list(map(bounds, result.gain(PARTS))), gain),
+    "lift": (curves_in, lambda result: list(map(bounds, result.lift(PARTS))), lift),
     "uplift": (uplift_in, effects_by_score, uplift),
     "uplift_parts": (
         uplift_in,
-        lambda found: list(map(bounds, found.uplift_by_part())),
+        lambda result: list(map(bounds, result.uplift_by_part())),
         uplift_parts,
     ),
 }
@@ -282,7 +285,7 @@ def kinds_of(result: object) -> tuple[str, ...]:
     if effects_of(result, "") is not None:
         return ("effects",)
     has = {
-        **{kind: bool(found(inner)) for kind, (found, _, _) in _CURVES.items()},
+        **{kind: bool(curves_of(inner)) for kind, (curves_of, _, _) in _CURVES.items()},
         "distributions": hasattr(inner, "_distributions"),
         "reliability": callable(getattr(inner, "reliability", None)),
         "confusion": table_of(inner) is not None,
@@ -308,8 +311,8 @@ def figure_of(
     """
     parts = parts_of(result)
     if parts is not None and hasattr(result, "overflow") and parts:
-        named = {text_of_key(key): one for key, one in parts.items()}
-        return figure_by_series(named, kind, title=title, theme=theme)
+        by_key = {text_of_key(key): part for key, part in parts.items()}
+        return figure_by_series(by_key, kind, title=title, theme=theme)
     return figure_by_series({"": result}, kind, title=title, theme=theme)
 
 
@@ -329,52 +332,52 @@ def figure_by_series(
     """
     _check_title(title)
     chosen = dict(list(results.items())[:MOST])
-    known = _shared(chosen.values())
-    kind = known[0] if kind is None and known else kind
-    if not isinstance(kind, str) or kind not in known:
-        names = sorted({type(one).__name__ for one in chosen.values()})
+    kinds = _shared(chosen.values())
+    kind = kinds[0] if kind is None and kinds else kind
+    if not isinstance(kind, str) or kind not in kinds:
+        names = sorted({type(result).__name__ for result in chosen.values()})
         raise InputError(
             expected=f"a figure of {' and '.join(names) or 'no result'}: "
-            f"{', '.join(known) or 'none; choose a part of the result'}",
+            f"{', '.join(kinds) or 'none; choose a part of the result'}",
             got=shown(kind),
             where="kind",
             hint="pass one of these, or None for the first",
         )
-    named = {"title": title} if title else {}
-    inner = {series: _inner(one) for series, one in chosen.items()}
+    heading = {"title": title} if title else {}
+    inner = {series: _inner(result) for series, result in chosen.items()}
     if kind in _CURVES:
         found_in, source, draw = _CURVES[kind]
         curves = {
-            ": ".join(filter(None, (series, name))): source(one)
-            for series, of in inner.items()
-            for name, one in found_in(of).items()
+            ": ".join(filter(None, (series, name))): source(curve)
+            for series, result in inner.items()
+            for name, curve in found_in(result).items()
         }
-        return _with_values(draw(curves, theme=theme, **named), inner, _VIEWS.get(kind, ""))
+        return _with_values(draw(curves, theme=theme, **heading), inner, _VIEWS.get(kind, ""))
     if kind == "distributions":
-        sides = {series: sides_of(one) for series, one in inner.items()}
-        titled = {"title": "Distributions", **named}
+        sides = {series: sides_of(result) for series, result in inner.items()}
+        titled = {"title": "Distributions", **heading}
         drawn = distribution(sides, theme=theme, kind=kind, x="value", **titled)
         return _with_values(drawn, inner, _VIEWS[kind])
     if kind == "reliability":
-        bins = {series: bins_of(one) for series, one in inner.items()}
-        return _with_values(reliability(bins, theme=theme, **named), inner, _VIEWS[kind])
+        bins = {series: bins_of(result) for series, result in inner.items()}
+        return _with_values(reliability(bins, theme=theme, **heading), inner, _VIEWS[kind])
     if kind == "confusion":
-        tables = {series: table_of(one) for series, one in inner.items()}
+        tables = {series: table_of(result) for series, result in inner.items()}
         whole = {series: table for series, table in tables.items() if table is not None}
-        return confusion(whole, theme=theme, **named)
+        return confusion(whole, theme=theme, **heading)
     if kind == "windows":
         return _windows(chosen, title, theme)
     if kind == "classes":
-        of_classes = [one for s, of in inner.items() for one in classes_of(of, s)]
-        what = classes_title(next(iter(inner.values())))
-        return values(of_classes, title=title, x=what, theme=theme, kind=kind)
+        of_classes = [value for s, result in inner.items() for value in classes_of(result, s)]
+        axis_title = classes_title(next(iter(inner.values())))
+        return values(of_classes, title=title, x=axis_title, theme=theme, kind=kind)
     if kind == "differences":
         comparisons = cast("Mapping[str, HasDifferences]", chosen)
         first = next(iter(comparisons.values()))
         by_query = [
-            replace(one, run=": ".join(filter(None, (series, one.run))))
-            for series, of in comparisons.items()
-            for one in of._by_query()
+            replace(difference, run=": ".join(filter(None, (series, difference.run))))
+            for series, comparison in comparisons.items()
+            for difference in comparison._by_query()
         ]
         return differences(
             by_query,
@@ -384,18 +387,18 @@ def figure_by_series(
             theme=theme,
         )
     if kind == "effects":
-        effects = [one for s, of in chosen.items() for one in effects_of(of, s) or ()]
-        levels = {getattr(one, "level", None) for one in chosen.values()}
+        effects = [effect for s, result in chosen.items() for effect in effects_of(result, s) or ()]
+        levels = {getattr(result, "level", None) for result in chosen.values()}
         level = levels.pop() if len(levels) == 1 else None
         words = ci_title(level) if level else "CI"
         words = words if hasattr(next(iter(chosen.values())), "level") else "always-valid CI"
         return values(
             effects, title=title, x="effect", zero=True, interval=words, theme=theme, kind=kind
         )
-    found = [one for s, of in chosen.items() for one in _values(of, s)]
-    names = list(dict.fromkeys(one.name for one in found))
+    named_values = [value for s, result in chosen.items() for value in _values(result, s)]
+    names = list(dict.fromkeys(value.name for value in named_values))
     x = names[0] if len(names) == 1 else "value"
-    return values(found, title=title, x=x, interval=ci_title(LEVEL), theme=theme)
+    return values(named_values, title=title, x=x, interval=ci_title(LEVEL), theme=theme)
 
 
 def _check_title(title: object) -> None:
@@ -409,21 +412,23 @@ def _with_values(spec: Spec, inner: Mapping[str, object], view: str) -> Spec:
     is."""
     texts = []
     for series, result in inner.items():
-        found = getattr(result, view, None) if view else None
-        if isinstance(found, (float, Bounded)) and math.isfinite(float(found)):
-            value = float(found)
-            said = number(value, decimals_for([value]))
+        attribute = getattr(result, view, None) if view else None
+        if isinstance(attribute, (float, Bounded)) and math.isfinite(float(attribute)):
+            value = float(attribute)
+            value_text = number(value, decimals_for([value]))
             # A name and its value stay in one line.
-            texts.append(f"{_short(series)} {said}".replace(" ", "\xa0") if series else said)
+            texts.append(
+                f"{_short(series)} {value_text}".replace(" ", "\xa0") if series else value_text
+            )
     meta = cast("Mapping[str, str]", spec["usermeta"])
     if not texts or meta["reason"]:
         return spec
     name = view.upper() if len(view) <= _ACRONYM else view.replace("_", " ")
     name = _NAMES.get(view, name)
-    said = f"{name}: {', '.join(texts)}" if "" not in inner else f"{name} {texts[0]}"
+    subtitle = f"{name}: {', '.join(texts)}" if "" not in inner else f"{name} {texts[0]}"
     title = cast("str | list[str]", cast("Spec", spec["title"])["text"])
     text = title if isinstance(title, str) else " ".join(title)
-    return {**spec, "title": head(text, said, spec["width"])}
+    return {**spec, "title": head(text, subtitle, spec["width"])}
 
 
 def _short(name: str) -> str:
@@ -437,35 +442,35 @@ def _values(result: object, series: str) -> list[NamedValue]:
     parts = parts_of(result)
     if parts is None:
         return values_of(_inner(result), result, series)
-    found = []
+    named_values = []
     for name, part in parts.items():
-        for one in values_of(_inner(part), part, series):
-            text = f"{text_of_key(name)}: {one.name}"
-            found.append(replace(one, name=text))
-    return found
+        for value in values_of(_inner(part), part, series):
+            text = f"{text_of_key(name)}: {value.name}"
+            named_values.append(replace(value, name=text))
+    return named_values
 
 
 def _windows(results: Mapping[str, object], title: str, theme: str) -> Spec:
-    found, name = [], "value"
+    window_values, name = [], "value"
     for series, result in results.items():
         for span, part in (parts_of(result) or {}).items():
             start, end = cast("tuple[int, int]", span)
             keyed = parts_of(part) if hasattr(part, "overflow") else None
             inside = {"": part} if keyed is None else keyed
-            for key, one in inside.items():
+            for key, entry in inside.items():
                 text = ": ".join(filter(None, (series, "" if keyed is None else text_of_key(key))))
-                for value in values_of(_inner(one), one, text)[:1]:
+                for value in values_of(_inner(entry), entry, text)[:1]:
                     name = value.name
                     bounds = value.value, value.low, value.high, value.lower, value.upper
-                    found.append(WindowValue(start, end, text, *bounds))
-    return over_time(found, title=title, y=name, theme=theme)
+                    window_values.append(WindowValue(start, end, text, *bounds))
+    return over_time(window_values, title=title, y=name, theme=theme)
 
 
 def _shared(results: Iterable[object]) -> tuple[str, ...]:
     """The kinds that all these results have, in the order of the first."""
-    kinds = [kinds_of(one) for one in results]
+    kinds = [kinds_of(result) for result in results]
     first = kinds[0] if kinds else ()
-    return tuple(kind for kind in first if all(kind in other for other in kinds))
+    return tuple(kind for kind in first if all(kind in result_kinds for result_kinds in kinds))
 
 
 def _has_headline(result: object) -> bool:

@@ -70,7 +70,7 @@ def our_parameters(text: str) -> str:
     if len(text) > _LONGEST or "(" not in text:
         return text
     gain = {"log2": 'gain="linear"', "exp-log2": 'gain="exponential"'}
-    return _WORD.sub(r'="\1"', _DCG.sub(lambda found: gain[found[2]], text))
+    return _WORD.sub(r'="\1"', _DCG.sub(lambda match: gain[match[2]], text))
 
 
 def text_of_ir_measures(measure: object) -> str | None:
@@ -79,10 +79,10 @@ def text_of_ir_measures(measure: object) -> str | None:
     name, parameters = getattr(measure, "NAME", None), getattr(measure, "params", None)
     if not isinstance(name, str) or not isinstance(parameters, Mapping):
         return None
-    given = {key: value for key, value in parameters.items() if key != "cutoff"}
+    settings = {key: value for key, value in parameters.items() if key != "cutoff"}
     if name == "nDCG":
-        given.setdefault("dcg", "log2")
-    inside = ",".join(f"{key}={value!r}" for key, value in given.items())
+        settings.setdefault("dcg", "log2")
+    inside = ",".join(f"{key}={value!r}" for key, value in settings.items())
     cut = f"@{parameters['cutoff']}" if "cutoff" in parameters else ""
     return f"{name}({inside}){cut}" if inside else f"{name}{cut}"
 
@@ -122,11 +122,11 @@ def entry_text(text: str, entries: Iterable[str]) -> str:
     >>> entry_text("ndcg @ 10", ["AP", "NDCG@10"]), entry_text("P@5", ["AP"])
     ('NDCG@10', 'P@5')
     """
-    known, bare = list(entries), our_parameters("".join(text.split()).replace("'", '"'))
-    if bare in known:
+    texts, bare = list(entries), our_parameters("".join(text.split()).replace("'", '"'))
+    if bare in texts:
         return bare
     printed = printed_text(bare)
-    return printed if printed in known else bare
+    return printed if printed in texts else bare
 
 
 def similar_entry(text: str, entries: Iterable[str], otherwise: str) -> str:
@@ -157,7 +157,7 @@ def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
         return f"name one cut: {text.lower()}_10"
     ends = _ENDS_IN_CUT.fullmatch(text)
     name, cut = (ends[1], f"@{ends[2]}") if ends else (text, "")
-    names = {**_KNOWN, **{_bare(one): one for one in known}}
+    names = {**_KNOWN, **{_bare(measure): measure for measure in known}}
     import difflib
 
     close = difflib.get_close_matches(_bare(name.partition("(")[0]), names, n=1, cutoff=0.6)

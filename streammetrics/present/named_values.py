@@ -59,21 +59,21 @@ def values(
     >>> values([NamedValue("ctr", "bts", 0.5)], x="ratio")["data"]["values"][0]["value"]
     0.5
     """
-    drawn = [one for one in found if math.isfinite(one.value)][:MOST]
-    left = sum(math.isfinite(one.value) for one in found) - len(drawn)
-    series = list(dict.fromkeys(one.series for one in drawn)) or [""]
-    names = list(dict.fromkeys(one.name for one in drawn))
-    alone = len(names) == 1 and series != [""]
-    field, lines = ("series", series) if alone else ("name", names)
+    drawn = [value for value in found if math.isfinite(value.value)][:MOST]
+    left = sum(math.isfinite(value.value) for value in found) - len(drawn)
+    series = list(dict.fromkeys(value.series for value in drawn)) or [""]
+    names = list(dict.fromkeys(value.name for value in drawn))
+    is_single = len(names) == 1 and series != [""]
+    field, lines = ("series", series) if is_single else ("name", names)
     y: Spec = {"field": field, "type": "nominal", "title": None, "sort": None, "axis": NAMES}
     y["scale"] = {"domain": lines}
     place: Spec = {"y": y}
-    if not alone and len(series) > 1:
+    if not is_single and len(series) > 1:
         place["yOffset"] = {"field": "series", "sort": None, "scale": {"domain": series}}
     axis = quantity("value", x, scale={"zero": flag(zero, "values(zero)")})
-    colours = by_series(series, strokes=False, legend=not alone)
-    points = by_series(series, "shape", strokes=False, legend=not alone)
-    rows = [_row(one) for one in drawn]
+    colours = by_series(series, strokes=False, legend=not is_single)
+    points = by_series(series, "shape", strokes=False, legend=not is_single)
+    rows = [_row(value) for value in drawn]
     layers: list[Spec] = [
         {
             "mark": {"type": "rule", "strokeWidth": width, "opacity": opacity},
@@ -92,46 +92,46 @@ def values(
         *(("name", "name"), ("series", "series"), ("value", x), ("low", "low, certain")),
         *(("high", "high, certain"), ("lower", "lower"), ("upper", "upper")),
     )
-    seen = tooltip(*(one for one in fields if one[0] != "series" or series != [""]))
+    tooltips = tooltip(*(pair for pair in fields if pair[0] != "series" or series != [""]))
     layers.append(
         {
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {"x": axis, **place, **points, "tooltip": seen},
+            "encoding": {"x": axis, **place, **points, "tooltip": tooltips},
         }
     )
     if zero:
         layers.insert(0, level("x", 0))
     if not drawn and not reason:
         reason = "no value is defined"
-    shown = series if alone else names
-    more = [f"and {len(shown) - 5} more"] if len(shown) > 5 else []
-    said = _value(drawn[0], interval) if len(drawn) == 1 else _lines(rows, interval)
-    what = f"{x} of {', '.join([*shown[:5], *more])}"
+    shown = series if is_single else names
+    rest = [f"and {len(shown) - 5} more"] if len(shown) > 5 else []
+    note = _value(drawn[0], interval) if len(drawn) == 1 else _lines(rows, interval)
+    subject = f"{x} of {', '.join([*shown[:5], *rest])}"
     return figure(
         kind,
         title=title or x,
-        description=f"{what}; thin lines are intervals, thick ones certain bounds.",
+        description=f"{subject}; thin lines are intervals, thick ones certain bounds.",
         rows=rows,
         layers=layers,
         series=[*lines, *series],
-        subtitle="; ".join(filter(None, (said, f"{left} more are not drawn" if left else ""))),
+        subtitle="; ".join(filter(None, (note, f"{left} more are not drawn" if left else ""))),
         reason=reason,
         theme=theme,
-        size=(440, max(60, 18 * len(lines) * (1 if alone else max(len(series), 1)) + 24)),
+        size=(440, max(60, 18 * len(lines) * (1 if is_single else max(len(series), 1)) + 24)),
     )
 
 
-def _value(one: NamedValue, interval: str) -> str:
+def _value(value: NamedValue, interval: str) -> str:
     """The value in words, with its bounds and its interval."""
-    low, high, lower, upper = one.low, one.high, one.lower, one.upper
-    known = [x for x in (one.value, low, high, lower, upper) if math.isfinite(x)]
-    decimals = decimals_for(known)
-    found = [text(one.value, decimals)]
+    low, high, lower, upper = value.low, value.high, value.lower, value.upper
+    numbers = [x for x in (value.value, low, high, lower, upper) if math.isfinite(x)]
+    decimals = decimals_for(numbers)
+    parts = [text(value.value, decimals)]
     if low < high:
-        found.append(f"{EXACT_WITHIN} {exact_within(low, high, decimals)}")
+        parts.append(f"{EXACT_WITHIN} {exact_within(low, high, decimals)}")
     if lower < upper and math.isfinite(upper - lower):
-        found.append(f"{interval} {between(lower, upper, decimals)}")
-    return ", ".join(found)
+        parts.append(f"{interval} {between(lower, upper, decimals)}")
+    return ", ".join(parts)
 
 
 def _lines(rows: Sequence[dict[str, object]], interval: str) -> str:
@@ -140,9 +140,9 @@ def _lines(rows: Sequence[dict[str, object]], interval: str) -> str:
     return ", ".join(filter(None, (certain, f"thin lines: {interval}" * some(rows, "lower"))))
 
 
-def _row(one: NamedValue) -> dict[str, object]:
-    row: dict[str, object] = {"name": one.name, "series": one.series, "value": one.value}
-    bounds = (("low", "high", one.low, one.high), ("lower", "upper", one.lower, one.upper))
+def _row(value: NamedValue) -> dict[str, object]:
+    row: dict[str, object] = {"name": value.name, "series": value.series, "value": value.value}
+    bounds = (("low", "high", value.low, value.high), ("lower", "upper", value.lower, value.upper))
     for start, end, low, high in bounds:
         if math.isfinite(low) and math.isfinite(high):
             row |= {start: number(low), end: number(high)}

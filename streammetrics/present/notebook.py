@@ -42,8 +42,8 @@ def chart(spec: Spec) -> Chart:
 
         raise not_installed("Altair", "plot", error) from None
     # No validation: our specifications are valid, as the tests show, and charts are made often.
-    found: altair.LayerChart = altair.LayerChart.from_dict(spec, validate=False)
-    return found
+    altair_chart: altair.LayerChart = altair.LayerChart.from_dict(spec, validate=False)
+    return altair_chart
 
 
 MOST: Final = 100  # lines of the HTML table
@@ -58,15 +58,15 @@ def html_table(result: object) -> str:
     >>> html_table(Ratio().compute()).startswith("<table><caption>Quotient</caption>")
     True
     """
-    found = table_of(result, MOST)
-    head = f"<tr>{_cells('th', found.titles, SCOPE)}</tr>"
-    body = "".join(map(_line, found.lines))
-    about = [f"only the first {MOST // 2} and the last {MOST // 2} lines are shown"] * found.more
-    about += filter(None, (found.about, *found.notes))
+    table = table_of(result, MOST)
+    head = f"<tr>{_cells('th', table.titles, SCOPE)}</tr>"
+    body = "".join(map(_line, table.lines))
+    about = [f"only the first {MOST // 2} and the last {MOST // 2} lines are shown"] * table.more
+    about += filter(None, (table.about, *table.notes))
     below = _escaped("; ".join(about))
-    foot = f'<tfoot><tr><td colspan="{len(found.titles)}">{below}</td></tr></tfoot>'
+    foot = f'<tfoot><tr><td colspan="{len(table.titles)}">{below}</td></tr></tfoot>'
     return (
-        f"<table><caption>{_escaped(found.title)}</caption>"
+        f"<table><caption>{_escaped(table.title)}</caption>"
         f"<thead>{head}</thead><tbody>{body}</tbody>{foot if about else ''}</table>"
     )
 
@@ -82,8 +82,8 @@ def _escaped(text: str) -> str:
     return escape(text)
 
 
-def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
-    return "".join(f"<{tag}{more}>{_escaped(cell)}</{tag}>" for cell in cells)
+def _cells(tag: str, cells: Iterable[str], attributes: str = "") -> str:
+    return "".join(f"<{tag}{attributes}>{_escaped(cell)}</{tag}>" for cell in cells)
 
 
 class Shown(ByValue):
@@ -176,10 +176,10 @@ class ShownColumns(Shown):
     __slots__ = ()
 
     def _columns(self, level: float) -> Columns:
-        names = [one.name for one in fields(self) if one.compare]  # type: ignore[arg-type]
-        found = {name: getattr(self, name).tolist() for name in names}
-        n = max(map(len, found.values()))
-        return {name: column + [None] * (n - len(column)) for name, column in found.items()}
+        names = [field.name for field in fields(self) if field.compare]  # type: ignore[arg-type]
+        columns = {name: getattr(self, name).tolist() for name in names}
+        n = max(map(len, columns.values()))
+        return {name: column + [None] * (n - len(column)) for name, column in columns.items()}
 
     def _table(self, most: int) -> RowTable:
         return table_of_columns(type(self).__name__, self._columns(LEVEL), most)

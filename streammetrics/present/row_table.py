@@ -85,7 +85,7 @@ def table_of(result: object, most: int) -> RowTable:
         return result._table(most)
     whole = has_parts(result)
     shown = list(islice(rows_of(result, headlines=whole), most + 1))
-    if more := len(shown) > most:
+    if is_cut := len(shown) > most:
         shown = [*shown[: most - most // 2], *_last_rows(result, most // 2, whole)]
     heads = dict.fromkeys(_ci_title(row) for row in shown if row.ci)
     one_head = next(iter(heads)) if len(heads) == 1 else ""
@@ -98,7 +98,7 @@ def table_of(result: object, most: int) -> RowTable:
     about = []
     if whole and isinstance(result, Sized):
         about.append(f"{len(result):,} result{'s' * (len(result) != 1)}")
-    counts = sorted(counts_of(result).items(), key=lambda one: one[0] != "rows")
+    counts = sorted(counts_of(result).items(), key=lambda count: count[0] != "rows")
     about += [_count(name, n) for name, n in counts]
     about += [
         f"{_words(name)} {name_text(text, 200)}"
@@ -109,17 +109,17 @@ def table_of(result: object, most: int) -> RowTable:
     reason = texts_of(result).get("reason", "")
     notes += [reason] if reason and not shown else []
     # The result of UserGroups has that of its metric as `value`.
-    own = result if _has_notes(result) else getattr(result, "value", None)
-    notes += own._notes() if _has_notes(own) else ()
+    metric_result = result if _has_notes(result) else getattr(result, "value", None)
+    notes += metric_result._notes() if _has_notes(metric_result) else ()
     notes += [f"alarm: {alarm}"] if (alarm := texts_of(result).get("alarm", "")) else []
-    kept = [tuple(line[i] for i in used) for line in lines]
+    cells = [tuple(line[i] for i in used) for line in lines]
     return RowTable(
         type(result).__name__,
         ", ".join(about),
         tuple(titles[i] for i in used),
-        tuple(_with_gap(kept, most) if more else kept),
+        tuple(_with_gap(cells, most) if is_cut else cells),
         tuple(notes),
-        more,
+        is_cut,
     )
 
 
@@ -143,12 +143,14 @@ def _last_rows(result: object, n: int, headlines: bool) -> list[ValueRow]:
     """The last rows; nothing is computed of parts before them."""
     if not has_parts(result):
         return list(rows_of(result, headlines=headlines))[-n:]
-    found: list[ValueRow] = []
-    for part, one in reversed(deque(result._parts(), maxlen=n)):
-        found = [row.within(part) for row in _last_rows(one, n - len(found), headlines)] + found
-        if len(found) >= n:
+    rows: list[ValueRow] = []
+    for part, part_result in reversed(deque(result._parts(), maxlen=n)):
+        rows = [
+            row.within(part) for row in _last_rows(part_result, n - len(rows), headlines)
+        ] + rows
+        if len(rows) >= n:
             break
-    return found
+    return rows
 
 
 def table_of_columns(title: str, columns: Columns, most: int) -> RowTable:
@@ -156,8 +158,8 @@ def table_of_columns(title: str, columns: Columns, most: int) -> RowTable:
     has as many decimals in each cell."""
     n = len(next(iter(columns.values()), ()))
     half = most // 2
-    at = range(n) if n <= most else [*range(most - half), *range(n - half, n)]
-    cells = [_cells([values[i] for i in at]) for values in columns.values()]
+    indices = range(n) if n <= most else [*range(most - half), *range(n - half, n)]
+    cells = [_cells([values[i] for i in indices]) for values in columns.values()]
     lines = list(zip(*cells, strict=True))
     shown = tuple(lines if n <= most else _with_gap(lines, most))
     return RowTable(title, f"{n:,} row{'s' * (n != 1)}", tuple(columns), shown, (), n > most, 0)
@@ -166,15 +168,15 @@ def table_of_columns(title: str, columns: Columns, most: int) -> RowTable:
 def _cells(values: Sequence[object]) -> list[str]:
     floats = [x for x in values if isinstance(x, float)]
     decimals = decimals_for(floats, digits=_DIGITS)
-    found = []
+    cells = []
     for value in values:
         if isinstance(value, float):
-            found.append(number(value, decimals))
+            cells.append(number(value, decimals))
         elif isinstance(value, int):
-            found.append(f"{value:,}")
+            cells.append(f"{value:,}")
         else:
-            found.append("" if value is None else name_text(value, _NAME))
-    return found
+            cells.append("" if value is None else name_text(value, _NAME))
+    return cells
 
 
 def text_table(result: object) -> str:
@@ -194,15 +196,17 @@ def text_table(result: object) -> str:
     rows are taken as independent because no users are known
     auc.auc: widened by the uncertainty within buckets
     """
-    found = table_of(result, MOST)
-    head = f"{found.title}: {found.about}" if found.about else found.title
+    table = table_of(result, MOST)
+    head = f"{table.title}: {table.about}" if table.about else table.title
     out = wrap(head, WIDTH, subsequent_indent=_INDENT)
-    cells = [found.titles, *found.lines] if found.lines else []
+    cells = [table.titles, *table.lines] if table.lines else []
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = found.left
+    left = table.left
     room = WIDTH - sum(widths[left:]) - len(_GAP) * (len(widths) - 1)
-    each = max(room // left, _LEAST) if left else 0
-    widths[:left] = [_names_width(column, each) for column in list(zip(*cells, strict=True))[:left]]
+    name_width = max(room // left, _LEAST) if left else 0
+    widths[:left] = [
+        _names_width(column, name_width) for column in list(zip(*cells, strict=True))[:left]
+    ]
     for line in cells:
         names, rest = line[:left], line[left:]
         if any(len(name) > n for name, n in zip(names, widths, strict=False)):
@@ -212,19 +216,19 @@ def text_table(result: object) -> str:
         texts = [text.ljust(n) for text, n in zip(names, widths, strict=False)]
         texts += [text.rjust(n) for text, n in zip(rest, widths[left:], strict=True)]
         out.append(_GAP.join(texts).rstrip())
-    if found.more:
+    if table.more:
         half = MOST // 2
         out.append(f"... the first {MOST - half} and the last {half}; to_frame() has all")
-    for note in found.notes:
+    for note in table.notes:
         out += wrap(note, WIDTH, subsequent_indent=_INDENT)
     return "\n".join(out)
 
 
 def _line(row: ValueRow, of_part: bool, has_bounds: bool, own_head: bool) -> Line:
     value, within, ci = float(row.value), row.exact_within, row.ci
-    known = [value, *(within or ()), *(ci or ())]
-    decimals = decimals_for(known, digits=_DIGITS) if any(map(math.isfinite, known)) else 0
-    size = max((abs(x) for x in known if math.isfinite(x)), default=0.0)
+    numbers = [value, *(within or ()), *(ci or ())]
+    decimals = decimals_for(numbers, digits=_DIGITS) if any(map(math.isfinite, numbers)) else 0
+    size = max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
     limit = _SCIENTIFIC if size >= _SCIENTIFIC else math.inf
     limit = 0.0 if 0 < size < _TINY else limit
     bounds = ""
@@ -257,43 +261,43 @@ def label(row: ValueRow) -> str:
 
 def _start(start_ms: int) -> str:
     try:
-        found = datetime.fromtimestamp(start_ms / 1000, UTC)
+        time = datetime.fromtimestamp(start_ms / 1000, UTC)
     except (OverflowError, OSError, ValueError):
         return f"{start_ms} ms"
-    return found.isoformat(timespec="milliseconds" if start_ms % 1000 else "seconds")[:-6] + "Z"
+    return time.isoformat(timespec="milliseconds" if start_ms % 1000 else "seconds")[:-6] + "Z"
 
 
 def _key_text(key: object) -> str:
-    each = key if isinstance(key, tuple) else (key,)
-    return ", ".join(name_text(one, _NAME) for one in each)
+    parts = key if isinstance(key, tuple) else (key,)
+    return ", ".join(name_text(part, _NAME) for part in parts)
 
 
 def _ci_title(row: ValueRow) -> str:
-    found = row.interval
-    if found is None:
+    interval = row.interval
+    if interval is None:
         return ci_title(LEVEL)
-    title = ci_title(found.level)
-    return f"{ALWAYS_VALID} {title}" if found.method == ALWAYS_VALID else title
+    title = ci_title(interval.level)
+    return f"{ALWAYS_VALID} {title}" if interval.method == ALWAYS_VALID else title
 
 
 def _reasons(rows: Iterable[ValueRow]) -> Iterator[str]:
     """Each reason with the names of its rows; without them if it is that of all, or of all that
     have an interval."""
-    named: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     everything = list(rows)
     for row in everything:
         if row.ci:  # what the interval assumes, and why it is doubtful
             for reason in filter(None, row.reason.split("; ")):
-                named.setdefault(reason, []).append(label(row))
+                by_reason.setdefault(reason, []).append(label(row))
         elif row.reason:
             without = "no interval: " if not math.isnan(float(row.value)) else ""
-            named.setdefault(without + row.reason, []).append(label(row))
+            by_reason.setdefault(without + row.reason, []).append(label(row))
     general = [label(row) for row in everything], [label(row) for row in everything if row.ci]
-    for reason, names in islice(named.items(), _REASONS):
-        some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        yield reason if names in general else f"{some}: {reason}"
-    if len(named) > _REASONS:
-        yield f"and {len(named) - _REASONS} more, in the column `reason` of to_frame()"
+    for reason, names in islice(by_reason.items(), _REASONS):
+        first_names = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        yield reason if names in general else f"{first_names}: {reason}"
+    if len(by_reason) > _REASONS:
+        yield f"and {len(by_reason) - _REASONS} more, in the column `reason` of to_frame()"
 
 
 def _count(name: str, n: int) -> str:

@@ -53,8 +53,8 @@ def number(value: object) -> float | int | None:
     """
     if isinstance(value, int):
         return value
-    found = float(value)  # type: ignore[arg-type]
-    return found if math.isfinite(found) else None
+    double = float(value)  # type: ignore[arg-type]
+    return double if math.isfinite(double) else None
 
 
 def quantity(field: str, title: str, **more: object) -> Spec:
@@ -95,13 +95,13 @@ def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: b
     shown: object = (stroke if strokes else plain) if legend else None
     domain = list(names)
     base: Spec = {"field": "series", "type": "nominal", "legend": shown, "sort": None}
-    found: Spec = {"color": {**base, "scale": {"domain": domain}}}
+    channels: Spec = {"color": {**base, "scale": {"domain": domain}}}
     for mark in marks:
         kinds: Sequence[object] = DASHES if mark == "dash" else SHAPES
         ranged = [kinds[i % len(kinds)] for i in range(len(domain))]
         channel = "strokeDash" if mark == "dash" else mark
-        found[channel] = {**base, "scale": {"domain": domain, "range": ranged}}
-    return found
+        channels[channel] = {**base, "scale": {"domain": domain, "range": ranged}}
+    return channels
 
 
 def legend_columns(names: Sequence[str]) -> int:
@@ -174,14 +174,14 @@ def head(title: str, subtitle: str, width: object = 440) -> Spec:
     ['thick lines: exact within, thin', 'lines: 95 % CI']
     """
     room = width if isinstance(width, int) else 440
-    found: Spec = {"text": _lines(title, room // 8)}
-    return {**found, "subtitle": _lines(subtitle, room // 6)} if subtitle else found
+    heading: Spec = {"text": _lines(title, room // 8)}
+    return {**heading, "subtitle": _lines(subtitle, room // 6)} if subtitle else heading
 
 
 def _lines(text: str, most: int) -> str | list[str]:
     lines = wrap(text, most, max_lines=_HEAD, placeholder=" ...") if len(text) > most else [text]
-    found = [line.replace("\xa0", " ") for line in lines]  # it has kept words together
-    return found if len(found) > 1 else found[0]
+    parts = [line.replace("\xa0", " ") for line in lines]  # it has kept words together
+    return parts if len(parts) > 1 else parts[0]
 
 
 def figure(
@@ -206,8 +206,8 @@ def figure(
         reason = "there are no rows"
     layered = list(layers)
     if reason:
-        said: Spec = {"type": "text", "text": reason, "limit": size[0]}
-        layered, size = [{"data": {"values": [{}]}, "mark": said, "encoding": {}}], (size[0], 60)
+        mark: Spec = {"type": "text", "text": reason, "limit": size[0]}
+        layered, size = [{"data": {"values": [{}]}, "mark": mark, "encoding": {}}], (size[0], 60)
     shape = json.dumps([kind, list(series), title, subtitle, layered], sort_keys=True)
     spec: Spec = {
         "$schema": SCHEMA,
@@ -232,7 +232,7 @@ def drawable(text: str) -> str:
     >>> drawable("a\\x1b[31m")
     'a\\\\x1b[31m'
     """
-    return _NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _NO_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def all_drawable(value: object) -> object:
@@ -240,18 +240,18 @@ def all_drawable(value: object) -> object:
     if isinstance(value, str):
         return drawable(value)
     if isinstance(value, dict):
-        return {key: all_drawable(one) for key, one in value.items()}
+        return {key: all_drawable(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [all_drawable(one) for one in value]
+        return [all_drawable(part) for part in value]
     return value
 
 
 def _short(text: str) -> str:
     """FNV-1a of 64 bits, as hex."""
-    found = 0xCBF29CE484222325
+    digest = 0xCBF29CE484222325
     for byte in text.encode():
-        found = (found ^ byte) * 0x100000001B3 & (1 << 64) - 1
-    return f"{found:016x}"
+        digest = (digest ^ byte) * 0x100000001B3 & (1 << 64) - 1
+    return f"{digest:016x}"
 
 
 class Place(NamedTuple):
@@ -281,23 +281,23 @@ def placed(spec: Spec, places: Mapping[str, Place]) -> Spec:
     config = cast("Mapping[str, Mapping[str, list[str]]]", spec["config"])
     category: Sequence[object] = config["range"]["category"]
 
-    def of(channel: str, found: Spec) -> Spec:
-        kinds, which = (category, 0) if channel == "color" else (_MARKS[channel], 1)
-        scale = cast("Spec", found["scale"])
+    def of(channel: str, encoding: Spec) -> Spec:
+        kinds, index = (category, 0) if channel == "color" else (_MARKS[channel], 1)
+        scale = cast("Spec", encoding["scale"])
         names = cast("list[str]", scale["domain"])
-        at = [at_place.get(name, Place(i, i))[which] for i, name in enumerate(names)]
-        return {**found, "scale": {**scale, "range": [kinds[i % len(kinds)] for i in at]}}
+        places = [at_place.get(name, Place(i, i))[index] for i, name in enumerate(names)]
+        return {**encoding, "scale": {**scale, "range": [kinds[i % len(kinds)] for i in places]}}
 
-    def walk(found: object) -> object:
-        if isinstance(found, list):
-            return [walk(one) for one in found]
-        if not isinstance(found, dict):
-            return found
+    def walk(part: object) -> object:
+        if isinstance(part, list):
+            return [walk(child) for child in part]
+        if not isinstance(part, dict):
+            return part
         return {
-            name: of(name, one)
-            if (name == "color" or name in _MARKS) and _is_of_series(one)
-            else walk(one)
-            for name, one in found.items()
+            name: of(name, child)
+            if (name == "color" or name in _MARKS) and _is_of_series(child)
+            else walk(child)
+            for name, child in part.items()
         }
 
     parts: Spec = {name: walk(spec[name]) for name in ("encoding", "layer") if name in spec}
@@ -310,15 +310,15 @@ def _is_of_series(channel: object) -> bool:
     return "domain" in channel.get("scale", {})
 
 
-def _has_marks(found: object) -> bool:
+def _has_marks(part: object) -> bool:
     """Whether dashes or shapes distinguish its series."""
-    if isinstance(found, list):
-        return any(map(_has_marks, found))
-    if not isinstance(found, dict):
+    if isinstance(part, list):
+        return any(map(_has_marks, part))
+    if not isinstance(part, dict):
         return False
-    if any(_is_of_series(found.get(name)) for name in _MARKS):
+    if any(_is_of_series(part.get(name)) for name in _MARKS):
         return True
-    return any(_has_marks(found.get(name)) for name in ("encoding", "layer"))
+    return any(_has_marks(part.get(name)) for name in ("encoding", "layer"))
 
 
 def svg(spec: Spec) -> str:
@@ -328,11 +328,11 @@ def svg(spec: Spec) -> str:
     except ImportError as error:
         raise not_installed("vl-convert-python", "figures", error) from None
     drawn = cast("Spec", all_drawable(spec))
-    found: str = vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE, allowed_base_urls=[])
+    image: str = vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE, allowed_base_urls=[])
     # Vega numbers the ids of clipped layers through the life of a process.
-    numbers = dict.fromkeys(one[2] for one in _CLIPS.finditer(found))
+    numbers = dict.fromkeys(clip[2] for clip in _CLIPS.finditer(image))
     order = {number: i for i, number in enumerate(numbers)}
-    return _CLIPS.sub(lambda one: f"{one[1]}clip{order[one[2]]}", found)
+    return _CLIPS.sub(lambda clip: f"{clip[1]}clip{order[clip[2]]}", image)
 
 
 @cache

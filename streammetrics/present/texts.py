@@ -57,13 +57,14 @@ def decimals_for(values: Iterable[float], widths: Iterable[float] = (), digits: 
     (5, 2)
     """
     sizes, spans = (
-        [abs(one) for one in some if math.isfinite(one) and one != 0] for some in (values, widths)
+        [abs(value) for value in numbers if math.isfinite(value) and value != 0]
+        for numbers in (values, widths)
     )
     least = digits if not sizes or max(sizes) <= 1 else 0
-    found = 0
+    decimals = 0
     if sizes and (spans or not all(size == int(size) for size in sizes)):
-        found = min(digits - 1 - _exponent(min(sizes)), digits + 1 - _exponent(max(sizes)))
-    return min(max(found, least, *(1 - _exponent(span) for span in spans)), _MOST)
+        decimals = min(digits - 1 - _exponent(min(sizes)), digits + 1 - _exponent(max(sizes)))
+    return min(max(decimals, least, *(1 - _exponent(span) for span in spans)), _MOST)
 
 
 def effect_decimals(effect: float, lower: float, upper: float) -> int:

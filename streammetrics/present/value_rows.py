@@ -74,10 +74,10 @@ class ValueRow:
     @property
     def ci(self) -> tuple[float, float] | None:
         """The bounds of the confidence interval, one of which may be infinite; None without one."""
-        found = self.interval
-        if found is None or not found.defined or math.isnan(found.lower + found.upper):
+        interval = self.interval
+        if interval is None or not interval.defined or math.isnan(interval.lower + interval.upper):
             return None
-        return found.lower, found.upper
+        return interval.lower, interval.upper
 
     @property
     def key(self) -> object:
@@ -98,8 +98,8 @@ class ValueRow:
         """The cells of the row, by the columns of `to_dict`; the counts come last."""
         start, end = self.window or (None, None)
         low, high = self.exact_within or (None, None)
-        found, (lower, upper) = self.interval, self.ci or (None, None)
-        has = found is not None and lower is not None
+        interval, (lower, upper) = self.interval, self.ci or (None, None)
+        has = interval is not None and lower is not None
         fixed: dict[str, object] = {
             "name": self.name or "value",
             "key": self.key,
@@ -110,9 +110,9 @@ class ValueRow:
             "exact_high": high,
             "ci_lower": lower,
             "ci_upper": upper,
-            "ci_level": found.level if has and found else None,
-            "ci_method": found.method if has and found else "",
-            "ci_n": found.n if has and found else None,
+            "ci_level": interval.level if has and interval else None,
+            "ci_method": interval.method if has and interval else "",
+            "ci_n": interval.n if has and interval else None,
             "reason": self.reason,
         }
         counts = {f"{x}_count" if x in fixed else x: n for x, n in self.counts.items()}
@@ -142,8 +142,8 @@ def rows_of(result: object, *, level: float = LEVEL, headlines: bool = False) ->
     [('ratio', 0.5), ('numerator', 2.0), ('denominator', 4.0)]
     """
     if has_parts(result):
-        for part, one in result._parts():
-            for row in rows_of(one, level=level, headlines=headlines):
+        for part, part_result in result._parts():
+            for row in rows_of(part_result, level=level, headlines=headlines):
                 yield row.within(part)
     elif _has_rows(result):
         yield from result._value_rows(level, headlines)
@@ -178,13 +178,13 @@ def is_exact(result: object, view: object = None) -> bool:
     inside = part_of_view(result, view)
     if inside is not None:
         return is_exact(inside[0], inside[1] or None)
-    asked = view_of(result, view)
-    if declaration(result, asked.name).of_error or getattr(type(result), "estimates", False):
+    view_text = view_of(result, view)
+    if declaration(result, view_text.name).of_error or getattr(type(result), "estimates", False):
         return False
-    inner = asked.figure(result) if asked.rest else getattr(result, "value", None)
+    inner = view_text.figure(result) if view_text.rest else getattr(result, "value", None)
     if inner is None or isinstance(inner, (float, np.floating, Bounded)):
         return True
-    return is_exact(inner, asked.rest or asked.text)
+    return is_exact(inner, view_text.rest or view_text.text)
 
 
 class HasReasons(Protocol):
@@ -285,36 +285,36 @@ def frame_of(columns: Columns, library: str | None) -> Frame:
 
 
 def _installed() -> str | None:
-    known = ("pandas", "polars")
-    loaded = [name for name in known if name in sys.modules]
-    found = loaded or [name for name in known if find_spec(name) is not None]
-    return next(iter(found), None)
+    packages = ("pandas", "polars")
+    loaded = [name for name in packages if name in sys.modules]
+    candidates = loaded or [name for name in packages if find_spec(name) is not None]
+    return next(iter(candidates), None)
 
 
 def _pandas(columns: Columns) -> PandasFrame:
     import pandas as pd
 
     kinds = {float: "float64", int: "Int64"}
-    found = {}
+    series = {}
     for name, values in columns.items():
         kind = _kind(name, values)
         if kind is int and None not in values:
-            found[name] = pd.Series(values, dtype="int64")
+            series[name] = pd.Series(values, dtype="int64")
         else:
-            found[name] = pd.Series(values, dtype=kinds.get(kind, "object"))
-    return pd.DataFrame(found)
+            series[name] = pd.Series(values, dtype=kinds.get(kind, "object"))
+    return pd.DataFrame(series)
 
 
 def _polars(columns: Columns) -> PolarsFrame:
     import polars as pl
 
     kinds = {float: pl.Float64, int: pl.Int64, str: pl.String}
-    found = []
+    series = []
     for name, values in columns.items():
         kind = _kind(name, values)
-        some = values if kind is not object else [x if x is None else _text(x) for x in values]
-        found.append(pl.Series(name, some, dtype=kinds.get(kind, pl.String)))
-    return pl.DataFrame(found)
+        cells = values if kind is not object else [x if x is None else _text(x) for x in values]
+        series.append(pl.Series(name, cells, dtype=kinds.get(kind, pl.String)))
+    return pl.DataFrame(series)
 
 
 _FLOATS: Final = ("value", "exact_low", "exact_high", "ci_lower", "ci_upper", "ci_level")

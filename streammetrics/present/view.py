@@ -133,11 +133,11 @@ class View(Mapping[str, "View"]):
                 hint="write @property, @cached_property or the like above it",
             )
         code = function.__code__
-        said = (inspect.getdoc(function) or "").partition("\n\n")[0]
+        summary = (inspect.getdoc(function) or "").partition("\n\n")[0]
         function.__dict__[_KEY] = replace(
             self,
             name=ENTRIES if code.co_name == "__getitem__" else code.co_name,
-            definition=" ".join(said.split()),
+            definition=" ".join(summary.split()),
             parameters=code.co_varnames[1 : code.co_argcount],
         )
         return function
@@ -154,9 +154,11 @@ class View(Mapping[str, "View"]):
         >>> str(found.better), found.undefined
         ('lower', 'no groups')
         """
-        own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        said = {name: value for name, value in own.items() if value != getattr(_NOTHING, name)}
-        return replace(base, **said)
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        overrides = {
+            name: value for name, value in values.items() if value != getattr(_NOTHING, name)
+        }
+        return replace(base, **overrides)
 
     def __getitem__(self, key: str) -> View:
         if key != _KEY:
@@ -186,12 +188,12 @@ def declared_views(kind: type) -> Mapping[str, View]:
 
 @cache
 def _declared(kind: Hashable) -> Mapping[str, View]:
-    found: dict[str, View] = {}
+    views: dict[str, View] = {}
     bases = [*reversed(cast("type", kind).__mro__)]
     stated = [view for base in bases for view in _of_functions(base)]
     for view in (*stated, *(view for base in bases for view in _of_fields(base))):
-        found[view.name] = view.over(found.get(view.name, _NOTHING))
-    return found
+        views[view.name] = view.over(views.get(view.name, _NOTHING))
+    return views
 
 
 def _of_functions(base: type) -> Iterator[View]:
@@ -204,9 +206,9 @@ def _of_functions(base: type) -> Iterator[View]:
 
 def _of_fields(base: type) -> Iterator[View]:
     fields: Mapping[str, dataclasses.Field[object]] = vars(base).get("__dataclass_fields__", {})
-    for name, one in fields.items():
-        if _KEY in one.metadata:
-            yield replace(one.metadata[_KEY], name=name)
+    for name, field in fields.items():
+        if _KEY in field.metadata:
+            yield replace(field.metadata[_KEY], name=name)
 
 
 def declaration(result: object, name: str) -> View:
@@ -228,11 +230,11 @@ def declared_headlines(kind: Hashable) -> tuple[str, ...]:
     >>> declared_headlines(Rates)
     ('accuracy', 'precision', 'recall')
     """
-    named = [one for one in _declared(kind).values() if one.headline]
-    return tuple(one.name for one in sorted(named, key=lambda one: one.headline))
+    headlines = [view for view in _declared(kind).values() if view.headline]
+    return tuple(view.name for view in sorted(headlines, key=lambda view: view.headline))
 
 
 @cache
 def declared_settings(kind: Hashable) -> frozenset[str]:
     """The whole numbers of a class that are no counts."""
-    return frozenset(name for name, one in _declared(kind).items() if one.setting)
+    return frozenset(name for name, view in _declared(kind).items() if view.setting)

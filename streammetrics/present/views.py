@@ -93,11 +93,11 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
 def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bounded]]:
     _require_result(result)
     if has_parts(result):
-        for part, one in result._parts():
-            if _is_number(one):
-                yield part.text, one if isinstance(one, Bounded) else float(one)
+        for part, inner in result._parts():
+            if _is_number(inner):
+                yield part.text, inner if isinstance(inner, Bounded) else float(inner)
             else:
-                yield from ((part.of(name), value) for name, value in _views(one, headlines))
+                yield from ((part.of(name), value) for name, value in _views(inner, headlines))
         return
     attributes, most = _attributes(result), None
     declared = declared_headlines(type(result))  # type: ignore[arg-type] # a class is hashable
@@ -107,12 +107,12 @@ def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bound
         attributes = ((name, getattr(result, name)) for name in declared)
     elif headlines:
         most = 1
-    found = (
+    views = (
         (name, value if isinstance(value, Bounded) else float(value))
         for name, value in attributes
         if _is_view(value)
     )
-    yield from islice(found, most)
+    yield from islice(views, most)
 
 
 def counts_of(result: object) -> dict[str, int]:
@@ -161,8 +161,8 @@ def texts_of(result: object) -> dict[str, str]:
     >>> texts_of(GroupedAUC().compute())["compared_as"]
     'float64'
     """
-    found = _attributes(result, but=_floats(type(result)))  # type: ignore[arg-type]
-    return {name: value for name, value in found if isinstance(value, str) and value}
+    attributes = _attributes(result, but=_floats(type(result)))  # type: ignore[arg-type]
+    return {name: value for name, value in attributes if isinstance(value, str) and value}
 
 
 def _is_number(value: object) -> TypeGuard[float | Bounded]:
@@ -174,11 +174,11 @@ def _is_view(value: object) -> TypeGuard[float | Bounded]:
     return isinstance(value, (float, np.floating, Bounded))
 
 
-def _require_result(given: object) -> None:
-    if hasattr(given, "compute"):
+def _require_result(result: object) -> None:
+    if hasattr(result, "compute"):
         raise InputError(
             expected="the result of a metric",
-            got=f"the metric itself ({type(given).__name__})",
+            got=f"the metric itself ({type(result).__name__})",
             where="the views of a result",
             hint="pass metric.compute()",
         )
@@ -225,16 +225,16 @@ _NO_COUNTS: Final = frozenset(
 def _floats(kind: Hashable) -> frozenset[str]:
     """Properties annotated as float, `Bounded` or `Fraction`, and the fields that are made when
     they are first read: no counts, and some are slow."""
-    found = set()
+    names = set()
     fields = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     for base in reversed(cast("type", kind).__mro__):
         for name, value in vars(base).items():
             getter = value.fget if isinstance(value, property) else getattr(value, "func", None)
-            said = getattr(getter, "__annotations__", {}).get("return")
-            found.discard(name)
-            if said in _NO_COUNTS or (isinstance(value, cached_property) and name in fields):
-                found.add(name)
-    return frozenset(found)
+            annotation = getattr(getter, "__annotations__", {}).get("return")
+            names.discard(name)
+            if annotation in _NO_COUNTS or (isinstance(value, cached_property) and name in fields):
+                names.add(name)
+    return frozenset(names)
 
 
 # Views by their text: `auc`, `f_beta(2)`, `recall(micro)`, `rates(1).precision`.
@@ -270,15 +270,15 @@ class ViewText:
 
         If a method of the result refuses an argument, its InputError is raised.
         """
-        found = getattr(result, self.name, None) if self.name[:1].isalpha() else None
+        attribute = getattr(result, self.name, None) if self.name[:1].isalpha() else None
         if not self.name and isinstance(result, Mapping):
             return result.get(self.text)
         if self.arguments is None:
-            return found
+            return attribute
         try:
-            if isinstance(found, (tuple, Mapping)) and len(self.arguments) == 1:
-                return found[self.arguments[0]]  # type: ignore[index]
-            return found(*self.arguments) if callable(found) else None
+            if isinstance(attribute, (tuple, Mapping)) and len(self.arguments) == 1:
+                return attribute[self.arguments[0]]  # type: ignore[index]
+            return attribute(*self.arguments) if callable(attribute) else None
         except (TypeError, LookupError):
             raise self.unknown(result) from None
 
@@ -286,15 +286,15 @@ class ViewText:
         """The error for a view that a result does not have."""
         declared = declared_views(type(result)).values()
         calls = {view.name: view.call for view in declared if view.parameters and view.better}
-        known = [*views_of(result)]
-        others = f"name one of these{', or ' * bool(calls)}{_first([*calls.values()])}"
+        names = [*views_of(result)]
+        suggestion = f"name one of these{', or ' * bool(calls)}{_first([*calls.values()])}"
         return InputError(
-            expected=f"a view of {type(result).__name__}: {_first(known) or 'none'}",
+            expected=f"a view of {type(result).__name__}: {_first(names) or 'none'}",
             got=shown(self.text),
             where="view",
             hint=f"pass {calls[self.name]}"
             if self.name in calls
-            else nearest(self.text, known, others),
+            else nearest(self.text, names, suggestion),
         )
 
 
@@ -305,16 +305,16 @@ def _parsed(text: str) -> ViewText:
         return ViewText(text)
     name, called, looked_up, rest = form.groups()
     inside = called if called is not None else looked_up
-    given = None if inside is None else tuple(map(_argument, inside.split(","))) * bool(inside)
-    return ViewText(text, name, given, rest or "")
+    arguments = None if inside is None else tuple(map(_argument, inside.split(","))) * bool(inside)
+    return ViewText(text, name, arguments, rest or "")
 
 
 _NAMED: Final = 40  # views in a message
 
 
 def _first(names: Sequence[str]) -> str:
-    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    rest = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + rest
 
 
 def part_of_view(result: object, view: object) -> tuple[object, str] | None:
@@ -322,12 +322,12 @@ def part_of_view(result: object, view: object) -> tuple[object, str] | None:
     if not has_parts(result):
         return None
     text = (headline_of(result) if view is None else str(view)).strip()
-    found, most = None, -1
-    for part, one in result._parts():
+    place, most = None, -1
+    for part, part_result in result._parts():
         n = len(part.text)
         if n > most and text.startswith(part.text) and text[n : n + 1] in ("", ".", "["):
-            found, most = (one, text[n:].removeprefix(".")), n
-    return found
+            place, most = (part_result, text[n:].removeprefix(".")), n
+    return place
 
 
 def view_of(result: object, view: object = None) -> ViewText:
@@ -335,10 +335,10 @@ def view_of(result: object, view: object = None) -> ViewText:
 
     A key of a mapping, such as the measures of lists, is a name whatever its form.
     """
-    given = headline_of(result) if view is None else view
-    asked = ViewText.of(given)
-    known = isinstance(result, Mapping) and asked.text in result
-    return ViewText(asked.text) if known else asked
+    source = headline_of(result) if view is None else view
+    view_text = ViewText.of(source)
+    is_entry = isinstance(result, Mapping) and view_text.text in result
+    return ViewText(view_text.text) if is_entry else view_text
 
 
 def value_of(result: object, view: object = None) -> float | Bounded:
@@ -357,15 +357,15 @@ def value_of(result: object, view: object = None) -> float | Bounded:
         if not rest and _is_number(part):
             return part if isinstance(part, Bounded) else float(part)
         return value_of(part, rest or None)
-    asked = view_of(result, view)
-    found = asked.figure(result)
-    if asked.rest and found is not None:
-        return value_of(found, asked.rest)
-    if isinstance(found, Bounded):
-        return found
-    if isinstance(found, (float, np.floating)):
-        return float(found)
-    raise asked.unknown(result)
+    view_text = view_of(result, view)
+    figure = view_text.figure(result)
+    if view_text.rest and figure is not None:
+        return value_of(figure, view_text.rest)
+    if isinstance(figure, Bounded):
+        return figure
+    if isinstance(figure, (float, np.floating)):
+        return float(figure)
+    raise view_text.unknown(result)
 
 
 def _argument(text: str) -> Argument:
@@ -396,16 +396,16 @@ def declared_of(result: object, view: object = None) -> Direction | None:
     inside = part_of_view(result, view)
     if inside is not None:
         return declared_of(inside[0], inside[1] or None)
-    asked = view_of(result, view)
-    if asked.rest:
-        part = asked.figure(result)
-        return None if part is None else declared_of(part, asked.rest)
-    entry = isinstance(result, Mapping) and asked.text in result
-    own = declaration(result, ENTRIES if entry else asked.name).better
-    if own is not None:
-        return own
+    view_text = view_of(result, view)
+    if view_text.rest:
+        part = view_text.figure(result)
+        return None if part is None else declared_of(part, view_text.rest)
+    entry = isinstance(result, Mapping) and view_text.text in result
+    direction = declaration(result, ENTRIES if entry else view_text.name).better
+    if direction is not None:
+        return direction
     value = getattr(result, "value", None)
-    return None if value is None or entry else declared_of(value, asked.text)
+    return None if value is None or entry else declared_of(value, view_text.text)
 
 
 _ALL: Final[Range] = (-math.inf, math.inf)
@@ -432,15 +432,15 @@ def range_of(result: object, view: object = None) -> Range:
     inside = part_of_view(result, view)
     if inside is not None:
         return range_of(inside[0], inside[1] or None)
-    asked = view_of(result, view)
+    view_text = view_of(result, view)
     if hasattr(type(result), "_range"):  # ten times as fast as a check of the protocol
-        own = cast("HasRanges", result)._range(asked.text)
-        if own is not None:
-            return own
-    limits = declaration(result, asked.name).range
+        own_range = cast("HasRanges", result)._range(view_text.text)
+        if own_range is not None:
+            return own_range
+    limits = declaration(result, view_text.name).range
     if callable(limits):
         limits = limits(result)
-    if limits is not None and not asked.rest:
+    if limits is not None and not view_text.rest:
         return limits
     value = getattr(result, "value", None)
-    return _ALL if value is None or isinstance(value, float) else range_of(value, asked.text)
+    return _ALL if value is None or isinstance(value, float) else range_of(value, view_text.text)

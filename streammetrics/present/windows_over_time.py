@@ -100,29 +100,42 @@ def over_time(
     >>> over_time([day], y="CTR")["data"]["values"][0]["when"]
     '1970-01-01 00:00 to 1970-01-02 00:00'
     """
-    datable = (one for one in found if one.start_ms >= _FIRST_MS and one.end_ms <= _LAST_MS)
-    drawn, series, said = _latest(list(datable), lambda one: one.start_ms, "windows")
+    datable = (
+        window for window in found if window.start_ms >= _FIRST_MS and window.end_ms <= _LAST_MS
+    )
+    drawn, series, note = _latest(list(datable), lambda window: window.start_ms, "windows")
     if found and not drawn:
         reason = reason or "every window is before the year 1 or after the year 9999"
     rows, thin = [], _thin(drawn)
-    for one in drawn:
-        when = f"{_time(one.start_ms)} to {_time(one.end_ms)}"
-        row = {"series": one.series, "at": one.start_ms, "when": when, "value": number(one.value)}
-        if one.rows is not None:
-            row["rows"] = one.rows
-        if one in thin:
+    for window in drawn:
+        when = f"{_time(window.start_ms)} to {_time(window.end_ms)}"
+        row = {
+            "series": window.series,
+            "at": window.start_ms,
+            "when": when,
+            "value": number(window.value),
+        }
+        if window.rows is not None:
+            row["rows"] = window.rows
+        if window in thin:
             row["thin"] = True
         for start, end, low, high in (
-            ("low", "high", one.low, one.high),
-            ("lower", "upper", one.lower, one.upper),
+            ("low", "high", window.low, window.high),
+            ("lower", "upper", window.lower, window.upper),
         ):
-            if math.isfinite(low) and math.isfinite(high) and (start == "low" or one not in thin):
+            if (
+                math.isfinite(low)
+                and math.isfinite(high)
+                and (start == "low" or window not in thin)
+            ):
                 row |= {start: low, end: high}
         rows.append(row)
     rows += _gaps(drawn)
-    if len({(one.start_ms, one.end_ms) for one in drawn}) == 1:
-        alone = drawn[0]
-        rows += _around(alone.start_ms, (alone.end_ms - alone.start_ms) // 2, series)
+    if len({(window.start_ms, window.end_ms) for window in drawn}) == 1:
+        only_window = drawn[0]
+        rows += _around(
+            only_window.start_ms, (only_window.end_ms - only_window.start_ms) // 2, series
+        )
     axis = quantity("value", y, scale={"zero": False, **_scale(rows, limits)})
     x = _utc("start of the window (UTC)", _windows_axis(drawn))
     fields = (
@@ -153,7 +166,7 @@ def over_time(
         rows=rows,
         layers=layers,
         series=series,
-        subtitle="; ".join(filter(None, (said, hidden, few))),
+        subtitle="; ".join(filter(None, (note, hidden, few))),
         reason=reason,
         theme=theme,
     )
@@ -175,17 +188,21 @@ def effect_over_time(
     >>> effect_over_time([EffectValue(100, "bts", 0.1, -0.2, 0.4)])["data"]["values"][0]["lower"]
     -0.2
     """
-    drawn, series, said = _latest(found, lambda one: one.at, "looks")
+    drawn, series, note = _latest(found, lambda look: look.at, "looks")
     rows = []
-    for one in drawn:
-        row: dict[str, object] = {"series": one.series, "at": one.at, "value": number(one.effect)}
+    for look in drawn:
+        row: dict[str, object] = {
+            "series": look.series,
+            "at": look.at,
+            "value": number(look.effect),
+        }
         if x == "time":
-            row["when"] = _time(one.at)
-        row["seen"] = "before the burn-in" if one.gated else "counts"
-        if math.isfinite(one.lower) and math.isfinite(one.upper) and not one.gated:
-            row |= {"lower": one.lower, "upper": one.upper}
+            row["when"] = _time(look.at)
+        row["seen"] = "before the burn-in" if look.gated else "counts"
+        if math.isfinite(look.lower) and math.isfinite(look.upper) and not look.gated:
+            row |= {"lower": look.lower, "upper": look.upper}
         rows.append(row)
-    if x == "time" and len(times := {one.at for one in drawn}) == 1:
+    if x == "time" and len(times := {look.at for look in drawn}) == 1:
         rows += _around(min(times), _ALONE_MS, series)
     axis = quantity("value", y, scale={"zero": True})
     across = (
@@ -216,59 +233,61 @@ def effect_over_time(
         rows=rows,
         layers=layers,
         series=series,
-        subtitle=said,
+        subtitle=note,
         reason=reason or ("" if rows else "there are no looks yet"),
         theme=theme,
     )
 
 
 def _latest(
-    found: Sequence[T], when: Callable[[T], float], what: str
+    points: Sequence[T], when: Callable[[T], float], noun: str
 ) -> tuple[list[T], list[str], str]:
     """The latest points of each series, up to the figure's limit, the series in their given order,
     and a note if points were omitted."""
-    series = list(dict.fromkeys(one.series for one in found)) or [""]
-    ordered = sorted(found, key=when)
+    series = list(dict.fromkeys(point.series for point in points)) or [""]
+    ordered = sorted(points, key=when)
     most, drawn = each(len(series)), []
     for name in series:
-        drawn += [one for one in ordered if one.series == name][-most:]
-    return drawn, series, f"the latest {most} {what}" if len(drawn) < len(found) else ""
+        drawn += [point for point in ordered if point.series == name][-most:]
+    return drawn, series, f"the latest {most} {noun}" if len(drawn) < len(points) else ""
 
 
-def _thin(found: Sequence[WindowValue]) -> set[WindowValue]:
+def _thin(windows: Sequence[WindowValue]) -> set[WindowValue]:
     """The windows with a handful of rows, compared with the others of their series."""
-    known: dict[str, list[int]] = {}
-    for one in found:
-        if one.rows is not None:
-            known.setdefault(one.series, []).append(one.rows)
-    usual = {name: sorted(rows)[len(rows) // 2] for name, rows in known.items()}
+    row_counts: dict[str, list[int]] = {}
+    for window in windows:
+        if window.rows is not None:
+            row_counts.setdefault(window.series, []).append(window.rows)
+    usual = {name: sorted(rows)[len(rows) // 2] for name, rows in row_counts.items()}
     return {
-        one
-        for one in found
-        if one.rows is not None and one.rows < _HANDFUL and _USUAL * one.rows <= usual[one.series]
+        window
+        for window in windows
+        if window.rows is not None
+        and window.rows < _HANDFUL
+        and _USUAL * window.rows <= usual[window.series]
     }
 
 
-def _gaps(found: Sequence[WindowValue]) -> list[dict[str, object]]:
+def _gaps(windows: Sequence[WindowValue]) -> list[dict[str, object]]:
     """A row without a value where a series lacks windows, at which its line breaks."""
-    starts = sorted({one.start_ms for one in found})
+    starts = sorted({window.start_ms for window in windows})
     step = min((after - before for before, after in pairwise(starts)), default=0)
     rows: list[dict[str, object]] = []
-    for name in dict.fromkeys(one.series for one in found):
-        mine = sorted(one.start_ms for one in found if one.series == name)
+    for name in dict.fromkeys(window.series for window in windows):
+        series_starts = sorted(window.start_ms for window in windows if window.series == name)
         rows += (
             {"series": name, "at": before + step, "value": None}
-            for before, after in pairwise(mine)
+            for before, after in pairwise(series_starts)
             if after - before > step
         )
     return rows
 
 
-def _around(at: int, distance: int, series: Sequence[str]) -> list[dict[str, object]]:
+def _around(middle: int, distance: int, series: Sequence[str]) -> list[dict[str, object]]:
     """Rows without a value on both sides of a single time, which is then in the middle: the ends of
     a scale of time would be expressions, which a page does not evaluate."""
-    ends = (at - distance, at + distance)
-    return [{"series": series[0], "at": one, "value": None} for one in ends]
+    ends = (middle - distance, middle + distance)
+    return [{"series": series[0], "at": end, "value": None} for end in ends]
 
 
 def _scale(rows: Sequence[Mapping[str, object]], limits: tuple[float, float]) -> Spec:
@@ -285,8 +304,8 @@ def _scale(rows: Sequence[Mapping[str, object]], limits: tuple[float, float]) ->
     low, high = max(min(usual), limits[0]), min(max(usual), limits[1])
     if thin and low < high and (min(thin) < low or max(thin) > high):
         return {"domain": [low, high], "nice": True}
-    found: Spec = {"domainMin": low} if min(usual) < low else {}
-    return found | ({"domainMax": high} if max(usual) > high else {})
+    scale: Spec = {"domainMin": low} if min(usual) < low else {}
+    return scale | ({"domainMax": high} if max(usual) > high else {})
 
 
 def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: int) -> Spec:
@@ -302,25 +321,25 @@ def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:
 
 
 def _points(x: Spec, axis: Spec, series: list[str], fields: tuple[tuple[str, str], ...]) -> Spec:
-    seen = tooltip(*(one for one in fields if one[0] != "series" or series != [""]))
-    encoding = {"x": x, "y": axis, **by_series(series), "opacity": faded(), "tooltip": seen}
+    tooltips = tooltip(*(field for field in fields if field[0] != "series" or series != [""]))
+    encoding = {"x": x, "y": axis, **by_series(series), "opacity": faded(), "tooltip": tooltips}
     mark: Spec = {"type": "point", "filled": True, "size": 25, "clip": True}
     return {"mark": mark, "encoding": encoding}
 
 
-def _utc(title: str, more: Spec) -> Spec:
-    scale, axis = ({**one, **cast("Spec", more.get(name, {}))} for name, one in (
+def _utc(title: str, extra: Spec) -> Spec:
+    scale, axis = ({**defaults, **cast("Spec", extra.get(name, {}))} for name, defaults in (
         ("scale", {"type": "utc"}), ("axis", {"format": _TICKS})))  # fmt: skip
     return {"field": "at", "type": "temporal", "scale": scale, "axis": axis, "title": title}
 
 
-def _windows_axis(found: Sequence[WindowValue]) -> Spec:
+def _windows_axis(windows: Sequence[WindowValue]) -> Spec:
     """Ticks at starts of windows, where the points are; a single window is in the middle."""
-    if not found:
+    if not windows:
         return {}
-    spans = {(one.start_ms, one.end_ms) for one in found}
+    spans = {(window.start_ms, window.end_ms) for window in windows}
     if len(spans) == 1:
-        start = found[0].start_ms
+        start = windows[0].start_ms
         return {
             "axis": {
                 "values": _at([start]),
@@ -337,9 +356,9 @@ def _windows_axis(found: Sequence[WindowValue]) -> Spec:
     return {"axis": {"tickMinStep": step}, **padded}
 
 
-def _looks_axis(found: Sequence[EffectValue]) -> Spec:
+def _looks_axis(looks: Sequence[EffectValue]) -> Spec:
     """A single look is in the middle, because an axis of zero length has ticks of milliseconds."""
-    times = {one.at for one in found}
+    times = {look.at for look in looks}
     if len(times) != 1:
         return {}
     return {"axis": {"values": _at(times), "format": _DAY_AND_TIME}}

@@ -35,10 +35,10 @@ def answers_of_rows(
         ids = [names[code] for code in owners.codes.tolist()]
     else:
         ids = owners.tolist()
-    known: dict[Key, int] = {_NONE: 0}
-    texts = [pair_text(*one) if one[1] else _NONE for one in zip(ids, members, strict=True)]
-    codes = [known.setdefault(text, len(known)) for text in texts]
-    return DictionaryColumn(np.array(codes, np.intp), tuple(known))
+    text_codes: dict[Key, int] = {_NONE: 0}
+    texts = [pair_text(*pair) if pair[1] else _NONE for pair in zip(ids, members, strict=True)]
+    codes = [text_codes.setdefault(text, len(text_codes)) for text in texts]
+    return DictionaryColumn(np.array(codes, np.intp), tuple(text_codes))
 
 
 def add_answers(
@@ -50,11 +50,11 @@ def add_answers(
 ) -> None:
     """Add those of the rows [n] whose items answer a subtopic."""
     used = np.array([text != _NONE for text in answers.values], np.bool_)
-    at = np.flatnonzero(used[answers.codes])
-    numbers, codes = np.unique(answers.codes[at], return_inverse=True)
-    theirs = DictionaryColumn(codes, tuple(answers.values[i] for i in numbers.tolist()))
-    if len(at):
-        bag.add(scores[at], grades[at], None if slots is None else slots[at], theirs)
+    rows = np.flatnonzero(used[answers.codes])
+    numbers, codes = np.unique(answers.codes[rows], return_inverse=True)
+    used_answers = DictionaryColumn(codes, tuple(answers.values[i] for i in numbers.tolist()))
+    if len(rows):
+        bag.add(scores[rows], grades[rows], None if slots is None else slots[rows], used_answers)
 
 
 class AnsweringRows:
@@ -90,8 +90,8 @@ class AnsweringRows:
         np.cumsum(sizes[self.topics], out=every[1:])
         lists = _lists_of(groups)
         ends = np.searchsorted(self.lists, lists, "right")
-        found: Ints = every[ends] - every[np.searchsorted(self.lists, lists, "left")]
-        return found
+        numbers: Ints = every[ends] - every[np.searchsorted(self.lists, lists, "left")]
+        return numbers
 
     def of_items(
         self, groups: Groups, at: NDArray[np.intp], ends: Ints, scores: Scores, grades: Labels
@@ -101,8 +101,8 @@ class AnsweringRows:
         them. Items that differ in nothing else are given the sets in any order."""
         lists = _lists_of(groups)[at]
         sets: list[list[int | str]] = [[]] * len(scores)
-        some, rows = self._rows(lists, ends, scores, grades)
-        for row, topics in zip(rows.tolist(), self.topics[some].tolist(), strict=True):
+        positions, rows = self._rows(lists, ends, scores, grades)
+        for row, topics in zip(rows.tolist(), self.topics[positions].tolist(), strict=True):
             sets[row] = self.sets[topics]
         return sets
 
@@ -111,9 +111,9 @@ class AnsweringRows:
         slots that are `over`, and may answer its subtopics."""
         ends = np.concatenate([[0], np.cumsum(groups.sizes)])
         codes, grades = groups.rows(np.arange(len(groups)))
-        some, rows = self._rows(_lists_of(groups), ends, scores_of(codes), grades)
-        held = np.count_nonzero(~over[self.lists >> _SLOT])
-        possible = len(some) == held and bool((rows >= 0).all()) and bool(self.grades.all())
+        positions, rows = self._rows(_lists_of(groups), ends, scores_of(codes), grades)
+        n_rows = np.count_nonzero(~over[self.lists >> _SLOT])
+        possible = len(positions) == n_rows and bool((rows >= 0).all()) and bool(self.grades.all())
         most = max(map(len, self.sets), default=0)
         require(possible and most <= MAX_ANSWERS, "subtopics of items that are not in their lists")
 
@@ -122,21 +122,27 @@ class AnsweringRows:
     ) -> tuple[NDArray[np.intp], Ints]:
         """Those of these lists (ascending), and the position of each among the items: one of the
         same list, score and grade, or -1."""
-        mine = np.searchsorted(lists, self.lists)
-        some = np.flatnonzero(mine < len(lists))
-        some = some[lists[mine[some]] == self.lists[some]]
+        places = np.searchsorted(lists, self.lists)
+        positions = np.flatnonzero(places < len(lists))
+        positions = positions[lists[places[positions]] == self.lists[positions]]
         n = len(scores)
-        owners = np.concatenate([np.repeat(np.arange(len(lists)), np.diff(ends)), mine[some]])
-        values = np.concatenate([scores.astype(np.float64), self.scores[some]])
+        owners = np.concatenate(
+            [np.repeat(np.arange(len(lists)), np.diff(ends)), places[positions]]
+        )
+        values = np.concatenate([scores.astype(np.float64), self.scores[positions]])
         ranks = np.unique(values, return_inverse=True)[1]
-        labels = np.concatenate([grades, self.grades[some]]).astype(np.int64)
+        labels = np.concatenate([grades, self.grades[positions]]).astype(np.int64)
         keys = (owners * (int(ranks.max(initial=0)) + 1) + ranks) << 5 | labels
         order = np.argsort(keys[n:], kind="stable")
-        held, wanted = keys[:n], keys[n:][order]
-        rows = np.searchsorted(held, wanted) + np.arange(len(wanted)) - first_of_run(wanted)
-        there = rows < n
-        there[there] = held[rows[there]] == wanted[there]
-        return some[order], np.where(there, rows, -1)
+        item_keys, answer_keys = keys[:n], keys[n:][order]
+        rows = (
+            np.searchsorted(item_keys, answer_keys)
+            + np.arange(len(answer_keys))
+            - first_of_run(answer_keys)
+        )
+        present = rows < n
+        present[present] = item_keys[rows[present]] == answer_keys[present]
+        return positions[order], np.where(present, rows, -1)
 
 
 def _lists_of(groups: Groups) -> Ints:

@@ -107,33 +107,33 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
         ) -> None: ...
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        found = first_of(item_lists(**given, n_items=self.n_items), self.k)
-        return Batch(len(found), {"lists": found}, max(len(found), len(found.values)))
+        lists = first_of(item_lists(**given, n_items=self.n_items), self.k)
+        return Batch(len(lists), {"lists": lists}, max(len(lists), len(lists.values)))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        found = batch.as_lists("lists")
-        sizes = found.sizes
-        self.lists.add(fullness(found, self.k), slots)
+        lists = batch.as_lists("lists")
+        sizes = lists.sizes
+        self.lists.add(fullness(lists, self.k), slots)
         owners = None if slots is None else np.repeat(slots, sizes)
-        self.shows.add(found.values.astype(np.intp, copy=False), owners)
+        self.shows.add(lists.values.astype(np.intp, copy=False), owners)
 
     def compute(self) -> CatalogShare:
         """The four views, and the counts behind them."""
         self._flush()
         full, under_k, empty = self.lists.dense().tolist()
-        kept = full + under_k
+        lists_kept = full + under_k
         counts = _histogram(self.shows.occupied()[1])
         shown_ = sum(c * m for c, m in counts.items())
         items = sum(counts.values())
         squares = sum(c * c * m for c, m in counts.items())
         common = squares - shown_  # ordered pairs of lists with a common item
-        pairs = 2 * comb(kept, 2) * self.k
+        pairs = 2 * comb(lists_kept, 2) * self.k
         return CatalogShare(
-            coverage=ratio(items, self.n_items if kept else 0),
-            novelty=mean_self_information(counts, kept),
+            coverage=ratio(items, self.n_items if lists_kept else 0),
+            novelty=mean_self_information(counts, lists_kept),
             personalization=ratio(pairs - common, pairs),
-            popularity=ratio(squares, kept * shown_),
-            lists_kept=kept,
+            popularity=ratio(squares, lists_kept * shown_),
+            lists_kept=lists_kept,
             lists_under_k=under_k,
             lists_empty=empty,
             shown=shown_,

@@ -39,14 +39,14 @@ def graded_rows(
     """Grades (16: not judged), scores (-inf: not shown), ids of lists and codes of items [n]."""
     grades = checks.grades(vector(labels, "labels"))
     n = len(grades)
-    found = checks.scores(scores)
-    checks.same_length(n, found, "scores", of="labels")
-    if score_type == "float32" and found.dtype == np.float64:
-        found = _finite(found)
+    checked_scores = checks.scores(scores)
+    checks.same_length(n, checked_scores, "scores", of="labels")
+    if score_type == "float32" and checked_scores.dtype == np.float64:
+        checked_scores = _finite(checked_scores)
     if shown is not None:
         displayed = checks.booleans(shown, "shown")
         checks.same_length(n, displayed, "shown", of="labels")
-        found = _of_shown(found, displayed)
+        checked_scores = _of_shown(checked_scores, displayed)
     owners = group_ids(groups, ids, "groups", decimals=True)
     checks.same_length(n, _array(owners), "groups", of="labels")
     codes = None
@@ -54,10 +54,10 @@ def graded_rows(
         codes = _array(group_ids(items, item_ids, "items", "item_ids", decimals=True))
         checks.same_length(n, codes, "items", of="labels")
     if judged is not None:
-        known = checks.booleans(judged, "judged")
-        checks.same_length(n, known, "judged", of="labels")
-        grades = _with_judgements(grades, known)
-    columns: dict[str, Column] = {"labels": grades, "scores": found, "groups": owners}
+        is_judged = checks.booleans(judged, "judged")
+        checks.same_length(n, is_judged, "judged", of="labels")
+        grades = _with_judgements(grades, is_judged)
+    columns: dict[str, Column] = {"labels": grades, "scores": checked_scores, "groups": owners}
     if codes is not None:
         columns["items"] = codes
     return Batch(n, columns)
@@ -85,23 +85,23 @@ def refuse_doubles(
         return
     order = np.lexsort((codes, owner))  # stable, so that the first of several is kept
     owner, code = owner[order], codes[order]
-    again = np.flatnonzero((owner[1:] == owner[:-1]) & (code[1:] == code[:-1])) + 1
-    if not len(again):
+    repeats = np.flatnonzero((owner[1:] == owner[:-1]) & (code[1:] == code[:-1])) + 1
+    if not len(repeats):
         return
-    bad = np.sort(order[again])
-    at = int(bad[0])
+    bad = np.sort(order[repeats])
+    first = int(bad[0])
     raise InputError(
         expected="each item once in a list",
-        got=f"item {_named(items, at)} twice in list {_named(groups, at)}",
-        where=f"items[{at}]",
+        got=f"item {_named(items, first)} twice in list {_named(groups, first)}",
+        where=f"items[{first}]",
         hint=f'drop {len(bad)} repeated row(s), or use duplicates="conflict"',
         rows=bad,
     )
 
 
-def _with_judgements(grades: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def _with_judgements(grades: NDArray[np.uint8], is_judged: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Grades with 16 for items that are not judged; InputError if one of these has a grade."""
-    bad = np.flatnonzero(~known & (grades > 0))
+    bad = np.flatnonzero(~is_judged & (grades > 0))
     if len(bad):
         raise InputError(
             expected="label 0 for an item that is not judged",
@@ -110,7 +110,7 @@ def _with_judgements(grades: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDA
             hint="set judged to True where there is a grade",
             rows=bad,
         )
-    return np.where(known, grades, np.uint8(NOT_JUDGED))
+    return np.where(is_judged, grades, np.uint8(NOT_JUDGED))
 
 
 def _finite(scores: Scores) -> Scores:

@@ -147,8 +147,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         if self.grid is None:
             for name in _OF_A_GRID:
                 default = getattr(type(self), name)
-                given = plain(getattr(self, name))
-                if not isinstance(given, int | float | str | tuple) or given != default:
+                setting = plain(getattr(self, name))
+                if not isinstance(setting, int | float | str | tuple) or setting != default:
                     raise refused_setting(self, name, "none without a grid")
                 self._set(name, default)  # 8.0 equals 8
             return
@@ -199,19 +199,19 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[GroupedArea]:
-        alone = self.bag.width == len(slots) == 1  # whose sums are kept for the next read
-        bag = self.bag if alone else self.bag.take(slots)
+        is_single = self.bag.width == len(slots) == 1  # whose sums are kept for the next read
+        bag = self.bag if is_single else self.bag.take(slots)
         groups, owners = pairs_of_groups(bag)
         bounded, n = self.grid is not None, len(slots)
-        of = owners if n > 1 else None
-        areas = mean_areas(groups, self.weight, of, n, bounded=bounded)
+        group_owners = owners if n > 1 else None
+        areas = mean_areas(groups, self.weight, group_owners, n, bounded=bounded)
         counts = self._counts(bag, groups, owners, slots)
         edges = np.searchsorted(owners, np.arange(n + 1)).tolist()
         return [
-            self._dropped(bag, i, some.rounded)
+            self._dropped(bag, i, state_counts.rounded)
             if bag.over[i]
-            else self._result(some, area, (groups.between(start, end), self.weight))
-            for i, (some, area, start, end) in enumerate(
+            else self._result(state_counts, area, (groups.between(start, end), self.weight))
+            for i, (state_counts, area, start, end) in enumerate(
                 zip(counts, areas, edges, edges[1:], strict=False)
             )
         ]
@@ -276,23 +276,23 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         self, bag: BagColumn, groups: GroupPairs, owners: Ints, slots: Slots
     ) -> list[AreaCounts]:
         """The counts of the states in a bag of these slots. owners: of each group, its state."""
-        n, both = len(slots), (groups.positives > 0) & (groups.negatives > 0)
+        n, has_pairs = len(slots), (groups.positives > 0) & (groups.negatives > 0)
         edges = np.searchsorted(owners, np.arange(n + 1))
 
         def sums(values: Ints) -> list[int]:
             # Running sums may wrap around; a difference of two is right if it fits.
-            found: list[int] = np.diff(np.concatenate([[0], np.cumsum(values)])[edges]).tolist()
-            return found
+            totals: list[int] = np.diff(np.concatenate([[0], np.cumsum(values)])[edges]).tolist()
+            return totals
 
         rounded = [0] * n
         if self.round_weights:
             rounded = self.rounded.inner.totals[slots].tolist()
         columns = (
             np.diff(edges).tolist(),
-            sums(both.astype(np.int64)),
+            sums(has_pairs.astype(np.int64)),
             bag.totals.tolist(),
             (bag.totals + bag.surplus).tolist(),
-            sums(np.where(both, groups.positives + groups.negatives, 0)),
+            sums(np.where(has_pairs, groups.positives + groups.negatives, 0)),
             sums(groups.positives),
             rounded,
         )
@@ -315,8 +315,8 @@ def _pairs_of_groups(layout: Layout, groups: int) -> LabelPairs | None:
 def pairs_of_groups(bag: BagColumn) -> tuple[GroupPairs, Ints]:
     """The pairs of each group of all slots, and its slot; int64 [g], ascending."""
     if bag.width == 1 and (sums := bag.pair_sums(_pairs_of_groups)):
-        there = sums[0][2] + sums[0][3] > 0  # ids of users who were left out have no rows
-        not_lost, ties, p, n = sums[0] if there.all() else sums[0][:, there]
+        has_rows = sums[0][2] + sums[0][3] > 0  # ids of users who were left out have no rows
+        not_lost, ties, p, n = sums[0] if has_rows.all() else sums[0][:, has_rows]
         return GroupPairs(not_lost, ties, p, n, {}), np.zeros_like(p)
     layout, (run,) = bag.settled()
     groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
@@ -366,8 +366,8 @@ class AreaTotals(WithoutRows, schema="grouped-auc-totals/1"):
 
     def compute(self) -> GroupedArea:
         """The result of the metric."""
-        found = [int(value) for value in self.sums.finite_fractions()]
-        areas = AreaSums(*found[_COUNTS : _COUNTS + _AREAS])
+        numbers = [int(value) for value in self.sums.finite_fractions()]
+        areas = AreaSums(*numbers[_COUNTS : _COUNTS + _AREAS])
         area = areas.mean(bounded=self._auc.grid is not None)
-        counts, spread = AreaCounts(*found[:_COUNTS]), AreaSpread(*found[_SPREAD:])
+        counts, spread = AreaCounts(*numbers[:_COUNTS]), AreaSpread(*numbers[_SPREAD:])
         return self._auc._result(counts, area, spread)

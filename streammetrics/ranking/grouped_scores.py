@@ -194,9 +194,9 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         ) -> None: ...
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        others = {name: column for name, column in given.items() if name != "subtopics"}
+        columns = {name: column for name, column in given.items() if name != "subtopics"}
         batch = graded_rows(
-            **others, score_type=self.score_type, ids=self.ids, item_ids=self.item_ids
+            **columns, score_type=self.score_type, ids=self.ids, item_ids=self.item_ids
         )
         refuse_high_grades(batch.labels, self._strictest())
         if given["items"] is not None and self.duplicates == "refuse":
@@ -247,12 +247,12 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     def _group_terms(self) -> Sequence[Terms]:
         self._flush()
         measures = measures_of(self.measures)
-        held = self._held_lists()
-        at = held.at[held.sizes[held.at] <= LONGEST]
+        held_lists = self._held_lists()
+        indices = held_lists.at[held_lists.sizes[held_lists.at] <= LONGEST]
         rule = str(self.settings()["empty"])
-        order = self.bag.order(held.groups.indices[at])
-        found = list_terms(held.pieces(at), measures, self.ties, rule)
-        return [Terms(v[order], None if w is None else w[order]) for v, w in found]
+        order = self.bag.order(held_lists.groups.indices[indices])
+        terms = list_terms(held_lists.pieces(indices), measures, self.ties, rule)
+        return [Terms(v[order], None if w is None else w[order]) for v, w in terms]
 
     def of(self, measures: Measure | str | Iterable[Measure | str]) -> Averages:
         """The means of other measures over the same lists, chosen when reading.
@@ -268,8 +268,8 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         """
         self._flush()
         settings: dict[str, Any] = {**self.settings(), "measures": measures_of(measures)}
-        asked = type(self)(**settings)
-        highest = asked._strictest()
+        metric = type(self)(**settings)
+        highest = metric._strictest()
         labels = self.bag.labels()
         most = int(labels[labels < NOT_JUDGED].max(initial=0))
         if most > highest.highest:
@@ -277,33 +277,33 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             expected = f"a measure of grades up to {most}, the highest of the rows"
             raise refused(expected, str(highest), "GroupedScores.of(measures)", hint)
         if not self._of_subtopics and bool(labels[labels < NOT_JUDGED].any()):
-            for measure in measures_of(asked.measures):
+            for measure in measures_of(metric.measures):
                 if measure.subtopics:
                     hint = f"declare one when rows are counted: GroupedScores([..., {measure}])"
                     expected = f"rows with the subtopics that {measure} reads"
                     raise refused(expected, "none", "GroupedScores.of(measures)", hint)
-        asked.__dict__.update(bag=self.bag, items=self.items)  # read, never changed
-        if self._of_subtopics and asked._of_subtopics:
-            asked.__dict__["answers"] = self.answers
-        return asked.compute()
+        metric.__dict__.update(bag=self.bag, items=self.items)  # read, never changed
+        if self._of_subtopics and metric._of_subtopics:
+            metric.__dict__["answers"] = self.answers
+        return metric.compute()
 
     def compute(self) -> Averages:
         """The means over all lists, and the number of lists of each kind."""
         self._flush()
         if self.bag.dropped:
             return self._undefined(self.bag.total, self.bag.why_dropped)
-        held = self._held_lists()
-        longest = int(held.sizes[held.at].max(initial=0))
+        held_lists = self._held_lists()
+        longest = int(held_lists.sizes[held_lists.at].max(initial=0))
         if longest > LONGEST:
             return self._undefined(self.bag.total, self._too_long(longest))
-        return self._result(self._counted(held, held.at))
+        return self._result(self._counted(held_lists, held_lists.at))
 
     def _result(self, counts: ListCounts) -> Averages:
         """The result of these counts, from the lists or from their totals alone."""
-        moments, cubes, kept, empty, rows, conflicting = counts
+        moments, cubes, n_kept, empty, rows, conflicting = counts
         rule = str(self.settings()["empty"])
         return replace(
-            averages(moments, measures_of(self.measures), [kept], [empty], rule, cubes=cubes)[0],
+            averages(moments, measures_of(self.measures), [n_kept], [empty], rule, cubes=cubes)[0],
             rows=rows,
             conflicting=conflicting,
             compared_as=result_type(self.score_type),
@@ -324,51 +324,51 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
 
     def _too_long(self, longest: int) -> str:
         as_rows = f" (or {_ANSWERS} subtopics of items in place of each)"
-        of = as_rows if self._of_subtopics else ""
-        return f"a list has {longest} rows{of}, more than {LONGEST}"
+        remark = as_rows if self._of_subtopics else ""
+        return f"a list has {longest} rows{remark}, more than {LONGEST}"
 
     def _held_lists(self) -> _HeldLists:
         groups = self.bag.groups()
-        at = np.flatnonzero(~self._conflicts(groups))
-        return _HeldLists(groups, at, self._answering())
+        indices = np.flatnonzero(~self._conflicts(groups))
+        return _HeldLists(groups, indices, self._answering())
 
-    def _counted(self, held: _HeldLists, at: NDArray[np.intp]) -> ListCounts:
+    def _counted(self, held_lists: _HeldLists, indices: NDArray[np.intp]) -> ListCounts:
         """The counts of the lists at these indices."""
         measures = measures_of(self.measures)
-        moments, kept, empty = MomentsColumn.of(measures), 0, 0
+        moments, n_kept, empty = MomentsColumn.of(measures), 0, 0
         cubes = CubesColumn.of(moments)
-        for lists in held.pieces(at):
+        for lists in held_lists.pieces(indices):
             for _, is_empty, values in measured(lists, measures, self.ties):
                 n_empty = int(np.count_nonzero(is_empty))
-                kept, empty = kept + len(is_empty) - n_empty, empty + n_empty
-                for j, found in enumerate(values):
-                    moments.add(j, found)
-                    cubes.add(j, found)
-        conflicting = len(held.groups) - len(held.at)
-        return ListCounts(moments, cubes, kept, empty, self.bag.total, conflicting)
+                n_kept, empty = n_kept + len(is_empty) - n_empty, empty + n_empty
+                for j, column in enumerate(values):
+                    moments.add(j, column)
+                    cubes.add(j, column)
+        conflicting = len(held_lists.groups) - len(held_lists.at)
+        return ListCounts(moments, cubes, n_kept, empty, self.bag.total, conflicting)
 
     def _totals(self) -> Accumulator:
         if self.max_rows is not None:
             raise unlimited(self)
         self._flush()
-        held = self._held_lists()
-        sizes = held.sizes[held.at]
+        held_lists = self._held_lists()
+        sizes = held_lists.sizes[held_lists.at]
         totals = ListTotals(self.empty())
-        counts = self._counted(held, held.at[sizes <= LONGEST])
+        counts = self._counted(held_lists, held_lists.at[sizes <= LONGEST])
         totals.count(counts, int(sizes.max(initial=0)))
         return totals
 
     def _conflicts(self, groups: Groups) -> NDArray[np.bool_]:
         """Whether each list has an item twice; [g]."""
-        theirs = self.items.groups()
-        used = np.sort(theirs.indices[theirs.repeated()])
-        found = np.zeros(len(groups), np.bool_)
-        ids, more = self.bag.ids, self.items.ids
-        if len(used) and ids is not None and more is not None:
+        item_groups = self.items.groups()
+        used = np.sort(item_groups.indices[item_groups.repeated()])
+        conflicts = np.zeros(len(groups), np.bool_)
+        ids, item_list_ids = self.bag.ids, self.items.ids
+        if len(used) and ids is not None and item_list_ids is not None:
             # Each bag has its own indices for the ids of lists.
-            some, positions = more.subset(used)
-            found = np.isin(groups.indices, ids.index_all(some)[positions])
-        return found
+            used_ids, positions = item_list_ids.subset(used)
+            conflicts = np.isin(groups.indices, ids.index_all(used_ids)[positions])
+        return conflicts
 
 
 class _HeldLists:
@@ -376,34 +376,34 @@ class _HeldLists:
     answer more than `_ANSWERS` subtopics a row, as many rows as would."""
 
     def __init__(
-        self, groups: Groups, at: NDArray[np.intp], answering: AnsweringRows | None
+        self, groups: Groups, indices: NDArray[np.intp], answering: AnsweringRows | None
     ) -> None:
-        self.groups, self.at, self.answering = groups, at, answering
+        self.groups, self.at, self.answering = groups, indices, answering
         self.sizes = groups.sizes
         if answering is not None:
             self.sizes = np.maximum(self.sizes, -(-answering.answers(groups) // _ANSWERS))
 
-    def pieces(self, at: NDArray[np.intp]) -> Iterator[Lists]:
+    def pieces(self, indices: NDArray[np.intp]) -> Iterator[Lists]:
         """The lists at these indices, several at a time."""
-        room = np.zeros(len(at) + 1, np.int64)
-        np.cumsum(self.sizes[at], out=room[1:])
+        room = np.zeros(len(indices) + 1, np.int64)
+        np.cumsum(self.sizes[indices], out=room[1:])
         first = 0
-        while first < len(at):
+        while first < len(indices):
             last = int(np.searchsorted(room, room[first] + _PIECE, side="right")) - 1
             last = max(last, first + 1)
-            yield self._lists(at[first:last])
+            yield self._lists(indices[first:last])
             first = last
 
-    def _lists(self, at: NDArray[np.intp]) -> Lists:
-        codes, labels = self.groups.rows(at)
-        judged, ends = labels != NOT_JUDGED, offsets_of(self.groups.sizes[at])
+    def _lists(self, indices: NDArray[np.intp]) -> Lists:
+        codes, labels = self.groups.rows(indices)
+        judged, ends = labels != NOT_JUDGED, offsets_of(self.groups.sizes[indices])
         grades, scores = np.where(judged, labels, np.uint8(0)), scores_of(codes)
         lists = Lists(grades, scores, ends, judged=None if bool(judged.all()) else judged)
         if self.answering is None:
             return lists
-        given = self.answering.of_items(self.groups, at, ends, scores, labels)
-        found = subtopics_of_items(given, (len(given),), ends, nested=False, grades=grades)
-        return replace(lists, subtopics=found)
+        topics = self.answering.of_items(self.groups, indices, ends, scores, labels)
+        subtopics = subtopics_of_items(topics, (len(topics),), ends, nested=False, grades=grades)
+        return replace(lists, subtopics=subtopics)
 
 
 class ListTotals(WithoutRows, schema="grouped-scores-totals/2"):
@@ -443,20 +443,22 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/2"):
 
     def _counted_rows(self) -> NDArray[np.int64]:
         numbers = [self.sums.finite_fractions(slot) for slot in range(self._width)]
-        return np.array([int(kept + empty) for kept, empty, *_ in numbers], np.int64)
+        return np.array([int(n_kept + empty) for n_kept, empty, *_ in numbers], np.int64)
 
     def _require_possible(self) -> None:
         require_whole(self.sums)
         for slot in range(self._width):
-            kept, empty, *_ = map(int, self.sums.finite_fractions(slot))
+            n_kept, empty, *_ = map(int, self.sums.finite_fractions(slot))
             rule = self.metric.settings()["empty"]
-            self.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
-            self.cubes.require_possible(self.moments, kept + empty, slot)
+            self.moments.require_possible(n_kept if rule == "skip" else n_kept + empty, slot)
+            self.cubes.require_possible(self.moments, n_kept + empty, slot)
 
     def compute(self) -> Averages:
         """The result of the metric."""
         metric, longest = cast("GroupedScores", self.metric), self.longest.value() or 0
-        kept, empty, rows, conflicting = map(int, self.sums.finite_fractions())
+        n_kept, empty, rows, conflicting = map(int, self.sums.finite_fractions())
         if longest > LONGEST:
             return metric._undefined(rows, metric._too_long(longest))
-        return metric._result(ListCounts(self.moments, self.cubes, kept, empty, rows, conflicting))
+        return metric._result(
+            ListCounts(self.moments, self.cubes, n_kept, empty, rows, conflicting)
+        )

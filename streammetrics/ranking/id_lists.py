@@ -35,16 +35,16 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
     list of ids. In place of a grade an id may have the ids of the subtopics that it answers, or a
     mapping subtopic -> grade; its grade is then the highest of them.
     """
-    for given, name in ((lists, "lists"), (truths, "truths")):
-        _require_no_mapping(given, name)
+    for argument, name in ((lists, "lists"), (truths, "truths")):
+        _require_no_mapping(argument, name)
     lists = list(lists)
     ranked = [_ids(ids, "lists", i, ordered=True) for i, ids in enumerate(lists)]
     of_ids = [_of_truth(truth, i) for i, truth in enumerate(truths)]
-    known = [grades for grades, _ in of_ids]
-    if len(ranked) != len(known):
+    truth_grades = [grades for grades, _ in of_ids]
+    if len(ranked) != len(truth_grades):
         raise InputError(
             expected=f"{len(ranked)} truths, one for each list",
-            got=f"{len(known)}",
+            got=f"{len(truth_grades)}",
             where="truths",
             hint="pass as many truths as lists, an empty one if nothing is known",
         )
@@ -58,19 +58,19 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
             hint=f"drop the later ones in these {len(duplicates)} list(s)",
             rows=np.array(duplicates, np.intp),
         )
-    _refuse_other_types(ranked, known)
+    _refuse_other_types(ranked, truth_grades)
     unseen = np.zeros((len(ranked), MAX_GRADE + 1), np.int64)
     grades: list[int] = []
     judged: list[bool] = []
-    for i, (ids, truth) in enumerate(zip(ranked, known, strict=True)):
-        found = [truth.get(id_) for id_ in ids]
-        judged += [grade is not None for grade in found]
-        grades += [grade or 0 for grade in found]
+    for i, (ids, truth) in enumerate(zip(ranked, truth_grades, strict=True)):
+        ranked_grades = [truth.get(id_) for id_ in ids]
+        judged += [grade is not None for grade in ranked_grades]
+        grades += [grade or 0 for grade in ranked_grades]
         for grade in truth.values():
             unseen[i, grade] += 1
-        for seen in found:
-            if seen is not None:
-                unseen[i, seen] -= 1
+        for ranked_grade in ranked_grades:
+            if ranked_grade is not None:
+                unseen[i, ranked_grade] -= 1
     ends = np.zeros(len(ranked) + 1, np.int64)
     np.cumsum([len(ids) for ids in ranked], out=ends[1:])
     scores = _scores(lists, ranked, ends)
@@ -88,11 +88,11 @@ def _answering(ranked: Sequence[Hashable], topics: OfIds) -> Answering:
     return [(places.get(id_, -1), topics[id_]) for id_ in ids]
 
 
-def _require_no_mapping(given: object, name: str) -> None:
-    if isinstance(given, Mapping):
+def _require_no_mapping(argument: object, name: str) -> None:
+    if isinstance(argument, Mapping):
         raise InputError(
             expected=f"a sequence of {name}",
-            got=f"a mapping ({type(given).__name__})",
+            got=f"a mapping ({type(argument).__name__})",
             where=name,
             hint="for two mappings by query, pass [run[q] for q in truth] and [truth[q] for q in "
             "truth]",
@@ -113,12 +113,12 @@ def _scores(
     try:
         return checks.scores(flat, "lists")
     except InputError as error:
-        at = int(error.rows[0])
+        position = int(error.rows[0])
         rows = np.unique(np.searchsorted(ends, error.rows, side="right") - 1)
-        id_ = ranked[rows[0]][at - ends[rows[0]]]
+        id_ = ranked[rows[0]][position - ends[rows[0]]]
         raise InputError(
             expected=f"{error.expected} as scores",
-            got=shown(flat[at]),
+            got=shown(flat[position]),
             where=f"lists[{rows[0]}][{shown(id_)}]",
             hint="pass a mapping id -> score, or ids in the order of their ranks",
             rows=rows,
@@ -126,26 +126,30 @@ def _scores(
 
 
 def _refuse_other_types(
-    ranked: Sequence[Sequence[Hashable]], known: Sequence[Mapping[Hashable, int]]
+    ranked: Sequence[Sequence[Hashable]], truths: Sequence[Mapping[Hashable, int]]
 ) -> None:
     """Refuse an id that cannot equal one of its truth: the string "5" is not the integer 5."""
-    types = [(_types(ids), _types(truth)) for ids, truth in zip(ranked, known, strict=True)]
-    bad = [i for i, (mine, theirs) in enumerate(types) if theirs and not mine <= theirs]
+    types = [(_types(ids), _types(truth)) for ids, truth in zip(ranked, truths, strict=True)]
+    bad = [
+        i
+        for i, (list_types, truth_types) in enumerate(types)
+        if truth_types and not list_types <= truth_types
+    ]
     if not bad:
         return
     i = bad[0]
-    theirs = types[i][1]
-    got = next(id_ for id_ in ranked[i] if _type_name(type(id_)) not in theirs)
+    truth_types = types[i][1]
+    got = next(id_ for id_ in ranked[i] if _type_name(type(id_)) not in truth_types)
     hint = "convert the ids on one side, for example with str(id)"
     if isinstance(got, float):
         of_scores = "for scores, pass a mapping id -> score"
-        hint = (ids_instead(got) if theirs == {"int"} else None) or of_scores
+        hint = (ids_instead(got) if truth_types == {"int"} else None) or of_scores
     if isinstance(got, tuple) and len(got) == 2:
         hint = "for pairs (id, score), pass dict(pairs), a mapping id -> score"
-    elif theirs == {"tuple"}:
+    elif truth_types == {"tuple"}:
         hint = "for pairs (id, grade) in the truth, pass dict(pairs), a mapping id -> grade"
     raise InputError(
-        expected=f"ids of the same type as in its truth, {' or '.join(sorted(theirs))}",
+        expected=f"ids of the same type as in its truth, {' or '.join(sorted(truth_types))}",
         got=f"{shown(got)} ({type(got).__name__})",
         where=f"lists[{i}]",
         hint=hint,
@@ -160,9 +164,9 @@ def _types(ids: Iterable[Hashable]) -> set[str]:
 @cache
 def _type_name(kind: type) -> str:
     """The name of a type of ids; a numpy type has the name of its Python type."""
-    for known in ((str,), (bool, np.bool_), (int, np.integer), (float, np.floating)):
-        if issubclass(kind, known):
-            return known[0].__name__
+    for family in ((str,), (bool, np.bool_), (int, np.integer), (float, np.floating)):
+        if issubclass(kind, family):
+            return family[0].__name__
     return kind.__name__
 
 
@@ -170,8 +174,8 @@ def _ids(
     ids: Iterable[Hashable], name: str, i: int, *, ordered: bool = False
 ) -> Sequence[Hashable]:
     if isinstance(ids, np.ndarray):
-        found: list[Hashable] = ids.tolist()
-        return found
+        values: list[Hashable] = ids.tolist()
+        return values
     unfit = (str, bytes, set, frozenset) if ordered else (str, bytes)
     if not isinstance(ids, unfit):
         try:
@@ -197,14 +201,14 @@ def _of_truth(truth: Iterable[Hashable], i: int) -> tuple[Mapping[Hashable, int]
         return dict.fromkeys(_ids(truth, "truths", i), 1), None
     grades: dict[Hashable, int] = {}
     topics: dict[Hashable, Mapping[Hashable, int]] = {}
-    for id_, given in truth.items():
-        if type(given) is int and 0 <= given <= MAX_GRADE:  # the usual case
-            grades[id_] = given
+    for id_, entry in truth.items():
+        if type(entry) is int and 0 <= entry <= MAX_GRADE:  # the usual case
+            grades[id_] = entry
             continue
         where = f"truths[{i}][{shown(id_)}]"
         try:
-            answers = grades_by_subtopic(given, where)
-            grade = checked_grade(given, where) if answers is None else None
+            answers = grades_by_subtopic(entry, where)
+            grade = checked_grade(entry, where) if answers is None else None
         except InputError as error:
             raise error.of_rows(error.where, np.array([i], np.intp)) from None
         if answers is None:

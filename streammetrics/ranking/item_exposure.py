@@ -98,16 +98,16 @@ class ItemExposure(Accumulator, schema="item-exposure/1"):
         ) -> None: ...
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        found = first_of(item_lists(**given, n_items=self.n_items), self.k)
-        return Batch(len(found), {"lists": found}, max(len(found), len(found.values)))
+        lists = first_of(item_lists(**given, n_items=self.n_items), self.k)
+        return Batch(len(lists), {"lists": lists}, max(len(lists), len(lists.values)))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        found = batch.as_lists("lists")
-        sizes = found.sizes
-        self.lists.add(fullness(found, self.k), slots)
+        lists = batch.as_lists("lists")
+        sizes = lists.sizes
+        self.lists.add(fullness(lists, self.k), slots)
         owners = None if slots is None else np.repeat(slots, sizes)
-        ranks = np.arange(len(found.values)) - np.repeat(found.offsets[:-1], sizes)
-        cells = found.values * self.k + ranks
+        ranks = np.arange(len(lists.values)) - np.repeat(lists.offsets[:-1], sizes)
+        cells = lists.values * self.k + ranks
         self.shows.add(cells.astype(np.intp, copy=False), owners)
 
     def compute(self) -> Exposures:

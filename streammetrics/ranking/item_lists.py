@@ -48,9 +48,9 @@ def item_lists(
         expected, got = f"item numbers from 0 to {n_items - 1}", str(items[bad[0]])
         hint = "number the items by their rows in the catalog"
         raise _of_items(bad, ends, expected, got, hint)
-    found = Ragged(items, ends)
-    _refuse_doubles(found)
-    return found
+    checked = Ragged(items, ends)
+    _refuse_doubles(checked)
+    return checked
 
 
 def checked_cut(k: object, where: str) -> int:
@@ -64,11 +64,11 @@ def first_of(lists: Ragged[np.int64], k: int | None) -> Ragged[np.int64]:
     sizes = lists.sizes
     if k is None or not len(sizes) or sizes.max() <= k:
         return lists
-    kept = np.minimum(sizes, k)
-    ends = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(kept, out=ends[1:])
-    inside = np.arange(ends[-1]) - np.repeat(ends[:-1], kept)
-    return Ragged(lists.values[np.repeat(lists.offsets[:-1], kept) + inside], ends)
+    kept_sizes = np.minimum(sizes, k)
+    ends = np.zeros(len(kept_sizes) + 1, np.int64)
+    np.cumsum(kept_sizes, out=ends[1:])
+    inside = np.arange(ends[-1]) - np.repeat(ends[:-1], kept_sizes)
+    return Ragged(lists.values[np.repeat(lists.offsets[:-1], kept_sizes) + inside], ends)
 
 
 def fullness(lists: Ragged[np.int64], k: int) -> NDArray[np.intp]:
@@ -84,16 +84,16 @@ def _flat(
         flat = list_offsets(offsets, group_sizes, len(vector(lists, "lists")), of="items")
         if flat is not None:
             return _integers(lists, flat), flat
-    own = isinstance(lists, (list, tuple, str, bytes, np.ndarray))
-    given: Any = lists if own else array_of(lists, "lists")
-    if isinstance(given, np.ndarray) and given.dtype != object:
-        if given.ndim != 2:
-            raise _form(f"an array of shape {list(given.shape)} and no offsets")
-        n, width = given.shape
+    is_plain = isinstance(lists, (list, tuple, str, bytes, np.ndarray))
+    nested: Any = lists if is_plain else array_of(lists, "lists")
+    if isinstance(nested, np.ndarray) and nested.dtype != object:
+        if nested.ndim != 2:
+            raise _form(f"an array of shape {list(nested.shape)} and no offsets")
+        n, width = nested.shape
         ends = np.arange(n + 1, dtype=np.int64) * width
-        return _integers(given.reshape(-1), ends), ends
+        return _integers(nested.reshape(-1), ends), ends
     try:
-        rows = list(given)
+        rows = list(nested)
         strings = any(isinstance(row, str | bytes) for row in rows)
         sizes = [0 if strings else len(row) for row in rows]
     except TypeError:
@@ -130,11 +130,11 @@ def _refuse_doubles(lists: Ragged[np.int64]) -> None:
         return
     first = min(bad)
     items = lists.values[lists.offsets[first] : lists.offsets[first + 1]].tolist()
-    at = next(j for j, item in enumerate(items) if item in items[:j])
+    position = next(j for j, item in enumerate(items) if item in items[:j])
     raise InputError(
         expected="each item once in a list",
-        got=f"{items[at]} twice",
-        where=f"lists[{first}][{at}]",
+        got=f"{items[position]} twice",
+        where=f"lists[{first}][{position}]",
         hint=f"drop the repeated items in {len(bad)} list(s)",
         rows=np.array(sorted(bad), np.intp),
     )

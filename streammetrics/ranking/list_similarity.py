@@ -70,8 +70,12 @@ def item_vectors(vectors: Vectors, similarity: str) -> Content:
     if isinstance(vectors, Content) and not vectors.known:
         _require_shape(vectors.shape, similarity)
         return vectors
-    given = vectors.values(_WHERE) if isinstance(vectors, Content) else vectors
-    values = _codes(given) if similarity == "share_equal" else _numbers(given, similarity)
+    plain_vectors = vectors.values(_WHERE) if isinstance(vectors, Content) else vectors
+    values = (
+        _codes(plain_vectors)
+        if similarity == "share_equal"
+        else _numbers(plain_vectors, similarity)
+    )
     _require_shape(values.shape, similarity)
     if similarity == "cosine":
         zero = np.flatnonzero(~values.any(axis=1))
@@ -88,17 +92,17 @@ def item_vectors(vectors: Vectors, similarity: str) -> Content:
 def _require_shape(shape: tuple[int, ...], similarity: str) -> None:
     square = similarity != "table" or shape[0] == shape[-1]
     if len(shape) != 2 or not all(shape) or not square:
-        what = "[n_items, n_items]" if similarity == "table" else "[n_items, d]"
+        shape_text = "[n_items, n_items]" if similarity == "table" else "[n_items, d]"
         _refuse(
-            f"an array {what} of at least one item",
+            f"an array {shape_text} of at least one item",
             f"shape {list(shape)}",
             "",
             "give each item a row, in the order of the item numbers",
         )
 
 
-def _numbers(given: object, similarity: str) -> Floats:
-    array = _array(given)
+def _numbers(vectors: object, similarity: str) -> Floats:
+    array = _array(vectors)
     if array.dtype.kind not in "fiub":
         _refuse("numbers", f"an array of {array.dtype}", "", 'for categories use "share_equal"')
     values = array.astype(np.float64)
@@ -116,8 +120,8 @@ def _numbers(given: object, similarity: str) -> Floats:
     return values
 
 
-def _codes(given: object) -> Floats:
-    array = _array(given)
+def _codes(vectors: object) -> Floats:
+    array = _array(vectors)
     if array.dtype.kind == "f" and bool((np.abs(array) < 2.0**53).all()):
         whole = array.astype(np.int64)  # codes that were stored as floats
         array = whole if np.array_equal(whole, array) else array
@@ -133,7 +137,7 @@ def _codes(given: object) -> Floats:
 
 
 def _first_positions(column: NDArray[np.generic], j: int) -> Sequence[int]:
-    known: dict[object, int] = {}
+    positions: dict[object, int] = {}
     for i, value in enumerate(column.tolist()):
         if not isinstance(value, int | str):
             _refuse(
@@ -142,21 +146,21 @@ def _first_positions(column: NDArray[np.generic], j: int) -> Sequence[int]:
                 f"[{i}, {j}]",
                 "number the values of each feature",
             )
-        known.setdefault(value, len(known))
-    return [known[value] for value in column.tolist()]
+        positions.setdefault(value, len(positions))
+    return [positions[value] for value in column.tolist()]
 
 
-def _array(given: object) -> NDArray[np.generic]:
+def _array(vectors: object) -> NDArray[np.generic]:
     try:
-        array = array_of(given, _WHERE)
+        array = array_of(vectors, _WHERE)
     except InputError as error:
         _refuse("an array [n_items, d]", error.got, "", "give all items rows of equal length")
     # numpy converts integers beside strings to strings; they must stay distinct
-    return np.asarray(given, object) if array.dtype.kind == "U" else array
+    return np.asarray(vectors, object) if array.dtype.kind == "U" else array
 
 
-def _refuse(expected: str, got: str, at: str, hint: str) -> NoReturn:
-    raise SettingsError(expected=expected, got=got, where=_WHERE + at, hint=hint)
+def _refuse(expected: str, got: str, place: str, hint: str) -> NoReturn:
+    raise SettingsError(expected=expected, got=got, where=_WHERE + place, hint=hint)
 
 
 # The similarities by name: built in, or registered by users.
@@ -188,10 +192,10 @@ def register_similarity(name: str, function: Similarity) -> None:
             where="register_similarity",
             hint="choose another name",
         )
-    known = _named.get(name, function)
-    if _import_path(known) != _import_path(function):
+    registered = _named.get(name, function)
+    if _import_path(registered) != _import_path(function):
         raise SettingsError(
-            expected=f"the registered {name}, {'.'.join(_import_path(known))}",
+            expected=f"the registered {name}, {'.'.join(_import_path(registered))}",
             got=".".join(_import_path(function)),
             where="register_similarity",
             hint="choose another name: stored states rely on this one",
@@ -261,11 +265,11 @@ def prepared(vectors: Content, name: str) -> Prepared:
     """
     values = vectors.values(_WHERE)
     require_known(name)
-    made = _prepared.setdefault(vectors, {})
+    by_similarity = _prepared.setdefault(vectors, {})
     key = _named.get(name, name)
-    if key not in made:
-        made[key] = Prepared(values, name)
-    return made[key]
+    if key not in by_similarity:
+        by_similarity[key] = Prepared(values, name)
+    return by_similarity[key]
 
 
 def require_known(name: str) -> None:
@@ -282,20 +286,24 @@ def require_known(name: str) -> None:
 def _called(
     name: str, function: Similarity, vectors: Floats, items: Ints, left: Positions, right: Positions
 ) -> Floats:
-    found = np.empty(len(left))
+    values = np.empty(len(left))
     for start in range(0, len(left), _PAIRS):
-        some = slice(start, start + _PAIRS)
-        a, b = vectors[items[left[some]]], vectors[items[right[some]]]
-        given = np.asarray(function(a, b))
-        if given.shape != (len(a),) or given.dtype.kind not in "fiub":
+        span = slice(start, start + _PAIRS)
+        a, b = vectors[items[left[span]]], vectors[items[right[span]]]
+        similarities = np.asarray(function(a, b))
+        if similarities.shape != (len(a),) or similarities.dtype.kind not in "fiub":
             _refuse_values(
-                name, f"{len(a)} numbers, one for each pair", f"{given.dtype} {given.shape}"
+                name,
+                f"{len(a)} numbers, one for each pair",
+                f"{similarities.dtype} {similarities.shape}",
             )
-        if not bool((np.abs(given) <= LARGEST).all()):
-            at = int(np.argmin(np.abs(given) <= LARGEST))
-            _refuse_values(name, f"numbers of magnitude at most {LARGEST:g}", shown(given[at]))
-        found[some] = given
-    return found
+        if not bool((np.abs(similarities) <= LARGEST).all()):
+            position = int(np.argmin(np.abs(similarities) <= LARGEST))
+            _refuse_values(
+                name, f"numbers of magnitude at most {LARGEST:g}", shown(similarities[position])
+            )
+        values[span] = similarities
+    return values
 
 
 def _refuse_values(name: str, expected: str, got: str) -> None:
@@ -404,9 +412,9 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/2"):
         return cast("Content", self.vectors)  # `check_settings` made it one
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        made = prepared(self._content, self.similarity)
-        found = first_of(item_lists(**given, n_items=made.n), self.k)
-        sizes = found.sizes
+        items = prepared(self._content, self.similarity)
+        lists = first_of(item_lists(**given, n_items=items.n), self.k)
+        sizes = lists.sizes
         long = np.flatnonzero(sizes > MAX_ITEMS)
         if len(long):
             raise InputError(
@@ -416,15 +424,15 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/2"):
                 hint="give IntraListSimilarity a k",
                 rows=long,
             )
-        if len(found.values) <= _FEW_ITEMS and self.similarity in OURS:
+        if len(lists.values) <= _FEW_ITEMS and self.similarity in OURS:
             # Buffered, and computed together with other lists.
-            return Batch(len(found), {"lists": found})
-        return self._measured(found)  # a registered function may fail: then the update fails
+            return Batch(len(lists), {"lists": lists})
+        return self._measured(lists)  # a registered function may fail: then the update fails
 
     def _measured(self, lists: Ragged[np.int64]) -> Batch:
         """The values of lists, each as the sum of two doubles."""
-        made = prepared(self._content, self.similarity)
-        high, low = made.means(lists)
+        items = prepared(self._content, self.similarity)
+        high, low = items.means(lists)
         return Batch(len(lists), {"short": lists.sizes < 2, "high": high, "low": low})
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
@@ -442,20 +450,20 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/2"):
             require_finite(column, "an infinite similarity")
         for slot in range(self._width):
             total, squares = self.sums.quanta(slot), self.squares.quanta(slot)
-            kept, short = self.lists.dense(slot).tolist()
-            what = "impossible similarities"
-            require_rounded_moments(kept, total, squares, what)
-            require_signed_cubes(kept + short, squares, self.cubes, slot, what)
+            lists_kept, short = self.lists.dense(slot).tolist()
+            fault = "impossible similarities"
+            require_rounded_moments(lists_kept, total, squares, fault)
+            require_signed_cubes(lists_kept + short, squares, self.cubes, slot, fault)
 
     def compute(self) -> ListSimilarity:
         """The mean over lists, and the number of lists of each kind."""
         self._flush()
-        kept, short = self.lists.dense().tolist()
+        lists_kept, short = self.lists.dense().tolist()
         moments = ListMoments(
-            kept,
+            lists_kept,
             self.sums.finite_fraction(),
             self.squares.finite_fraction(),
             limits=_LIMITS.get(self.similarity, (-math.inf, math.inf)),
             cubes=(self.cubes.finite_fraction(),) if self.cubes.finite() else None,
         )
-        return ListSimilarity(ratio(moments.sum_, kept), kept, short, moments)
+        return ListSimilarity(ratio(moments.sum_, lists_kept), lists_kept, short, moments)

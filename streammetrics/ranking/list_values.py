@@ -74,10 +74,10 @@ def measured(
 def weighed(found: Sequence[Values], weights: Pair) -> list[tuple[Values, Floats]]:
     """The same values of n lists with these weights, and what the weights leave out; [n]."""
     weighted = []
-    for one in found:
-        rest = np.zeros_like(one.values) if one.rest is None else one.rest
-        values = times(Pair(one.values, rest), weights)
-        below = weights if one.weights is None else scaled(weights, one.weights)
+    for column in found:
+        rest = np.zeros_like(column.values) if column.rest is None else column.rest
+        values = times(Pair(column.values, rest), weights)
+        below = weights if column.weights is None else scaled(weights, column.weights)
         weighted.append((Values(*values, below.high), below.low))
     return weighted
 
@@ -95,13 +95,13 @@ def list_terms(
     values: list[list[NDArray[np.float64]]] = [[np.empty(0)] for _ in measures]
     weights: list[list[NDArray[np.float64]]] = [[np.empty(0)] for _ in measures]
     for lists in pieces:
-        for some, is_empty, found in measured(lists, measures, ties):
+        for rows, is_empty, columns in measured(lists, measures, ties):
             if by_list is not None:
-                found = [one for one, _ in weighed(found, by_list.take(some))]
-            kept = np.where(is_empty & (rule == "skip"), 0.0, 1.0)
-            for j, one in enumerate(found):
-                values[j].append(one.values)
-                weights[j].append(kept if one.weights is None else one.weights)
+                columns = [column for column, _ in weighed(columns, by_list.take(rows))]
+            list_weights = np.where(is_empty & (rule == "skip"), 0.0, 1.0)
+            for j, column in enumerate(columns):
+                values[j].append(column.values)
+                weights[j].append(list_weights if column.weights is None else column.weights)
     return [
         Terms(np.concatenate(v), np.concatenate(w)) for v, w in zip(values, weights, strict=True)
     ]
@@ -115,12 +115,12 @@ def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
     if not in_list and (unseen is None or not unseen[:, highest + 1 :].any()):
         return
     lowest = next(measure for measure in measures if measure.highest == highest)
-    at = np.flatnonzero(lists.grades > highest)
-    rows = np.unique(np.searchsorted(lists.offsets, at, side="right") - 1)
+    positions = np.flatnonzero(lists.grades > highest)
+    rows = np.unique(np.searchsorted(lists.offsets, positions, side="right") - 1)
     if unseen is not None:
-        more = np.flatnonzero(unseen[:, highest + 1 :].any(axis=1))
-        rows = np.union1d(rows, more)
-    got = int(lists.grades.max(initial=0)) if len(at) else "known items of higher grades"
+        unseen_rows = np.flatnonzero(unseen[:, highest + 1 :].any(axis=1))
+        rows = np.union1d(rows, unseen_rows)
+    got = int(lists.grades.max(initial=0)) if len(positions) else "known items of higher grades"
     raise too_high(lowest, str(got), f"labels (list {int(rows[0])})", rows)
 
 
@@ -197,9 +197,9 @@ class ListSumsColumn(Column):
                 column.widen(width)
 
     def merge(self, other: Self, to: Slots) -> None:
-        for mine, theirs in zip(self.sums, other.sums, strict=True):
-            for column, more in zip(mine, theirs, strict=True):
-                column.merge(more, to)
+        for columns, other_columns in zip(self.sums, other.sums, strict=True):
+            for column, other_column in zip(columns, other_columns, strict=True):
+                column.merge(other_column, to)
 
     def take(self, slots: Slots) -> Self:
         taken = [[column.take(slots) for column in columns] for columns in self.sums]
@@ -248,11 +248,11 @@ class MomentsColumn(ListSumsColumn):
         for columns in self.sums:
             for column in columns:
                 require_finite(column, _IMPOSSIBLE)
-            found = [column.quanta(slot) for column in columns]
-            require(min(found) >= 0, _IMPOSSIBLE)
-            require_rounded_moments(lists, found[0], found[1], _IMPOSSIBLE)
+            quanta = [column.quanta(slot) for column in columns]
+            require(min(quanta) >= 0, _IMPOSSIBLE)
+            require_rounded_moments(lists, quanta[0], quanta[1], _IMPOSSIBLE)
             if len(columns) == _POOLED:
-                _, _, w, ww, _ = found
+                _, _, w, ww, _ = quanta
                 require_rounded_moments(lists, w, ww, _IMPOSSIBLE)
 
 
@@ -277,14 +277,16 @@ class CubesColumn(ListSumsColumn):
 
     def require_possible(self, moments: MomentsColumn, lists: int, slot: int = 0) -> None:
         """StateError unless this number of lists can have these sums beside those."""
-        for columns, beside in zip(self.sums, moments.sums, strict=True):
+        for columns, moment_columns in zip(self.sums, moments.sums, strict=True):
             for column in columns:
                 require_rounded_cubes(lists, column, slot, _IMPOSSIBLE)
-            powers = [(columns[0], beside[0], beside[1])]
-            powers += [(columns[3], beside[2], beside[3])] if len(columns) > 1 else []
-            for cubes, *others in powers:
+            powers = [(columns[0], moment_columns[0], moment_columns[1])]
+            powers += (
+                [(columns[3], moment_columns[2], moment_columns[3])] if len(columns) > 1 else []
+            )
+            for cubes, *moment_pair in powers:
                 if cubes.finite(slot):
-                    total, squares = (column.quanta(slot) for column in others)
+                    total, squares = (column.quanta(slot) for column in moment_pair)
                     sums = total, squares, cubes.quanta(slot)
                     require_third_moment(lists, sums, _IMPOSSIBLE)
 
@@ -342,19 +344,19 @@ def averages(
 ) -> list[Averages]:
     """For each of these states the mean of each measure over the kept lists and, by the rule
     "zero", the empty ones; with the moments for the interval of each mean. cubes: None: unknown."""
-    both = [*map(add, kept, empty)]
-    lists = both if rule == "zero" else kept
+    rows = [*map(add, kept, empty)]
+    lists = rows if rule == "zero" else kept
     means, sums, shifts = [], [], []
     for columns in moments.sums:
-        units, some = zip(*[column.units(slots) for column in columns], strict=True)
+        units, scales = zip(*[column.units(slots) for column in columns], strict=True)
         above = units[0]
         if len(columns) == _POOLED:  # over the sum of weights
-            above, below = [v << some[2] for v in above], [w << some[0] for w in units[2]]
+            above, below = [v << scales[2] for v in above], [w << scales[0] for w in units[2]]
         else:
-            below = [n << some[0] for n in lists]
+            below = [n << scales[0] for n in lists]
         means.append(map(ratio, above, below))
         sums.append(zip(*units, strict=True))
-        shifts.append(some)
+        shifts.append(scales)
     names = [*map(str, measures)]
     every: Iterable[object] = repeat(None)
     if cubes is not None:
@@ -366,7 +368,7 @@ def averages(
         means=[dict(zip(names, row, strict=True)) for row in zip(*means, strict=True)],
         lists_kept=kept,
         lists_empty=empty,
-        rows=both,
+        rows=rows,
         _made=repeat(partial(_moments_of, tuple(measures), tuple(shifts))),
         # An empty list weighs nothing where a measure has weights.
         _given=zip(kept, lists, zip(*sums, strict=True), every, strict=False),
@@ -376,29 +378,29 @@ def averages(
 def _moments_of(
     measures: Sequence[Measure],
     shifts: Sequence[Sequence[int]],
-    kept: int,
+    n_kept: int,
     lists: int,
     sums: Sequence[Sequence[int]],
     cubes: Sequence[Sequence[tuple[int, int] | None]] | None,
 ) -> dict[str, ListMoments]:
     """The moments of each measure from its sums, in units of 2 ** -shift each."""
-    found = {}
+    list_moments = {}
     of_cubes = [None] * len(measures) if cubes is None else cubes
-    for measure, units, some, third in zip(measures, sums, shifts, of_cubes, strict=True):
-        first, squares, *pooled = map(dyadic, units, some)
+    for measure, units, scales, third in zip(measures, sums, shifts, of_cubes, strict=True):
+        first, squares, *pooled = map(dyadic, units, scales)
         # Hits are 0 or 1, unless tied items make them fractions, whose squares are less.
         shares = measure.name == "HR" and first == squares
         weights = (pooled[0], pooled[1], pooled[2]) if pooled else None
-        n = kept if pooled else lists
+        n = n_kept if pooled else lists
         pairs = [pair for pair in third or () if pair is not None]
-        known = third is not None and len(pairs) == len(third)
-        found[str(measure)] = ListMoments(
+        is_known = third is not None and len(pairs) == len(third)
+        list_moments[str(measure)] = ListMoments(
             n,
             first,
             squares,
             weights,
             shares,
             measure.limits,
-            cubes=tuple(dyadic(*pair) for pair in pairs) if known else None,
+            cubes=tuple(dyadic(*pair) for pair in pairs) if is_known else None,
         )
-    return found
+    return list_moments

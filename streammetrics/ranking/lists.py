@@ -55,18 +55,18 @@ def list_offsets(
     falls = ends[1:] < ends[:-1]
     if falls.any():
         falling = np.flatnonzero(falls)
-        at = int(falling[0])
+        position = int(falling[0])
         raise InputError(
             expected="offsets that do not decrease",
-            got=f"{ends[at]}, then {ends[at + 1]}",
-            where=f"offsets[{at + 1}]",
+            got=f"{ends[position]}, then {ends[position + 1]}",
+            where=f"offsets[{position + 1}]",
             hint="pass the lists one after the other",
             rows=falling,
         )
     return ends
 
 
-def _summed(group_sizes: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]:
+def _summed(group_sizes: ArrayLike, n_items: int, noun: str) -> NDArray[np.int64]:
     """The offsets of lists of these sizes."""
     sizes = _integers(group_sizes, "group_sizes")
     bad = np.flatnonzero((sizes < 0) | (sizes > n_items))
@@ -76,7 +76,7 @@ def _summed(group_sizes: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]:
     total = exact_total(sizes)
     if total != n_items:
         raise InputError(
-            expected=f"sizes that sum to {n_items}, the number of {of}",
+            expected=f"sizes that sum to {n_items}, the number of {noun}",
             got=f"a sum of {total} over {len(sizes)} list(s)",
             where="group_sizes",
             hint="pass the number of items of each list, in the order of the rows",
@@ -84,9 +84,9 @@ def _summed(group_sizes: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]:
     return offsets_of(sizes)
 
 
-def _integers(given: ArrayLike, name: str) -> NDArray[np.int64]:
+def _integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
     try:
-        return checks.integers(given, name)
+        return checks.integers(values, name)
     except InputError as error:
         raise error.of_rows(error.where, np.empty(0, np.intp)) from None  # its rows are not lists
 
@@ -129,11 +129,13 @@ def graded_lists(
             n, width = array.shape
             ends = np.arange(n + 1, dtype=np.int64) * width
     if ends is None:
-        said = "lists of labels" if nested is not None else f"labels of shape {list(array.shape)}"
+        form_text = (
+            "lists of labels" if nested is not None else f"labels of shape {list(array.shape)}"
+        )
         raise InputError(
             expected="labels [lists, items], a list of labels for each list, or flat labels [items]"
             " with offsets [lists + 1] or group_sizes [lists]",
-            got=f"{said} and {'offsets or group_sizes' if marked else 'no offsets'}",
+            got=f"{form_text} and {'offsets or group_sizes' if marked else 'no offsets'}",
             where="labels",
             hint="pass one list as [[...]], and flat lists with group_sizes",
         )
@@ -144,11 +146,11 @@ def graded_lists(
         flat_scores = None if flat_scores is None else checks.scores(flat_scores)
     except InputError as error:
         raise form.of_lists(error) from None
-    known = None if judged is None else _judged(judged, grades, form)
+    is_judged = None if judged is None else _judged(judged, grades, form)
     of_items = None
     if subtopics is not None:
         of_items = subtopics_of_items(subtopics, array.shape, ends, nested is not None, grades)
-    lists = Lists(grades, flat_scores, ends, None, known, of_items)
+    lists = Lists(grades, flat_scores, ends, None, is_judged, of_items)
     if n_relevant is None:
         return lists
     unseen = _unseen(lists, array_of(n_relevant, "n_relevant"), graded_from)
@@ -191,14 +193,14 @@ class Form(NamedTuple):
         return array.reshape(-1)
 
     def _require_sizes(self, sizes: Whole, name: str) -> None:
-        mine = np.diff(self.ends)
-        if len(sizes) != len(mine):
-            expected, got, where = f"{len(mine)} lists, as in labels", str(len(sizes)), name
+        own_sizes = np.diff(self.ends)
+        if len(sizes) != len(own_sizes):
+            expected, got, where = f"{len(own_sizes)} lists, as in labels", str(len(sizes)), name
             raise InputError(expected=expected, got=got, where=where, hint="pass a list for each")
-        bad = np.flatnonzero(sizes != mine)
+        bad = np.flatnonzero(sizes != own_sizes)
         if len(bad):
             raise InputError(
-                expected=f"{mine[bad[0]]} values, one for each label of the list",
+                expected=f"{own_sizes[bad[0]]} values, one for each label of the list",
                 got=f"{sizes[bad[0]]}",
                 where=f"{name}[{bad[0]}]",
                 hint="pass one value for each label",
@@ -229,13 +231,13 @@ def _judged(judged: ArrayLike, grades: Grades, form: Form) -> NDArray[np.bool_]:
             where="judged",
             hint="pass one boolean for each label",
         )
-    known: NDArray[np.bool_] = array.astype(np.bool_, copy=False)
-    bad = np.flatnonzero(~known & (grades > 0))
+    is_judged: NDArray[np.bool_] = array.astype(np.bool_, copy=False)
+    bad = np.flatnonzero(~is_judged & (grades > 0))
     if len(bad):
         hint = "set judged to True where there is a grade"
         error = bad_rows(grades, bad, "labels", "0 for an item that is not judged", hint)
         raise form.of_lists(error)
-    return known
+    return is_judged
 
 
 def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> Whole:
@@ -251,13 +253,13 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
     by_grade = n_relevant.ndim == 2
     columns = n_relevant.shape[1] if by_grade else 1
     try:
-        known = checks.integers(n_relevant.reshape(-1), "n_relevant").reshape(n, columns)
+        relevant = checks.integers(n_relevant.reshape(-1), "n_relevant").reshape(n, columns)
     except InputError as error:
         rows = np.unique(error.rows // max(1, n_relevant.size // n))
         raise error.of_rows(f"n_relevant[{rows[0]}]", rows) from None
-    at = np.flatnonzero(lists.grades != 0)
-    owners = np.searchsorted(lists.offsets, at, side="right") - 1
-    grades = lists.grades[at].astype(np.int64)
+    positions = np.flatnonzero(lists.grades != 0)
+    owners = np.searchsorted(lists.offsets, positions, side="right") - 1
+    grades = lists.grades[positions].astype(np.int64)
     if by_grade and len(grades) and grades.max() > columns:
         _refuse(
             np.unique(owners[grades > columns]),
@@ -266,16 +268,16 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
             "pass a column for each grade that occurs",
         )
     cells = owners * columns + (np.minimum(grades, columns) - 1)
-    seen = np.bincount(cells, minlength=n * columns).reshape(n, columns)
-    unseen = known - seen
+    shown_items = np.bincount(cells, minlength=n * columns).reshape(n, columns)
+    unseen = relevant - shown_items
     bad = np.flatnonzero(((unseen < 0) | (unseen > MAX_UNSEEN)).any(axis=1))
     if len(bad):
         i = int(bad[0])
         _refuse(
             bad,
-            f"at least the relevant items in the list, {seen[i].tolist()}, "
+            f"at least the relevant items in the list, {shown_items[i].tolist()}, "
             f"and at most {MAX_UNSEEN} more",
-            f"{known[i].tolist()}",
+            f"{relevant[i].tolist()}",
             "count all known relevant items, including those in the list",
         )
     if not by_grade:
@@ -319,16 +321,16 @@ def logged_positions(
             if examination is None
             else "pass the rank, from 1, at which the click of each list was logged",
         )
-    found = checks.integers(positions, "positions")  # type: ignore[arg-type]
-    checks.same_length(len(lists), found, "positions", of="lists")
+    ranks = checks.integers(positions, "positions")  # type: ignore[arg-type]
+    checks.same_length(len(lists), ranks, "positions", of="lists")
     owners = np.repeat(np.arange(len(lists)), np.diff(lists.offsets))
     relevant = np.bincount(owners[lists.grades > 0], minlength=len(lists)) > 0
     if lists.unseen is not None:
         relevant |= lists.unseen[:, 1:].any(axis=1)
     most = len(examination)
-    bad = np.flatnonzero((found < relevant) | (found > most))
+    bad = np.flatnonzero((ranks < relevant) | (ranks > most))
     if len(bad):
         expected = f"ranks from 1 to {most}, as examination has, or 0 for a list without a click"
         hint = "declare the examination of more ranks, or leave these lists out"
-        raise bad_rows(found, bad, "positions", expected, hint)
-    return np.where(relevant, found, 0)
+        raise bad_rows(ranks, bad, "positions", expected, hint)
+    return np.where(relevant, ranks, 0)

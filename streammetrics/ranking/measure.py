@@ -88,21 +88,21 @@ class Measure(ABC):
         return replace(self, cut=k)
 
     def __call__(self, **parameters: Parameter) -> Self:
-        known = self._defaults()
+        defaults = self._defaults()
         for name in parameters:
-            if name not in known:
-                takes = ", ".join(known) or "none"
+            if name not in defaults:
+                takes = ", ".join(defaults) or "none"
                 raise refused(f"a parameter of {self.name} ({takes})", name, self.name)
         return replace(self, **parameters)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        given = ",".join(
+        parameters = ",".join(
             f"{name}={json.dumps(getattr(self, name))}"
             for name, default in self._defaults().items()
             if getattr(self, name) != default
         )
         cut = "" if self.cut is None else f"@{self.cut}"
-        return self.name + (f"({given})" if given else "") + cut
+        return self.name + (f"({parameters})" if parameters else "") + cut
 
     __repr__ = __str__
 

@@ -138,8 +138,8 @@ class _PooledHR(_OverKnown):
     pooled = True
 
     def of(self, lists: Ranked) -> Values:
-        known = lists.known(self.rel).astype(np.float64)
-        return Values(*relevant_shown(lists, self.rel, self.cut), known)
+        n_relevant = lists.known(self.rel).astype(np.float64)
+        return Values(*relevant_shown(lists, self.rel, self.cut), n_relevant)
 
 
 class _P(Thresholded):
@@ -190,9 +190,9 @@ class _RPrec(_OverKnown):
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:
-        known = lists.known(self.rel)
-        divisors = np.maximum(known, 1).astype(np.float64)
-        return Values(*relevant_shown(lists, self.rel, known, divisors))
+        n_relevant = lists.known(self.rel)
+        divisors = np.maximum(n_relevant, 1).astype(np.float64)
+        return Values(*relevant_shown(lists, self.rel, n_relevant, divisors))
 
 
 @dataclass(frozen=True, repr=False)
@@ -255,9 +255,9 @@ class _RBP(Thresholded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: object = self.p
-        if not isinstance(given, float) or not 0.0001 <= given < 1:
-            raise refused("a float from 0.0001 to below 1", shown(given), "RBP.p", _PASS)
+        persistence: object = self.p
+        if not isinstance(persistence, float) or not 0.0001 <= persistence < 1:
+            raise refused("a float from 0.0001 to below 1", shown(persistence), "RBP.p", _PASS)
         object.__setattr__(self, "p", float(self.p))  # a numpy float prints differently
 
     def of(self, lists: Ranked) -> Values:
@@ -337,8 +337,8 @@ def register_measure(measure: Measure) -> None:
     >>> parse_measure("Known")
     Known
     """
-    given: object = measure
-    name = given.name if isinstance(given, Measure) and given.cut is None else ""
+    candidate: object = measure
+    name = candidate.name if isinstance(candidate, Measure) and candidate.cut is None else ""
     if not re.fullmatch(_NAME, name, re.ASCII) or name in MEASURES:
         raise SettingsError(
             expected="a measure without a cut, whose name has up to 40 letters, digits and `_`, and"
@@ -347,10 +347,10 @@ def register_measure(measure: Measure) -> None:
             where="register_measure",
             hint="choose another name, and register the measure without `@`",
         )
-    known = _registered.get(name, measure)
-    if _import_path(known) != _import_path(measure):
+    registered = _registered.get(name, measure)
+    if _import_path(registered) != _import_path(measure):
         raise SettingsError(
-            expected=f"the registered {name}, {_import_path(known)}",
+            expected=f"the registered {name}, {_import_path(registered)}",
             got=_import_path(measure),
             where="register_measure",
             hint="choose another name: stored states rely on this one",
@@ -365,19 +365,19 @@ def _import_path(measure: Measure) -> str:
 
 def _measure(name: str) -> Measure | None:
     """The measure of this name, without a cut; those of installed packages are loaded once."""
-    known = MEASURES.get(name) or _registered.get(name)
-    if known is None:
+    registered = MEASURES.get(name) or _registered.get(name)
+    if registered is None:
         _load_installed()
-    return known or _registered.get(name)
+    return registered or _registered.get(name)
 
 
 def _load_installed() -> str:
     """Register the measures of installed packages; the text says which failed."""
     installed, failed = load_all(INSTALLED)
-    for one in installed.values():
-        if isinstance(one, Measure) and one.name not in _registered:
+    for entry in installed.values():
+        if isinstance(entry, Measure) and entry.name not in _registered:
             try:
-                register_measure(one)
+                register_measure(entry)
             except SettingsError as error:  # one bad package must not hide the others
                 failed += f"; {error}"
     return failed
@@ -386,10 +386,10 @@ def _load_installed() -> str:
 def _unknown(name: str, text: str) -> SettingsError:
     """The error for a name that no measure has."""
     failed = _load_installed()
-    known = [*MEASURES, *sorted(_registered)]
-    hint = did_you_mean(text, known, WRITE)
+    names = [*MEASURES, *sorted(_registered)]
+    hint = did_you_mean(text, names, WRITE)
     return refused(
-        f"one of {', '.join(known)}", shown(name), f"measure {shown(text)}", hint + failed
+        f"one of {', '.join(names)}", shown(name), f"measure {shown(text)}", hint + failed
     )
 
 
@@ -404,30 +404,30 @@ def parse_measure(text: str) -> Measure:
     >>> parse_measure("MRR @ 10"), parse_measure("map"), parse_measure("ndcg_cut_10")
     (MRR@10, AP, NDCG(gain="linear")@10)
     """
-    given: object = text
-    written = given if isinstance(given, str) else text_of_ir_measures(given)
+    source: object = text
+    written = source if isinstance(source, str) else text_of_ir_measures(source)
     if written is None:
         raise refused("a measure or its name", shown(text), "measure")
     text = our_parameters(written)
-    found = _TEXT.fullmatch(text) if len(text) <= _LONGEST else None
-    measure = None if found is None else _measure(found[1])
+    text_match = _TEXT.fullmatch(text) if len(text) <= _LONGEST else None
+    measure = None if text_match is None else _measure(text_match[1])
     if measure is None:
         printed = printed_text(text)
         if printed is not None:
-            found = _TEXT.fullmatch(printed)
-            measure = None if found is None else _measure(found[1])
-    if found is None:
+            text_match = _TEXT.fullmatch(printed)
+            measure = None if text_match is None else _measure(text_match[1])
+    if text_match is None:
         hint = did_you_mean(text, (), WRITE) if len(text) <= _LONGEST else WRITE
         if "," in text and "(" not in text and len(text) <= _LONGEST:
-            first, *others = (one.strip() for one in text.split(","))
+            first, *rest = (part.strip() for part in text.split(","))
             stem = first.rstrip("0123456789")
-            several = [first, *(f"{stem}{one}" if one.isdigit() else one for one in others)]
+            several = [first, *(f"{stem}{part}" if part.isdigit() else part for part in rest)]
             hint = f"pass several in a list: {several}"
         expected = 'a measure such as NDCG@10 or NDCG(gain="linear")@5'
         raise refused(expected, shown(text), "measure", hint)
     if measure is None:
-        raise _unknown(found[1], text)
-    _, parameters, cut = found.groups()
+        raise _unknown(text_match[1], text)
+    _, parameters, cut = text_match.groups()
     if parameters is not None and parameters.strip():
         measure = measure(**_parameters(parameters, text))
     return measure if cut is None else measure @ int(cut)
@@ -440,29 +440,33 @@ def measures_of(measures: Measure | str | Iterable[Measure | str]) -> tuple[Meas
     elif (of_ir_measures := text_of_ir_measures(measures)) is not None:
         measures = (of_ir_measures,)
     try:
-        given: tuple[object, ...] = tuple(measures)
+        entries: tuple[object, ...] = tuple(measures)
     except TypeError:  # also of an array without dimensions
         expected = "measures such as NDCG @ 10, or their names"
         raise refused(expected, shown(measures), "measures") from None
-    known = (m if isinstance(m, (Measure, str)) else parse_measure(cast("str", m)) for m in given)
-    return _measures_of(tuple(known))
+    parsed = (
+        m if isinstance(m, (Measure, str)) else parse_measure(cast("str", m)) for m in entries
+    )
+    return _measures_of(tuple(parsed))
 
 
 def _registered_as(measure: Measure) -> Measure:
-    known = _measure(measure.name)
-    if known is None:
+    registered = _measure(measure.name)
+    if registered is None:
         raise _unknown(measure.name, str(measure))
-    return known
+    return registered
 
 
 @lru_cache(maxsize=256)
 def _measures_of(measures: tuple[Measure | str, ...]) -> tuple[Measure, ...]:
-    found = tuple(m if isinstance(m, Measure) else parse_measure(m) for m in measures)
-    if not found or len(set(found)) != len(found):
-        got = ", ".join(str(measure) for measure in found) or "none"
-        hint = "leave out the repeated ones: several names may mean one measure" if found else WRITE
+    parsed = tuple(m if isinstance(m, Measure) else parse_measure(m) for m in measures)
+    if not parsed or len(set(parsed)) != len(parsed):
+        got = ", ".join(str(measure) for measure in parsed) or "none"
+        hint = (
+            "leave out the repeated ones: several names may mean one measure" if parsed else WRITE
+        )
         raise refused("one measure or several, each once", got, "measures", hint)
-    for measure in found:
+    for measure in parsed:
         if type(_registered_as(measure)) is not type(measure):
             raise refused(
                 f"the measure that is registered as {measure.name}",
@@ -473,20 +477,20 @@ def _measures_of(measures: tuple[Measure | str, ...]) -> tuple[Measure, ...]:
         if measure.cuts == "must" and measure.cut is None:
             name = measure.name
             raise refused(f"{name} with a cut, such as {name}@10", str(measure), "measures")
-    return found
+    return parsed
 
 
 def _parameters(text: str, whole: str) -> dict[str, Parameter]:
-    given: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     for part in text.split(","):
-        found = _PARAMETER.fullmatch(part)
-        if found is None or found[1] in given:
+        part_match = _PARAMETER.fullmatch(part)
+        if part_match is None or part_match[1] in parameters:
             raise refused("name=value, each name once", shown(part), f"measure {shown(whole)}")
-        name, double, single, whole_number, fraction = found.groups()
+        name, double, single, whole_number, fraction = part_match.groups()
         if whole_number is not None:
-            given[name] = int(whole_number)
+            parameters[name] = int(whole_number)
         elif fraction is not None:
-            given[name] = float(fraction)
+            parameters[name] = float(fraction)
         else:
-            given[name] = double if double is not None else single
-    return given
+            parameters[name] = double if double is not None else single
+    return parameters

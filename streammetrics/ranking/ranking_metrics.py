@@ -196,10 +196,12 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
 
     def _require_possible(self) -> None:
         for slot in range(self._width):
-            kept, empty = self.lists.dense(slot).tolist()
+            lists_kept, empty = self.lists.dense(slot).tolist()
             rule = self.settings()["empty"]
-            self.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
-            self.cubes.require_possible(self.moments, kept + empty, slot)
+            self.moments.require_possible(
+                lists_kept if rule == "skip" else lists_kept + empty, slot
+            )
+            self.cubes.require_possible(self.moments, lists_kept + empty, slot)
 
     @cached_property
     def _asked(self) -> tuple[Measure, ...]:
@@ -218,7 +220,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
                 columns[name] = Ragged(values, lists.offsets)
         if lists.unseen is not None:
             columns["unseen"] = lists.unseen
-        if lists.subtopics is not None and any(one.subtopics for one in self._asked):
+        if lists.subtopics is not None and any(measure.subtopics for measure in self._asked):
             columns["places"] = lists.subtopics.places
             columns["answers"] = lists.subtopics.answers
         if positions is not None or self.examination is not None:
@@ -240,17 +242,17 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         weights = self._weights(batch)
-        for some, empty, values in measured(_lists(batch), self._asked, self.ties):
-            here = None if slots is None else slots[some]
-            self.lists.add(empty.astype(np.intp), here)
+        for rows, empty, values in measured(_lists(batch), self._asked, self.ties):
+            row_slots = None if slots is None else slots[rows]
+            self.lists.add(empty.astype(np.intp), row_slots)
             if weights is None:
-                for j, found in enumerate(values):
-                    self.moments.add(j, found, here)
-                    self.cubes.add(j, found, here)
+                for j, column in enumerate(values):
+                    self.moments.add(j, column, row_slots)
+                    self.cubes.add(j, column, row_slots)
                 continue
-            for j, (found, rest) in enumerate(weighed(values, weights.take(some))):
-                self.moments.add(j, found, here, rest)
-                self.cubes.add(j, found, here)
+            for j, (column, rest) in enumerate(weighed(values, weights.take(rows))):
+                self.moments.add(j, column, row_slots, rest)
+                self.cubes.add(j, column, row_slots)
 
     def compute(self) -> Averages:
         """The means, and the numbers of lists."""
@@ -258,18 +260,18 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[Averages]:
-        kept, empty = self.lists.columns(slots)
+        lists_kept, empty = self.lists.columns(slots)
         rule = str(self.settings()["empty"])
-        return averages(self.moments, self._asked, kept, empty, rule, slots, self.cubes)
+        return averages(self.moments, self._asked, lists_kept, empty, rule, slots, self.cubes)
 
 
 def _lists(batch: Batch) -> Lists:
     """The lists of checked rows."""
-    grades, given = batch.as_lists("labels"), batch.columns
-    scores = batch.as_lists("scores").values if "scores" in given else None
-    judged = batch.as_lists("judged").values if "judged" in given else None
+    grades, columns = batch.as_lists("labels"), batch.columns
+    scores = batch.as_lists("scores").values if "scores" in columns else None
+    judged = batch.as_lists("judged").values if "judged" in columns else None
     subtopics = None
-    if "answers" in given:
+    if "answers" in columns:
         subtopics = Subtopics(batch.as_lists("places"), batch.as_lists("answers"))
     unseen = batch.optional("unseen")
     return Lists(grades.values, scores, grades.offsets, unseen, judged, subtopics)

@@ -72,8 +72,8 @@ class _ERRIA(_OfSubtopics):
     def of(self, lists: Ranked) -> Values:
         assert self.cut is not None
         perfect = self.denominator == "perfect"
-        found = novelty.intent_aware_err(lists, self.alpha, self.rel, self.cut, perfect)
-        return Values(*found)
+        columns = novelty.intent_aware_err(lists, self.alpha, self.rel, self.cut, perfect)
+        return Values(*columns)
 
 
 class _StRecall(_OfSubtopics):

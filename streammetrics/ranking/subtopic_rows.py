@@ -94,15 +94,15 @@ def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
         if len(rows) != n:
             raise _form(f"{len(rows)} collection(s) for {n} label(s)")
         _at_once(rows) or _one_by_one(rows, None)  # refuses others
-    found = [""] * n
-    known: dict[tuple[Hashable, ...], str] = {(): ""}
+    texts = [""] * n
+    text_by_ids: dict[tuple[Hashable, ...], str] = {(): ""}
     for item in relevant.tolist():
         row = rows[item]
         ids = () if row is None else tuple(row)
-        if ids not in known:
-            known[ids] = members_text(cast("list[int | str]", _ids(ids, "subtopics")))
-        found[item] = known[ids]
-    return found
+        if ids not in text_by_ids:
+            text_by_ids[ids] = members_text(cast("list[int | str]", _ids(ids, "subtopics")))
+        texts[item] = text_by_ids[ids]
+    return texts
 
 
 def subtopics_of_ids(lists: Sequence[Answering]) -> Subtopics:
@@ -111,13 +111,13 @@ def subtopics_of_ids(lists: Sequence[Answering]) -> Subtopics:
     answers: list[tuple[int, int, int]] = []
     sizes: list[int] = []
     n_answers: list[int] = []
-    for known in lists:
-        every = {topic for _, topics in known for topic in topics}
-        numbers = {topic: at for at, topic in enumerate(sorted(every, key=_by_kind))}
-        places += [place for place, _ in known]
-        sizes.append(len(known))
+    for of_list in lists:
+        every = {topic for _, topics in of_list for topic in topics}
+        numbers = {topic: position for position, topic in enumerate(sorted(every, key=_by_kind))}
+        places += [place for place, _ in of_list]
+        sizes.append(len(of_list))
         before = len(answers)
-        for item, (_, topics) in enumerate(known):
+        for item, (_, topics) in enumerate(of_list):
             of_item = sorted((numbers[topic], grade) for topic, grade in topics.items())
             answers += [(item, number, grade) for number, grade in of_item]
         n_answers.append(len(answers) - before)
@@ -171,20 +171,20 @@ def _of_table(
         most = np.flatnonzero(np.count_nonzero(rows, axis=1) > MAX_ANSWERS)
         if len(most):
             raise _of_item(int(most[0]), ends, _MOST, "more", _FEWER)
-    at = nonzero(rows.take(relevant, axis=0).reshape(-1))[0]
-    items = at // max(1, width)
-    return _Pairs(items, at - items * width, width)
+    positions = nonzero(rows.take(relevant, axis=0).reshape(-1))[0]
+    items = positions // max(1, width)
+    return _Pairs(items, positions - items * width, width)
 
 
-def _of_collections(given: object, ends: Ints, relevant: Ints, *, flat: bool) -> _Pairs:
-    found = _of_column(given, ends, flat=flat)
-    if found is None:
-        rows = _listed(given, "subtopics")
+def _of_collections(subtopics: object, ends: Ints, relevant: Ints, *, flat: bool) -> _Pairs:
+    numbers = _of_column(subtopics, ends, flat=flat)
+    if numbers is None:
+        rows = _listed(subtopics, "subtopics")
         if not flat:
             if len(rows) != len(ends) - 1:
                 raise _form(f"{len(rows)} list(s) for {len(ends) - 1}")
             lists = [_listed(row, f"subtopics[{i}]") for i, row in enumerate(rows)]
-            sizes = np.array([len(one) for one in lists], np.int64)
+            sizes = np.array([len(row_list) for row_list in lists], np.int64)
             bad = np.flatnonzero(sizes != np.diff(ends))
             if len(bad):
                 i = int(bad[0])
@@ -198,39 +198,39 @@ def _of_collections(given: object, ends: Ints, relevant: Ints, *, flat: bool) ->
             rows = [*chain.from_iterable(lists)]
         if len(rows) != ends[-1]:
             raise _form(f"{len(rows)} collection(s) for {ends[-1]} label(s)")
-        found = _at_once(rows) or _one_by_one(rows, ends)
-    kept = Ragged(found.topics, found.offsets).take(relevant)
-    bits = max(1, found.n_topics).bit_length()
-    keys = np.repeat(np.arange(len(relevant)) << bits, kept.sizes)
-    keys |= kept.values
+        numbers = _at_once(rows) or _one_by_one(rows, ends)
+    members = Ragged(numbers.topics, numbers.offsets).take(relevant)
+    bits = max(1, numbers.n_topics).bit_length()
+    keys = np.repeat(np.arange(len(relevant)) << bits, members.sizes)
+    keys |= members.values
     if len(relevant) << bits < 1 << 32:  # sorted in half the time
         keys = np.sort(keys.astype(np.uint32)).astype(np.int64)
     else:
         keys.sort()
-    return _Pairs(keys >> bits, keys & ((1 << bits) - 1), found.n_topics)
+    return _Pairs(keys >> bits, keys & ((1 << bits) - 1), numbers.n_topics)
 
 
-def _of_column(given: object, ends: Ints, *, flat: bool) -> _Numbers | None:
+def _of_column(subtopics: object, ends: Ints, *, flat: bool) -> _Numbers | None:
     """The ids of a column of lists of Arrow or polars, without an object for each; None if they
     are in another form or not as they should be."""
     # 5 µs for a list of 90 ids, where their objects take 25.
-    found: object = given
+    column: object = subtopics
     try:
-        if hasattr(given, "dictionary_encode"):
-            found = arrow_column(cast("Any", given), "subtopics")
-        elif hasattr(given, "to_physical"):
-            found = polars_column(given, "subtopics")
+        if hasattr(subtopics, "dictionary_encode"):
+            column = arrow_column(cast("Any", subtopics), "subtopics")
+        elif hasattr(subtopics, "to_physical"):
+            column = polars_column(subtopics, "subtopics")
     except InputError:  # a null is an item without subtopics, as None is
         return None
-    if not isinstance(found, Lists):
+    if not isinstance(column, Lists):
         return None
     if not flat:
-        if not isinstance(found.values, Lists) or not np.array_equal(found.offsets, ends):
+        if not isinstance(column.values, Lists) or not np.array_equal(column.offsets, ends):
             return None
-        found = found.values
-    if len(found.offsets) != ends[-1] + 1:
+        column = column.values
+    if len(column.offsets) != ends[-1] + 1:
         return None
-    return _numbers(found.values, found.offsets, distinct=False)
+    return _numbers(column.values, column.offsets, distinct=False)
 
 
 def _at_once(rows: Sequence[object]) -> _Numbers | None:
@@ -242,20 +242,20 @@ def _at_once(rows: Sequence[object]) -> _Numbers | None:
     collections: Sequence[Collection[Hashable]] = rows  # type: ignore[assignment]
     offsets = offsets_of(np.fromiter(map(len, collections), np.int64, len(rows)))
     ids = list(chain.from_iterable(collections))
-    found: Ints | DictionaryColumn
+    column: Ints | DictionaryColumn
     types = set(map(type, ids))
     if types <= {int}:
         try:
-            found = np.array(ids, np.int64)
+            column = np.array(ids, np.int64)
         except OverflowError:
             return None
     elif types == {str}:
-        known: dict[Hashable, int] = defaultdict(count().__next__)  # numbers in order of use
-        codes = np.fromiter(map(known.__getitem__, ids), np.intp, len(ids))
-        found = DictionaryColumn(codes, cast("tuple[str, ...]", tuple(known)))
+        codes_of: dict[Hashable, int] = defaultdict(count().__next__)  # numbers in order of use
+        codes = np.fromiter(map(codes_of.__getitem__, ids), np.intp, len(ids))
+        column = DictionaryColumn(codes, cast("tuple[str, ...]", tuple(codes_of)))
     else:
         return None
-    return _numbers(found, offsets, distinct=kinds <= {set, frozenset})
+    return _numbers(column, offsets, distinct=kinds <= {set, frozenset})
 
 
 def _numbers(ids: object, offsets: Ints, *, distinct: bool) -> _Numbers | None:
@@ -265,9 +265,9 @@ def _numbers(ids: object, offsets: Ints, *, distinct: bool) -> _Numbers | None:
         names = ids.values
         if not set(map(type, names)) <= {str}:
             return None
-        known = {name: at for at, name in enumerate(sorted(set(names)))}  # type: ignore[type-var]
-        of_names = np.array([known[name] for name in names], np.int64)
-        topics, n_topics = of_names[ids.codes] if len(names) else of_names, len(known)
+        numbers = {name: number for number, name in enumerate(sorted(set(names)))}  # type: ignore[type-var]
+        of_names = np.array([numbers[name] for name in names], np.int64)
+        topics, n_topics = of_names[ids.codes] if len(names) else of_names, len(numbers)
     elif isinstance(ids, np.ndarray) and np.can_cast(ids.dtype, np.int64) and ids.dtype != np.bool_:
         topics, n_topics = _ranks(ids.astype(np.int64, copy=False))
     else:
@@ -287,78 +287,78 @@ def _ranks(ids: Ints) -> tuple[Ints, int]:
     if high - low < 1 << 6:
         return ids - low, high - low + 1
     if high - low < 4 * len(ids):
-        there = np.zeros(high - low + 1, np.bool_)
-        there[ids - low] = True
-        return (np.cumsum(there) - 1)[ids - low], int(np.count_nonzero(there))
-    different, found = np.unique(ids, return_inverse=True)
-    return found, len(different)
+        present = np.zeros(high - low + 1, np.bool_)
+        present[ids - low] = True
+        return (np.cumsum(present) - 1)[ids - low], int(np.count_nonzero(present))
+    different, ranks = np.unique(ids, return_inverse=True)
+    return ranks, len(different)
 
 
 def _repeats(topics: Ints, n_topics: int, offsets: Ints) -> bool:
     """Whether an item has a subtopic twice."""
     sizes = np.diff(offsets)
-    some = np.flatnonzero(sizes)
+    answering = np.flatnonzero(sizes)
     if n_topics > 1 << 6:
         keys = np.repeat(np.arange(len(sizes)) * n_topics, sizes) + topics
         keys.sort()
         return bool((keys[1:] == keys[:-1]).any())
     bits = np.left_shift(np.uint64(1), topics.view(np.uint64))
-    words = np.bitwise_or.reduceat(bits, offsets[some]) if len(some) else bits
-    return bool((np.bitwise_count(words) != sizes[some]).any())
+    words = np.bitwise_or.reduceat(bits, offsets[answering]) if len(answering) else bits
+    return bool((np.bitwise_count(words) != sizes[answering]).any())
 
 
 def _one_by_one(rows: Sequence[object], ends: Ints | None) -> _Numbers:
     """The same, of any mixture; InputError for the first item that is not as it should be."""
     sizes: list[int] = []
     topics: list[Hashable] = []
-    for at, row in enumerate(rows):
+    for i, row in enumerate(rows):
         if row is None:
             sizes.append(0)
             continue
         if not is_collection(row):
             hint = "pass the ids of an item as a list or a set, a single one as [id]"
-            raise _of_item(at, ends, "a list or a set of ids", shown(row), hint)
+            raise _of_item(i, ends, "a list or a set of ids", shown(row), hint)
         try:
             ids = _ids(row, "subtopics")
         except InputError as error:
-            raise _of_item(at, ends, error.expected, error.got, error.hint) from None
+            raise _of_item(i, ends, error.expected, error.got, error.hint) from None
         sizes.append(len(ids))
         topics += ids
-    known = {topic: at for at, topic in enumerate(sorted(set(topics), key=_by_kind))}
-    numbers = np.array([known[topic] for topic in topics], np.int64)
-    return _Numbers(numbers, offsets_of(np.array(sizes, np.int64)), len(known))
+    number_of = {topic: i for i, topic in enumerate(sorted(set(topics), key=_by_kind))}
+    numbers = np.array([number_of[topic] for topic in topics], np.int64)
+    return _Numbers(numbers, offsets_of(np.array(sizes, np.int64)), len(number_of))
 
 
-def _listed(given: object, where: str) -> list[Any]:
+def _listed(column: object, where: str) -> list[Any]:
     for method in ("to_pylist", "to_list", "tolist"):  # of pyarrow, of pandas and polars, of numpy
-        convert = getattr(given, method, None)
+        convert = getattr(column, method, None)
         if callable(convert):
-            given = convert()
+            column = convert()
             break
-    if isinstance(given, Lists):
-        values = _listed(given.values, where)
-        return [values[start:end] for start, end in pairwise(given.offsets.tolist())]
-    if isinstance(given, DictionaryColumn):
-        return [given.values[code] for code in given.codes.tolist()]
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InputError(expected=_FORMS, got=shown(given), where=where, hint="pass one of these")
-    return list(given)
+    if isinstance(column, Lists):
+        values = _listed(column.values, where)
+        return [values[start:end] for start, end in pairwise(column.offsets.tolist())]
+    if isinstance(column, DictionaryColumn):
+        return [column.values[code] for code in column.codes.tolist()]
+    if isinstance(column, (str, bytes, Mapping)) or not isinstance(column, Iterable):
+        raise InputError(expected=_FORMS, got=shown(column), where=where, hint="pass one of these")
+    return list(column)
 
 
-def _ids(given: Collection[Hashable], where: str) -> list[Hashable]:
+def _ids(topics: Collection[Hashable], where: str) -> list[Hashable]:
     """The ids of the subtopics of one item."""
-    found: list[Hashable] = []
-    for topic in map(plain, given):
+    ids: list[Hashable] = []
+    for topic in map(plain, topics):
         _require_id(topic, where)
-        found.append(int(topic) if isinstance(topic, int) else str.__str__(cast("str", topic)))
-    if len(set(found)) != len(found):
-        twice = next(topic for topic in found if found.count(topic) > 1)
+        ids.append(int(topic) if isinstance(topic, int) else str.__str__(cast("str", topic)))
+    if len(set(ids)) != len(ids):
+        twice = next(topic for topic in ids if ids.count(topic) > 1)
         hint = "drop the repeated id; a table of 0 and 1 is an array"
         got = f"{shown(twice)} twice"
         raise InputError(expected="each subtopic once for an item", got=got, where=where, hint=hint)
-    if len(found) > MAX_ANSWERS:
-        raise InputError(expected=_MOST, got=str(len(found)), where=where, hint=_FEWER)
-    return found
+    if len(ids) > MAX_ANSWERS:
+        raise InputError(expected=_MOST, got=str(len(ids)), where=where, hint=_FEWER)
+    return ids
 
 
 def _require_id(topic: object, where: str) -> None:
@@ -375,21 +375,21 @@ def _by_kind(topic: Hashable) -> tuple[bool, Any]:
 
 def _numbered(owners: Ints, topics: Ints) -> Ints:
     """The number of each subtopic among those of its list, ascending from 0."""
-    different, at = np.unique(owners << 32 | topics, return_inverse=True)
+    different, ranks = np.unique(owners << 32 | topics, return_inverse=True)
     firsts = np.searchsorted(different >> 32, np.arange(int(owners.max(initial=0)) + 1))
-    found: Ints = at - firsts[owners]
-    if int(found.max(initial=0)) >= MAX_TOPICS:
+    numbers: Ints = ranks - firsts[owners]
+    if int(numbers.max(initial=0)) >= MAX_TOPICS:
         expected = f"at most {MAX_TOPICS} subtopics in a list"
         raise InputError(expected=expected, got="more", where="subtopics", hint=_FEWER)
-    return found
+    return numbers
 
 
-def _of_item(at: int, ends: Ints | None, expected: str, got: str, hint: str) -> InputError:
+def _of_item(position: int, ends: Ints | None, expected: str, got: str, hint: str) -> InputError:
     """The error for an item, by its position among all. ends: None if items are rows."""
-    row, where = at, f"subtopics[{at}]"
+    row, where = position, f"subtopics[{position}]"
     if ends is not None:
-        row = int(np.searchsorted(ends, at, side="right")) - 1
-        where = f"subtopics[{row}][{at - ends[row]}]"
+        row = int(np.searchsorted(ends, position, side="right")) - 1
+        where = f"subtopics[{row}][{position - ends[row]}]"
     rows = np.array([row], np.intp)
     return InputError(expected=expected, got=got, where=where, hint=hint, rows=rows)
 
