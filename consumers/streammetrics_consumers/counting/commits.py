@@ -56,8 +56,8 @@ class Limits:
 
     def is_too_large(self, commit: Commit) -> bool:
         """Whether a smaller commit would make smaller rows. If so, the next commits are smaller."""
-        span, known = commit.end - commit.start, self._spans.get(commit.head.partition)
-        is_one = span <= 1 or (known is not None and span > known)  # a record, and a hole behind it
+        span, limit = commit.end - commit.start, self._spans.get(commit.head.partition)
+        is_one = span <= 1 or (limit is not None and span > limit)  # a record, and a hole behind it
         if is_one or all(len(shard.state) <= self._limit for shard in commit.shards):
             return False
         self._spans[commit.head.partition] = span // 2
@@ -138,14 +138,18 @@ class ErrorBudget:
             return
         if refused <= self.limit * rows or (rows < FIRST_ROWS and not last):
             return
-        said = f"{refused} of {rows} events were refused, more than max_bad_share = {self.limit:g}"
+        summary = (
+            f"{refused} of {rows} events were refused, more than max_bad_share = {self.limit:g}"
+        )
         entries = [(partition, entry) for partition, _, refused in found for entry in refused]
         reasons = Counter(entry.reason for _, entry in entries).most_common(3)
         for partition, first in entries[:1]:
-            said += ": " + ", ".join(f"{count} {reason}" for reason, count in reasons)
-            said += f"; the first is {partition} offset {first.offset}"
-            said += f", field {first.field}: {first.detail}" if first.field else f": {first.detail}"
+            summary += ": " + ", ".join(f"{count} {reason}" for reason, count in reasons)
+            summary += f"; the first is {partition} offset {first.offset}"
+            summary += (
+                f", field {first.field}: {first.detail}" if first.field else f": {first.detail}"
+            )
         raise ErrorBudgetExceeded(
-            f"{said}. Events since the last commit are not counted; fix the events or the config, "
-            "or raise [store] max_bad_share"
+            f"{summary}. Events since the last commit are not counted; fix the events or the "
+            "config, or raise [store] max_bad_share"
         )

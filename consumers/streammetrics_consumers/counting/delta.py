@@ -56,8 +56,8 @@ class MetricSetStates:
     @property
     def nbytes(self) -> int:
         """Approximate memory of the states in bytes."""
-        held = (*self._windows.values(), *self._expired.values())
-        return int(sum(state.nbytes for state in held))
+        states = (*self._windows.values(), *self._expired.values())
+        return int(sum(state.nbytes for state in states))
 
     def checked(
         self, decoded: Decoded, columns: Columns, *, expired: bool = False
@@ -65,19 +65,19 @@ class MetricSetStates:
         """Check these events for each finest grouping, or raise InputError where a metric refuses
         one. The returned function adds them to their windows, or only to the totals if `expired`.
         """
-        mine = {name: column for name, column in columns.items() if name in self._takes}
-        times_ms, by = decoded.times_ms, self._windows
-        keys = {grouping: self._keys(decoded, grouping) for grouping in by}
+        inputs = {name: column for name, column in columns.items() if name in self._takes}
+        times_ms, windows = decoded.times_ms, self._windows
+        keys = {grouping: self._keys(decoded, grouping) for grouping in windows}
         rows = [
-            (self._expired[at], self._expired[at].check(key, **mine))
+            (self._expired[grouping], self._expired[grouping].check(key, **inputs))
             if expired
-            else (by[at], by[at].check(times_ms, keys=key, **mine))
-            for at, key in keys.items()
+            else (windows[grouping], windows[grouping].check(times_ms, keys=key, **inputs))
+            for grouping, key in keys.items()
         ]
 
         def add() -> None:
-            for state, some in rows:
-                state.update_checked(some)
+            for state, checked_rows in rows:
+                state.update_checked(checked_rows)
             self._with_expired.update(keys if expired else ())
 
         return add
@@ -104,25 +104,25 @@ class MetricSetStates:
         """Raise InputError where a metric refuses one of these events; changes nothing."""
         # The decoder bounds keys, so all groupings accept the same events.
         grouping, state = next(iter(self._expired.items()))
-        mine = {name: column for name, column in columns.items() if name in self._takes}
-        state.check(self._keys(decoded, grouping), **mine)
+        inputs = {name: column for name, column in columns.items() if name in self._takes}
+        state.check(self._keys(decoded, grouping), **inputs)
 
     def shards(self, limit: int = SHARD_BYTES) -> Iterator[StateShard]:
         """Every state as rows of the store, of at most `limit` bytes, in an order that depends
         only on the content. Each grouping has its own states, so that its keys never push those of
         another into (other). Coarser groupings have none where the row of the finest one can stand
         for them."""
-        by, max_keys = self.metric_set.slices.by, self.metric_set.slices.max_keys
+        groupings, max_keys = self.metric_set.slices.by, self.metric_set.slices.max_keys
         for whole, metric, base, coarser, spans in self.whole_states():
             for grouping in (base, *coarser):
-                state = whole if grouping == base else summed(whole, by, base, grouping)
+                state = whole if grouping == base else summed(whole, groupings, base, grouping)
                 state = state.limited(max_keys)
                 shards = list(split(Pane(metric, grouping, *spans[0]), state, limit))
                 if grouping == base and coarser and can_stand_for_coarser(shards, state):
                     shards = [replace(shards[0], for_coarser=True)]
                 for span in spans:
                     pane = Pane(metric, grouping, *span)
-                    yield from (replace(one, pane=pane) for one in shards)
+                    yield from (replace(shard, pane=pane) for shard in shards)
                 if shards[0].for_coarser:
                     break
 
@@ -155,8 +155,8 @@ class MetricSetStates:
             if size > 4 * len(pairs) + 1024:
                 present, codes = np.unique(pairs, return_inverse=True)
             else:  # counting takes less time than sorting where few codes are possible
-                there = np.bincount(pairs, minlength=size) > 0
-                present, codes = np.flatnonzero(there), (np.cumsum(there) - 1)[pairs]
+                is_present = np.bincount(pairs, minlength=size) > 0
+                present, codes = np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[pairs]
             firsts, seconds = np.divmod(present, width)
             keys = [
                 (*keys[i], column.values[j])
@@ -218,8 +218,8 @@ class Delta:
         """Approximate memory in bytes. It is computed once after each `add`: it asks every part of
         every metric, 2 ms of 50 metrics, and a worker asks at every poll."""
         if self._nbytes is None:
-            held = sum(states.nbytes for states in self.metric_sets) + self._quarantine_bytes
-            self._nbytes = held if self.joined is None else held + self.joined.nbytes
+            total = sum(states.nbytes for states in self.metric_sets) + self._quarantine_bytes
+            self._nbytes = total if self.joined is None else total + self.joined.nbytes
         return self._nbytes
 
     def add(self, decoded: Decoded) -> None:
@@ -246,8 +246,8 @@ class Delta:
             expired = int((decoded.times_ms < self.floor_ms).sum())
         if len(decoded):
             newest = int(decoded.times_ms.max())
-            known = self.greatest_event_ms
-            self.greatest_event_ms = newest if known is None else max(known, newest)
+            greatest_ms = self.greatest_event_ms
+            self.greatest_event_ms = newest if greatest_ms is None else max(greatest_ms, newest)
         self.quarantine.extend(decoded.refused)
         self._quarantine_bytes += sum(entry.nbytes for entry in decoded.refused)
         self.counters += Counters(
@@ -298,8 +298,8 @@ class Delta:
         if not self._ordered:
             before = times if self._before_ms is None else np.int64(self._before_ms)
             return np.asarray(before - times, np.int64)
-        known = self.greatest_event_ms
-        first = int(times[0]) if known is None else known
+        greatest_ms = self.greatest_event_ms
+        first = int(times[0]) if greatest_ms is None else greatest_ms
         newest = np.maximum.accumulate(np.concatenate([np.array([first], np.int64), times[:-1]]))
         return np.asarray(newest - times, np.int64)
 
@@ -307,10 +307,10 @@ class Delta:
         """Add events to the states, without those that a metric refuses. The returned events have
         no columns, which are not read any more."""
 
-        def checked(expired: bool, some: Decoded) -> list[Callable[[], None]]:
+        def checked(expired: bool, events: Decoded) -> list[Callable[[], None]]:
             """The functions that add these events, if every metric accepts them."""
-            columns = columns_of(some)
-            return [states.checked(some, columns, expired=expired) for states in self.metric_sets]
+            columns = columns_of(events)
+            return [states.checked(events, columns, expired=expired) for states in self.metric_sets]
 
         bad: dict[int, Unfit] = {}
         for alike in of_one_shape(decoded):
@@ -344,13 +344,13 @@ class Delta:
         """The result of `check` for the events at these positions, without those that a metric
         refuses, which are added to `bad`; None if no event is left."""
         while len(positions):
-            some = decoded.take(positions) if len(positions) < len(decoded) else decoded
+            events = decoded.take(positions) if len(positions) < len(decoded) else decoded
             try:
-                return check(some)
+                return check(events)
             except InputError as error:
-                found = self._offenders(some, error)
-                bad.update((int(positions[i]), why) for i, why in found.items())
-                positions = np.delete(positions, list(found))
+                offenders = self._offenders(events, error)
+                bad.update((int(positions[i]), why) for i, why in offenders.items())
+                positions = np.delete(positions, list(offenders))
         return None
 
     def _check(self, decoded: Decoded) -> None:
@@ -362,15 +362,15 @@ class Delta:
         """The events that a metric refuses, each with the message for this event alone, since the
         message for a batch depends on the batch."""
         suspects = error.rows.tolist() or range(len(decoded))
-        found: dict[int, Unfit] = {}
+        offenders: dict[int, Unfit] = {}
         for i in suspects:
             try:
                 self._check(decoded.take(np.array([i], np.intp)))
             except InputError as alone:
-                found[i] = Unfit("metric", None, str(alone)[:300])
-        if not found:
+                offenders[i] = Unfit("metric", None, str(alone)[:300])
+        if not offenders:
             raise error
-        return found
+        return offenders
 
 
 def of_one_shape(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
@@ -401,6 +401,6 @@ def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryCo
             columns[offsets_column(path)] = column.offsets
         elif kind.endswith("_row"):
             table = column.values.reshape(len(column), -1)
-            one = kind.endswith("_or_row") and table.shape[1] == 1
-            columns[name] = table[:, 0] if one else table
+            is_vector = kind.endswith("_or_row") and table.shape[1] == 1
+            columns[name] = table[:, 0] if is_vector else table
     return columns

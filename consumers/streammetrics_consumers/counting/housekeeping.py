@@ -77,11 +77,13 @@ class IdleCompactor:
             if not self._groups:
                 self._runs.pop()
         else:
-            done = self._compactor.merge(self._runs[-1], self._groups.pop(0))
+            compacted = self._compactor.merge(self._runs[-1], self._groups.pop(0))
             if not self._groups:
                 self._runs.pop()
-            if done is not None:
-                log.debug("merged %d delta rows into %d", done.rows_before, done.rows_after)
+            if compacted is not None:
+                log.debug(
+                    "merged %d delta rows into %d", compacted.rows_before, compacted.rows_after
+                )
 
 
 def floor_after(
@@ -91,10 +93,10 @@ def floor_after(
 
     closed_ms: later events are pending and will be counted; None: no events are pending."""
     times = [head.greatest_event_ms for head in heads]
-    known = [time for time in times if time is not None]
-    if not known or len(known) < len(times):
+    known_times = [time for time in times if time is not None]
+    if not known_times or len(known_times) < len(times):
         return None
-    floor_ms = config.windows.floor_ms(min(known))
+    floor_ms = config.windows.floor_ms(min(known_times))
     if closed_ms is not None:
         floor_ms = min(floor_ms, closed_ms // config.windows.pane_ms * config.windows.pane_ms)
     return floor_ms if lowest_ms is None or floor_ms > lowest_ms else None
@@ -133,21 +135,21 @@ class KnownHeads:
     def moved(self, of: Generation, known: Head, now: Head | None) -> Head | None:
         """Note that reading goes on at `now`, where a head differs from `known`. If it went back,
         the store keeps the known offset. Returns the head with that offset."""
-        seen = self._witness.forget(known)
-        known = max(known, seen, key=lambda one: one.next_offset)
-        if now is None or now.next_offset < known.next_offset:
-            found = "no head" if now is None else f"a head at {now.next_offset}"
+        seen_head = self._witness.forget(known)
+        last_head = max(known, seen_head, key=lambda head: head.next_offset)
+        if now is None or now.next_offset < last_head.next_offset:
+            description = "no head" if now is None else f"a head at {now.next_offset}"
             log.error(
                 "store %s: expected %s to be counted up to %d, as this worker has seen, got %s: "
                 "the store went back (a failover, a restored copy); the lost records are read "
                 "again, and results are incomplete until then",
                 self._store.name,
-                known.partition,
-                known.next_offset,
-                found,
+                last_head.partition,
+                last_head.next_offset,
+                description,
             )
-        if now is not None and now.next_offset < known.next_offset:
-            now = note_known(self._store, of, now, known.next_offset)
+        if now is not None and now.next_offset < last_head.next_offset:
+            now = note_known(self._store, of, now, last_head.next_offset)
         if now is not None:
             self._witness.saw(now)
         return now

@@ -41,7 +41,7 @@ class JoinStates:
     ) -> None:
         self.join = join
         self.rows = empty_rows(config.fields, join)
-        self._names = [one.column for one in columns_to_keep(config.fields)]
+        self._names = [field.column for field in columns_to_keep(config.fields)]
         self._time_field = config.event.time
         least = None if closed_ms is None else closed_ms + join.label_window_ms
         is_held = behind_ms is not None and least is not None and behind_ms >= least
@@ -68,18 +68,18 @@ class JoinStates:
     def unfit(self, decoded: Decoded) -> dict[int, Unfit]:
         """The events that cannot be joined, by position: their label windows are closed, or their
         values are so large that a sum of them might not be finite."""
-        found: dict[int, Unfit] = {}
+        refusals: dict[int, Unfit] = {}
         values = decoded.columns.get(VALUE)
         if isinstance(values, np.ndarray):
             for i in np.flatnonzero(np.abs(values) > MAX_VALUE).tolist():
                 detail = f"at most {MAX_VALUE:g} may be added up, got {values[i]:g}"
-                found[i] = Unfit("metric", self._value_of(decoded, i), detail)
+                refusals[i] = Unfit("metric", self._value_of(decoded, i), detail)
         if self._least_ms is not None:
             detail = f"label windows are closed for events before {self._least_ms} ms"
             late = np.flatnonzero(decoded.times_ms < self._least_ms).tolist()
             self._has_refused |= bool(late)
-            found |= dict.fromkeys(late, Unfit("closed", self._time_field, detail))
-        return found
+            refusals |= dict.fromkeys(late, Unfit("closed", self._time_field, detail))
+        return refusals
 
     def _value_of(self, decoded: Decoded, i: int) -> str | None:
         """The field of an outcome's value; None for an impression."""
@@ -95,7 +95,7 @@ class JoinStates:
     def with_labels(self, decoded: Decoded) -> Decoded:
         """Impressions as if each had no outcome: a metric that refuses one then always does."""
         zeros = np.zeros(len(decoded))
-        labels = {outcome_field(one).column: zeros for one in self.join.outcomes}
+        labels = {outcome_field(outcome).column: zeros for outcome in self.join.outcomes}
         return replace(decoded, columns={**decoded.columns, **labels})
 
     def too_late(
@@ -108,7 +108,7 @@ class JoinStates:
         """The refusals of late events, by position. behind_ms: by how much each event is older
         than the newest one before it in its log; lateness_ms: the allowed lateness."""
         assert decoded.kinds is not None
-        found: dict[int, Unfit] = {}
+        refusals: dict[int, Unfit] = {}
         for i in np.flatnonzero(late).tolist():
             is_impression = int(decoded.kinds[i]) == IMPRESSION
             detail = (
@@ -116,36 +116,38 @@ class JoinStates:
                 f"{lateness_ms} may be, which are windows.lateness_s and join.reopen_s"
             )
             reason: Reason = "late_impression" if is_impression else "late_outcome"
-            found[i] = Unfit(reason, self._time_field, detail)
-        return found
+            refusals[i] = Unfit(reason, self._time_field, detail)
+        return refusals
 
     def accumulate(self, decoded: Decoded) -> None:
         """Add these events, none of which is late."""
         kinds = decoded.kinds
         assert kinds is not None
         for kind in np.unique(kinds).tolist():
-            some = decoded.take(np.flatnonzero(kinds == kind))
-            ids, times = some.columns[ID], some.times_ms
+            events = decoded.take(np.flatnonzero(kinds == kind))
+            ids, times = events.columns[ID], events.times_ms
             assert isinstance(ids, np.ndarray)
             if kind == IMPRESSION:
-                self.rows.update_impressions(ids, times, **self._columns(some))
+                self.rows.update_impressions(ids, times, **self._columns(events))
             else:
-                one = self.join.outcomes[kind - 1]
-                values = some.columns[VALUE] if one.value is not None else None
+                outcome = self.join.outcomes[kind - 1]
+                values = events.columns[VALUE] if outcome.value is not None else None
                 assert values is None or isinstance(values, np.ndarray)
-                event_ids = some.columns.get(EVENT_ID)
+                event_ids = events.columns.get(EVENT_ID)
                 assert event_ids is None or isinstance(event_ids, np.ndarray)
-                self.rows.update_outcomes(one.name, ids, times, values=values, event_ids=event_ids)
+                self.rows.update_outcomes(
+                    outcome.name, ids, times, values=values, event_ids=event_ids
+                )
             oldest = int(times.min())
             self._oldest_ms = oldest if self._oldest_ms is None else min(self._oldest_ms, oldest)
 
     def _columns(self, decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryColumn]:
-        found: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
+        columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
         for name in self._names:
             column = decoded.keys.get(name) or decoded.columns[name]
             assert isinstance(column, np.ndarray | DictionaryColumn)
-            found[name] = column
-        return found
+            columns[name] = column
+        return columns
 
     def shards(self, limit: int) -> Iterator[StateShard]:
         """Every state to store, by pane."""

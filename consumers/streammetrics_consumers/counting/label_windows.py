@@ -57,12 +57,14 @@ def closable_ms(config: Config, join: JoinConfig, heads: Sequence[Head]) -> int 
     limits this.
     """
     times = [head.greatest_event_ms for head in heads]
-    known = [time for time in times if time is not None]
-    if not known or (len(known) < len(times) and join.idle_s is None):
+    known_times = [time for time in times if time is not None]
+    if not known_times or (len(known_times) < len(times) and join.idle_s is None):
         return None
     if join.idle_s is not None:
-        known = [time for time in known if time >= max(known) - join.idle_s * 1000]
-    reached = min(known) - (config.windows.lateness_s + join.reopen_s) * 1000
+        known_times = [
+            time for time in known_times if time >= max(known_times) - join.idle_s * 1000
+        ]
+    reached = min(known_times) - (config.windows.lateness_s + join.reopen_s) * 1000
     return (reached - join.label_window_ms) // join.pane_ms * join.pane_ms
 
 
@@ -88,7 +90,7 @@ class Closer:
         self._max_bytes = max_bytes
         self._remember_ms = empty_rows(config.fields, config.join).remember_ms or 0
         self._epochs = epochs_by_time(config)
-        self._keys = [one.column for one in config.fields if one.is_key]
+        self._keys = [field.column for field in config.fields if field.is_key]
 
     @property
     def closed_ms(self) -> int | None:
@@ -113,12 +115,12 @@ class Closer:
 
     def close_to(self, to_ms: int) -> bool:
         """Close up to the start of a pane, as `closable_ms` allows; returns whether any was."""
-        done = False
+        has_closed = False
         tries = 0
         while self.head.next_offset < to_ms:
             try:
                 self._close(self._step(to_ms))
-                done, tries = True, 0
+                has_closed, tries = True, 0
             except Fenced as fenced:
                 tries += 1
                 if tries >= TRIES:
@@ -128,7 +130,7 @@ class Closer:
             except StoreUnavailable as error:
                 log.warning("%s; label windows are closed later", error)
                 break
-        return done
+        return has_closed
 
     def _step(self, to_ms: int) -> _Step:
         """Everything left to close, or one pane of it if that is too much at once."""
@@ -151,19 +153,19 @@ class Closer:
         """Close a step in one transaction. Raises Fenced, and then nothing was written."""
         metric_sets = [MetricSetStates(metric_set) for metric_set in self.config.metric_sets]
         counters = Counters()
-        kept: list[StateShard] = []
+        shards_to_keep: list[StateShard] = []
         delays = empty_delays(self.join)
         for place in range(step.ranges):
             waiting = self._range(step, place)
             closed = waiting.close(step.to_ms)
             self._feed(metric_sets, closed)
             counters += Counters(closed=len(closed), conflicts=closed.conflicts)
-            kept += self._kept(step, place, waiting)
+            shards_to_keep += self._kept(step, place, waiting)
             delays.update(closed.outcomes, closed.delays_ms)
-        kept += split(Pane(DELAYS, 0, None, None), delays)
-        shards = [shard for one in metric_sets for shard in one.shards()]
+        shards_to_keep += split(Pane(DELAYS, 0, None, None), delays)
+        shards = [shard for set_states in metric_sets for shard in set_states.shards()]
         commit = Commit(
-            self.head, self.head.next_offset, step.to_ms, None, counters, [*shards, *kept]
+            self.head, self.head.next_offset, step.to_ms, None, counters, [*shards, *shards_to_keep]
         )
         obsolete = [row for row in step.rows if self._is_obsolete(row, step.to_ms)]
         store, before_ms = self.ledger.store, step.to_ms + self.join.label_window_ms
@@ -172,33 +174,35 @@ class Closer:
 
     def _range(self, step: _Step, place: int) -> JoinRows:
         """The pending rows of the ids in one range."""
-        found = empty_rows(self.config.fields, self.join)
-        mine = [row for row in step.rows if row.may_share_keys(place, step.ranges)]
-        for row, stored in states(self.ledger.store, mine):
+        rows = empty_rows(self.config.fields, self.join)
+        metadata = [row for row in step.rows if row.may_share_keys(place, step.ranges)]
+        for row, stored in states(self.ledger.store, metadata):
             state: Accumulator | None = load(stored)
             if state is not None and row.key_ranges < step.ranges:
                 state = parts_of(state, step.ranges).get(place)
             if isinstance(state, JoinRows):
-                found.merge(state)
-        return found
+                rows.merge(state)
+        return rows
 
     def _feed(self, metric_sets: Sequence[MetricSetStates], closed: ClosedRows) -> None:
-        for at in range(0, len(closed), ROWS_AT_ONCE):
-            some, columns = self._decoded(closed, slice(at, at + ROWS_AT_ONCE))
-            for one in metric_sets:
-                one.checked(some, columns)()
+        for start in range(0, len(closed), ROWS_AT_ONCE):
+            decoded, columns = self._decoded(closed, slice(start, start + ROWS_AT_ONCE))
+            for set_states in metric_sets:
+                set_states.checked(decoded, columns)()
 
-    def _decoded(self, closed: ClosedRows, here: slice) -> tuple[Decoded, Columns]:
+    def _decoded(self, closed: ClosedRows, positions: slice) -> tuple[Decoded, Columns]:
         """Closed impressions as if each had been one event with its labels."""
-        times = closed.times_ms[here]
+        times = closed.times_ms[positions]
         columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
         for name, column in closed.columns.items():
             if isinstance(column, DictionaryColumn):
-                columns[name] = DictionaryColumn(column.codes[here], column.values)
+                columns[name] = DictionaryColumn(column.codes[positions], column.values)
             else:
-                columns[name] = column[here]
-        for one in self.join.outcomes:
-            columns[outcome_field(one).column] = closed.labels[one.name][here].astype(np.float64)
+                columns[name] = column[positions]
+        for outcome in self.join.outcomes:
+            columns[outcome_field(outcome).column] = closed.labels[outcome.name][positions].astype(
+                np.float64
+            )
         keys: dict[str, DictionaryColumn] = {}
         for name in self._keys:
             key = columns.pop(name)

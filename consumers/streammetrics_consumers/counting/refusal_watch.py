@@ -36,8 +36,8 @@ class RefusalWatch:
 
     def count(self, counters: Counters, refused: Sequence[Refused]) -> None:
         """Include committed events."""
-        for one in (self._whole, self._period):
-            one.add(counters, refused)
+        for tally in (self._whole, self._period):
+            tally.add(counters, refused)
 
     def look(self, uncommitted: Iterable[tuple[Counters, Sequence[Refused]]]) -> None:
         """Warn if most events of this period are refused, or all are skipped; once in a period of a
@@ -46,12 +46,12 @@ class RefusalWatch:
         is_over = now_s - self._since_s >= EVERY_S
         if self._is_quiet and not is_over:
             return
-        others = tuple(uncommitted)
-        counters = sum((one for one, _ in others), self._period.counters)
+        pairs = tuple(uncommitted)
+        counters = sum((log_counters for log_counters, _ in pairs), self._period.counters)
         is_bad = counters.rows >= FIRST and (mostly_refused(counters) or all_skipped(counters))
         if is_bad:
-            for more in others:
-                self._period.add(*more)
+            for pair in pairs:
+                self._period.add(*pair)
             lately = self._whole.counters.rows > self._period.counters.rows
             log.warning("%s", self._period.sentence(self._description, lately=lately))
             self._said = 0 if lately else counters.rows
@@ -81,10 +81,10 @@ class _Tally:
     def add(self, counters: Counters, refused: Sequence[Refused]) -> None:
         """Include these events."""
         self.counters += counters
-        for one in refused:
-            kind = one.reason, one.field
+        for event in refused:
+            kind = event.reason, event.field
             self._kinds[kind] += 1
-            self._details.setdefault(kind, one.detail)
+            self._details.setdefault(kind, event.detail)
 
     def sentence(self, description: Mapping[str, object], *, lately: bool) -> str:
         """The warning about these events."""

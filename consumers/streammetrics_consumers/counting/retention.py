@@ -20,19 +20,19 @@ KEEP_WINDOWS: Final = (
 def windows_dropped(ledger: Ledger, config: Config) -> str:
     """The windows that a shorter retention of a config would drop from a store, in words; empty
     where the retention is not shorter, or no window is dropped."""
-    generations = [one for one in ledger.generations() if one.current]
+    generations = [generation for generation in ledger.generations() if generation.current]
     if not generations:
         return ""
-    seen = ledger.snapshot()
-    heads = [head for head in seen.heads if not head.is_join and not head.closed]
-    closed_ms = next((head.next_offset for head in seen.heads if head.is_join), None)
-    floor_ms = floor_after(config, heads, seen.generation.floor_ms, closed_ms)
-    was_s = _former_retention_s(ledger, seen, config)
+    snapshot = ledger.snapshot()
+    heads = [head for head in snapshot.heads if not head.is_join and not head.closed]
+    closed_ms = next((head.next_offset for head in snapshot.heads if head.is_join), None)
+    floor_ms = floor_after(config, heads, snapshot.generation.floor_ms, closed_ms)
+    was_s = _former_retention_s(ledger, snapshot, config)
     if floor_ms is None or was_s is None or config.windows.retention_s >= was_s:
         return ""
     spans = {
         (pane.start_ms, pane.end_ms)
-        for pane in (size.pane for size in seen.panes)
+        for pane in (size.pane for size in snapshot.panes)
         if pane.start_ms is not None
         and pane.end_ms is not None
         and pane.start_ms < floor_ms
@@ -48,24 +48,24 @@ def windows_dropped(ledger: Ledger, config: Config) -> str:
     )
 
 
-def _former_retention_s(ledger: Ledger, seen: Snapshot, config: Config) -> int | None:
+def _former_retention_s(ledger: Ledger, snapshot: Snapshot, config: Config) -> int | None:
     """The retention with which a store was last counted; None where it cannot be known.
 
     Before schema version 8 a store does not have it. There it follows from the floor, which a
     worker raises after each commit.
     """
     last = [
-        one.period.settings["retention_s"]
-        for one in ledger.history(seen.generation.id)
-        if one.period is not None
-        and one.end == one.head.next_offset
-        and "retention_s" in one.period.settings
+        counted.period.settings["retention_s"]
+        for counted in ledger.history(snapshot.generation.id)
+        if counted.period is not None
+        and counted.end == counted.head.next_offset
+        and "retention_s" in counted.period.settings
     ]
     if last:
         return max(last)
-    times = [head.greatest_event_ms for head in seen.heads if not head.is_join]
-    known = [time for time in times if time is not None]
-    floor_ms = seen.generation.floor_ms
-    if floor_ms is None or not known:
+    times = [head.greatest_event_ms for head in snapshot.heads if not head.is_join]
+    known_times = [time for time in times if time is not None]
+    floor_ms = snapshot.generation.floor_ms
+    if floor_ms is None or not known_times:
         return None
-    return (min(known) - floor_ms - config.windows.pane_ms) // 1000
+    return (min(known_times) - floor_ms - config.windows.pane_ms) // 1000

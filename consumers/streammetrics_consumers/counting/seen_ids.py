@@ -44,14 +44,14 @@ class SeenIds:
         self._runs: list[tuple[Ids, Panes]] = []
         self._new: list[tuple[Ids, Panes]] = []
         self._rows: Counter[int] = Counter()  # of the store, by pane
-        found = []
+        runs = []
         for start_ms, stored in rows:
             ids = np.frombuffer(stored, "<u8").astype(np.uint64)
-            found.append((ids, np.full(len(ids), start_ms, np.int64)))
+            runs.append((ids, np.full(len(ids), start_ms, np.int64)))
             self._rows[start_ms] += 1
-        if found:
+        if runs:
             self._clock_ms = max(self._rows)
-            self._runs = [run for run in [_merged(found)] if len(run[0])]
+            self._runs = [run for run in [_merged(runs)] if len(run[0])]
 
     def __len__(self) -> int:
         """The number of ids in memory."""
@@ -65,9 +65,9 @@ class SeenIds:
     def repeats(self, ids: Ids, times_ms: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each of these events [n], in offset order, repeats an earlier one. The others
         are remembered as seen."""
-        again = np.zeros(len(ids), np.bool_)
+        is_repeat = np.zeros(len(ids), np.bool_)
         if not len(ids):
-            return again
+            return is_repeat
         panes = times_ms // self._pane_ms * self._pane_ms
         first = int(panes[0]) if self._clock_ms is None else self._clock_ms
         clocks = np.maximum.accumulate(np.concatenate([np.array([first], np.int64), panes]))
@@ -76,21 +76,25 @@ class SeenIds:
         ordered = ids[order]
         begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
         unique = ordered[begins]
-        known = self._panes_of(unique)
-        doubtful = (np.diff(np.append(np.flatnonzero(begins), len(ids))) > 1) | (known != _NEVER)
+        newest_panes = self._panes_of(unique)
+        doubtful = (np.diff(np.append(np.flatnonzero(begins), len(ids))) > 1) | (
+            newest_panes != _NEVER
+        )
         if doubtful.any():
             suspects = np.sort(order[doubtful[np.cumsum(begins) - 1]])
-            seen = dict(zip(unique[doubtful].tolist(), known[doubtful].tolist(), strict=True))
+            seen_panes = dict(
+                zip(unique[doubtful].tolist(), newest_panes[doubtful].tolist(), strict=True)
+            )
             for i in suspects.tolist():
                 id_, floor = int(ids[i]), int(floors[i])
-                if seen.get(id_, _NEVER) > floor:
-                    again[i] = True
+                if seen_panes.get(id_, _NEVER) > floor:
+                    is_repeat[i] = True
                 else:
-                    seen[id_] = int(panes[i])
-        fresh = ~again & (panes > floors)
+                    seen_panes[id_] = int(panes[i])
+        fresh = ~is_repeat & (panes > floors)
         self._add(*_sorted(ids[fresh], panes[fresh]))
         self._pass(int(clocks[-1]))
-        return again
+        return is_repeat
 
     def digests(self) -> dict[int, str]:
         """The `digest_of` the remembered ids of each pane, by its start; the newest pane is
@@ -119,8 +123,8 @@ class SeenIds:
                 source = self._runs
             parts = [ids[panes == start_ms] for ids, panes in source]
             ids = np.sort(np.concatenate([np.zeros(0, np.uint64), *parts]))
-            for at in range(0, max(len(ids), 1), ROW_IDS):
-                rows.append((start_ms, ids[at : at + ROW_IDS].astype("<u8").tobytes()))
+            for first in range(0, max(len(ids), 1), ROW_IDS):
+                rows.append((start_ms, ids[first : first + ROW_IDS].astype("<u8").tobytes()))
         return Seen(floor_ms + 1, replaced, rows)
 
     def committed(self, seen: Seen) -> None:
@@ -140,12 +144,12 @@ class SeenIds:
 
     def _panes_of(self, ids: Ids) -> Panes:
         """The newest pane of each of these ids (ascending); _NEVER where it was not seen."""
-        found = np.full(len(ids), _NEVER, np.int64)
-        for known, panes in self._runs:
-            at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-            hit = known[at] == ids
-            found[hit] = np.maximum(found[hit], panes[at[hit]])
-        return found
+        newest = np.full(len(ids), _NEVER, np.int64)
+        for run_ids, panes in self._runs:
+            indices = np.minimum(np.searchsorted(run_ids, ids), len(run_ids) - 1)
+            hit = run_ids[indices] == ids
+            newest[hit] = np.maximum(newest[hit], panes[indices[hit]])
+        return newest
 
     def _add(self, ids: Ids, panes: Panes) -> None:
         if not len(ids):
@@ -202,14 +206,14 @@ class Repeats:
     def begin(self, head: Head) -> None:
         """Begin or resume at a head. The ids in memory are kept if reading stands there exactly;
         else those of the store are loaded, since uncommitted records are read again."""
-        known = self._logs.get(head.partition)
-        if known is None or (known.head, known.at) != (head.id, head.next_offset):
+        log = self._logs.get(head.partition)
+        if log is None or (log.head, log.at) != (head.id, head.next_offset):
             rows = read_seen(self._store, head)
             ids = SeenIds(self._dedup.retention_ms, self._dedup.pane_ms, rows)
             self._logs[head.partition] = _Log(head.id, head.next_offset, ids)
-        elif known.taken is not None:
-            known.ids.committed(known.taken)
-            known.taken = None
+        elif log.taken is not None:
+            log.ids.committed(log.taken)
+            log.taken = None
 
     def without(self, decoded: Decoded) -> Decoded:
         """The next events of a partition, without repeats; `begin` was called for it."""
@@ -231,17 +235,17 @@ class Repeats:
 
 def without_repeats(decoded: Decoded, seen: SeenIds) -> Decoded:
     """The events without repeats, good and refused, and the number of repeats."""
-    found = decoded.event_ids
-    if found is None:
+    event_ids = decoded.event_ids
+    if event_ids is None:
         return decoded
-    positions = found.positions[seen.repeats(found.ids, found.times_ms)]
+    positions = event_ids.positions[seen.repeats(event_ids.ids, event_ids.times_ms)]
     if not len(positions):
         return decoded
     chunk = decoded.chunk
-    again = {
+    repeats = {
         (int(chunk.offsets[i]), 0 if chunk.indices is None else int(chunk.indices[i]))
         for i in (positions.tolist() if decoded.refused else ())
     }
-    left = tuple(one for one in decoded.refused if (one.offset, one.index) not in again)
-    some = decoded.take(np.flatnonzero(~np.isin(decoded.at, positions)))
-    return replace(some, refused=left, repeated=len(positions))
+    left = tuple(event for event in decoded.refused if (event.offset, event.index) not in repeats)
+    rest = decoded.take(np.flatnonzero(~np.isin(decoded.at, positions)))
+    return replace(rest, refused=left, repeated=len(positions))

@@ -109,21 +109,21 @@ class Worker:
 
         Raises NewSource, LogChanged, LedgerError or SourceError.
         """
-        there, heads = self.source.partitions(), self.ledger.heads(self.generation)
+        partitions, heads = self.source.partitions(), self.ledger.heads(self.generation)
         warning = compaction_warning(self.source)
         if warning is not None:
             log.warning("%s", warning)
-        self._wanted = chosen(there, self.options.partitions)
-        require_keyed(self.config.dedup, there)
+        self._wanted = chosen(partitions, self.options.partitions)
+        require_keyed(self.config.dedup, partitions)
         if not self._wanted and self.options.on_gap == "stop":
             require_no_loss(self.config, heads)
-        known = {(head.partition.topic, head.partition.number) for head in heads}
+        counted = {(head.partition.topic, head.partition.number) for head in heads}
         needs_ends = self.options.until_end or not self.source.replayable
         ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
-        count_from(self.ledger.store, self.generation, there, new=self.options.new_source)
+        count_from(self.ledger.store, self.generation, partitions, new=self.options.new_source)
         # A join must know the logs of other workers too, since it waits for their events.
-        for partition in self._wanted if self.config.join is None else there:
-            new = (partition.topic, partition.number) not in known
+        for partition in self._wanted if self.config.join is None else partitions:
+            new = (partition.topic, partition.number) not in counted
             start = start_of(self.options, self.source, partition, ends) if new else 0
             head = self._resolve(partition, start)
             self._starts[partition] = head.start_offset
@@ -176,8 +176,8 @@ class Worker:
         for chunk in chunks:
             self.take(chunk)
         with self._lock:
-            for known, now in self._known_heads.lost(self.generation):
-                self._resume_at(known, now)
+            for known_head, now in self._known_heads.lost(self.generation):
+                self._resume_at(known_head, now)
             size = sum(work.delta.nbytes for work in self._work.values())
             deltas = [work.delta for work in self._work.values()]
             self._refusals.look((delta.counters, delta.quarantine) for delta in deltas)
@@ -243,7 +243,7 @@ class Worker:
         """The progress of this worker."""
         with self._lock:
             left = [self._ends.get(p, 0) - work.delta.end for p, work in self._work.items()]
-        remaining = sum(max(more, 0) for more in left) if self._ends else None
+        remaining = sum(max(gap, 0) for gap in left) if self._ends else None
         return Progress(self.rows, self._monotonic() - self._started_s, remaining)
 
     # -- notifications of a source ------------------------------------------------------------
@@ -298,12 +298,15 @@ class Worker:
         self._work[head.partition] = _Work(head, delta, self._monotonic())
 
     def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
-        ours = [self._work[partition] for partition in partitions if partition in self._work]
-        moved = [work for work in ours if work.delta.end != work.delta.start]
+        owned = [self._work[partition] for partition in partitions if partition in self._work]
+        moved = [work for work in owned if work.delta.end != work.delta.start]
         if moved and isinstance(self.source, Remote):
             self.source.confirm()
-        found = [(one.partition, one.counters, one.quarantine) for one in (w.delta for w in moved)]
-        self._error_budget.check(found, last=last)
+        counted = [
+            (delta.partition, delta.counters, delta.quarantine)
+            for delta in (w.delta for w in moved)
+        ]
+        self._error_budget.check(counted, last=last)
         for work in moved:
             commit = commit_of(work.head, work.delta)
             if self.source.replayable and self._limits.is_too_large(commit):
@@ -321,15 +324,17 @@ class Worker:
                 self._compactor.committed(head)
                 self._begin(head)
 
-    def _resume_at(self, known: Head, now: Head | None) -> None:
+    def _resume_at(self, known_head: Head, now: Head | None) -> None:
         """Read on from a head of the store that differs from the known one."""
-        work = self._work.get(known.partition)
+        work = self._work.get(known_head.partition)
         if work is None:
-            self._known_heads.moved(self.generation, known, now)
+            self._known_heads.moved(self.generation, known_head, now)
         else:
-            self._resume(work, "the head in the store is not the one that this worker knows", known)
+            self._resume(
+                work, "the head in the store is not the one that this worker knows", known_head
+            )
 
-    def _resume(self, work: _Work, why: str, known: Head | None = None) -> None:
+    def _resume(self, work: _Work, why: str, known_head: Head | None = None) -> None:
         """Drop a delta and read on from the head: another worker has counted its records, the
         floor rose, a state is too large, or the store went back."""
         partition, lost = work.head.partition, work.delta.counters.rows
@@ -340,7 +345,7 @@ class Worker:
         now = self.ledger.generation(self.generation.id)
         self.generation = replace(self.generation, floor_ms=now.floor_ms)
         head = self.ledger.resolve(self.generation, partition, work.head.start_offset)
-        head = self._known_heads.moved(self.generation, known or work.head, head) or head
+        head = self._known_heads.moved(self.generation, known_head or work.head, head) or head
         log.warning("%s; %d records are dropped, continuing at %d", why, lost, head.next_offset)
         self.rows -= lost
         self._begin(head)
@@ -348,18 +353,20 @@ class Worker:
 
     def _raise_floor(self) -> None:
         """Drop windows that every partition has passed by more than the retention."""
-        config, of = self.config, self.generation
+        config, generation = self.config, self.generation
         with self._lock:
             heads = [work.head for work in self._work.values()]
             # Rows of windows that end later are not counted yet.
             closed_ms = None if self._closer is None else self._closer.head.next_offset
             # The heads of other workers are read only where our own allow it.
-            if not heads or floor_after(config, heads, of.floor_ms, closed_ms) is None:
+            if not heads or floor_after(config, heads, generation.floor_ms, closed_ms) is None:
                 return
-            floor_ms = floor_after(config, self.ledger.heads(of), of.floor_ms, closed_ms)
+            floor_ms = floor_after(
+                config, self.ledger.heads(generation), generation.floor_ms, closed_ms
+            )
             if floor_ms is None:
                 return
-            self.generation = self.ledger.raise_floor(of, floor_ms)
+            self.generation = self.ledger.raise_floor(generation, floor_ms)
             for work in list(self._work.values()):
                 if work.delta.end == work.delta.start:
                     self._begin(work.head)

@@ -97,44 +97,46 @@ def copy_ledger(store: Store, copy: Store) -> Stand:
     copy.engine.dispose()
 
     def work(connection: Connection) -> Stand:
-        found = generation_of(connection, store.name, None)
-        heads = read_heads(connection, head.c.generation == found.id)
+        current = generation_of(connection, store.name, None)
+        heads = read_heads(connection, head.c.generation == current.id)
         copy.write(lambda there, _: _clear(there))  # an earlier try may have failed
-        mine = select(head.c.id).where(head.c.generation == found.id)
-        for table, which in (
-            (generation, generation.c.id == found.id),
-            (metric, metric.c.generation == found.id),
-            (head, head.c.generation == found.id),
-            (metric_start, metric_start.c.generation == found.id),
-            (quarantine, quarantine.c.head.in_(mine)),
+        head_ids = select(head.c.id).where(head.c.generation == current.id)
+        for table, condition in (
+            (generation, generation.c.id == current.id),
+            (metric, metric.c.generation == current.id),
+            (head, head.c.generation == current.id),
+            (metric_start, metric_start.c.generation == current.id),
+            (quarantine, quarantine.c.head.in_(head_ids)),
         ):
-            _copy(connection, copy, table, which)
-        sizes = select(delta.c.id, delta.c.nbytes).where(delta.c.generation == found.id)
-        held = [(int(id_), int(nbytes)) for id_, nbytes in connection.execute(sizes)]
-        for ids in few(held, _ROWS, _BYTES):
+            _copy(connection, copy, table, condition)
+        sizes = select(delta.c.id, delta.c.nbytes).where(delta.c.generation == current.id)
+        sized_ids = [(int(id_), int(nbytes)) for id_, nbytes in connection.execute(sizes)]
+        for ids in few(sized_ids, _ROWS, _BYTES):
             _copy(connection, copy, delta, delta.c.id.in_(ids))
-        notes = select(retry.c.id, retry.c.note).where(retry.c.generation == found.id)
+        notes = select(retry.c.id, retry.c.note).where(retry.c.generation == current.id)
         readings = {row.id: _reading(row.id, row.note) for row in connection.execute(notes)}
-        digests = seen_digests(connection, [one.id for one in heads])
-        wrong = list(_inconsistencies(connection, found))
-        history = read_history(connection, found.id)
-        return Stand(found, heads, readings, digests, wrong, history)
+        digests = seen_digests(connection, [log_head.id for log_head in heads])
+        wrong = list(_inconsistencies(connection, current))
+        history = read_history(connection, current.id)
+        return Stand(current, heads, readings, digests, wrong, history)
 
     return store.read(work)
 
 
-def _copy(connection: Connection, copy: Store, table: Table, which: ColumnElement[bool]) -> None:
-    query = select(table).where(which).execution_options(yield_per=_ROWS)
-    with connection.execute(query) as found:
-        for some in found.mappings().partitions():
-            rows = [dict(row) for row in some]
+def _copy(
+    connection: Connection, copy: Store, table: Table, condition: ColumnElement[bool]
+) -> None:
+    query = select(table).where(condition).execution_options(yield_per=_ROWS)
+    with connection.execute(query) as result:
+        for batch in result.mappings().partitions():
+            rows = [dict(row) for row in batch]
             if table is generation:
                 rows = [{**row, "current": False} for row in rows]
             copy.write(partial(_insert, table, rows))
 
 
 def _insert(
-    table: Table, rows: list[dict[str, object]], connection: Connection, again: bool
+    table: Table, rows: list[dict[str, object]], connection: Connection, is_repeated: bool
 ) -> None:
     connection.execute(insert(table), rows)
 
@@ -151,33 +153,37 @@ def _without_checks(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _reading(number: int, note: str) -> str:
-    found = json_object(f"the note of retry {number}", note)
-    return json.dumps(found.get("reading"), sort_keys=True, separators=(",", ":"))
+    fields = json_object(f"the note of retry {number}", note)
+    return json.dumps(fields.get("reading"), sort_keys=True, separators=(",", ":"))
 
 
-def _inconsistencies(connection: Connection, of: Generation) -> Iterator[str]:
+def _inconsistencies(connection: Connection, current: Generation) -> Iterator[str]:
     """The inconsistencies between the rows of a generation."""
 
-    def has_head(table: Table, *which: ColumnElement[bool]) -> ColumnElement[bool]:
-        return exists().where(head.c.id == table.c.head, *which)
+    def has_head(table: Table, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+        return exists().where(head.c.id == table.c.head, *conditions)
 
     def in_generation(table: Table) -> ColumnElement[bool]:
         return exists().where(generation.c.id == table.c.generation)
 
-    mine = head.c.generation == of.id
-    rows, entries = delta.c.generation == of.id, quarantine.c.generation == of.id
-    unknown = delta.c.metric.not_in([one.name for one in of.metrics])
+    of_generation = head.c.generation == current.id
+    rows, entries = delta.c.generation == current.id, quarantine.c.generation == current.id
+    unknown = delta.c.metric.not_in([counted_metric.name for counted_metric in current.metrics])
     outside = or_(delta.c.key_range < 0, delta.c.key_range >= delta.c.key_ranges)
     another = "belong to a log that the generation does not have"
     no_log, no_generation = (
-        f"belong to a {what} that does not exist" for what in ("log", "generation")
+        f"belong to a {owner} that does not exist" for owner in ("log", "generation")
     )
-    for table, which, what in (
-        (delta, and_(rows, ~has_head(delta, mine)), f"delta rows {another}"),
-        (quarantine, and_(entries, ~has_head(quarantine, mine)), f"refused events {another}"),
+    for table, condition, description in (
+        (delta, and_(rows, ~has_head(delta, of_generation)), f"delta rows {another}"),
         (
             quarantine,
-            and_(~entries, has_head(quarantine, mine)),
+            and_(entries, ~has_head(quarantine, of_generation)),
+            f"refused events {another}",
+        ),
+        (
+            quarantine,
+            and_(~entries, has_head(quarantine, of_generation)),
             "refused events of its logs belong to another generation",
         ),
         (seen, ~has_head(seen), f"rows of ids {no_log}"),
@@ -191,24 +197,24 @@ def _inconsistencies(connection: Connection, of: Generation) -> Iterator[str]:
         ),
         (delta, and_(rows, outside), "delta rows have an impossible range of keys"),
     ):
-        lost = connection.scalar(select(func.count()).select_from(table).where(which))
+        lost = connection.scalar(select(func.count()).select_from(table).where(condition))
         if lost:
-            yield f"{lost} {what}"
-    heads = read_heads(connection, head.c.generation == of.id)
+            yield f"{lost} {description}"
+    heads = read_heads(connection, head.c.generation == current.id)
     for closed in heads:
         log = closed.partition
         if closed.closed and not any(
-            other.id > closed.id
-            and (other.partition.topic, other.partition.number) == (log.topic, log.number)
-            for other in heads
+            later.id > closed.id
+            and (later.partition.topic, later.partition.number) == (log.topic, log.number)
+            for later in heads
         ):
             yield f"the head of {log} is closed, but no other head continues the log"
 
 
 def panes(store: Store, generation: Generation) -> dict[Pane, int]:
     """The panes that have rows, and the size of their rows in bytes."""
-    found = store.read(lambda connection: read_panes(connection, generation))
-    return {one.pane: one.nbytes for one in found}
+    sizes = store.read(lambda connection: read_panes(connection, generation))
+    return {size.pane: size.nbytes for size in sizes}
 
 
 def pane_rows(
@@ -229,12 +235,12 @@ def merged(
     store: Store, sums: Sequence[Sequence[DeltaMetadata]]
 ) -> list[Accumulator | Unreadable | None]:
     """The sum of each of these sequences of rows, which share no row; None for an empty one."""
-    of = {(row.id, row.pane): i for i, rows in enumerate(sums) for row in rows}
+    indices = {(row.id, row.pane): i for i, rows in enumerate(sums) for row in rows}
 
     def work(connection: Connection) -> list[Accumulator | Unreadable | None]:
         totals: list[Accumulator | Unreadable | None] = [None] * len(sums)
         for row, stored in read_states(connection, [row for rows in sums for row in rows]):
-            i = of[row.id, row.pane]
+            i = indices[row.id, row.pane]
             total = totals[i]
             if isinstance(total, Unreadable):
                 continue
@@ -262,19 +268,19 @@ def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
     edge = func.max(delta.c.end_offset) if after else func.min(delta.c.start_offset)
 
     def work(connection: Connection) -> int:
-        at = offset
+        position = offset
         while True:
             across = connection.scalar(
                 select(edge).where(
                     delta.c.head == of.id,
                     delta.c.retry.is_(None),
-                    delta.c.start_offset < at,
-                    delta.c.end_offset > at,
+                    delta.c.start_offset < position,
+                    delta.c.end_offset > position,
                 )
             )
             if across is None:
-                return at
-            at = int(across)
+                return position
+            position = int(across)
 
     return store.read(work)
 
@@ -302,15 +308,15 @@ def covers(store: Store, of: Head) -> Covers:
 
     def work(connection: Connection) -> Covers:
         coarser = coarser_of(generation_of(connection, store.name, of.generation))
-        found: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+        covered: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
         for name, place, start, end, for_coarser in connection.execute(query):
-            for each in (place, *(coarser.get((name, place), ()) if for_coarser else ())):
-                ranges = found[name, each]
+            for grouping in (place, *(coarser.get((name, place), ()) if for_coarser else ())):
+                ranges = covered[name, grouping]
                 if ranges and start <= ranges[-1][1]:
                     ranges[-1] = ranges[-1][0], max(end, ranges[-1][1])
                 else:
                     ranges.append((start, end))
-        return found
+        return covered
 
     return store.read(work)
 
@@ -321,17 +327,17 @@ def overlapping(rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, Delt
     Each row is paired with at most one row before it. Rows of one retry are one commit; those of
     another retry, or of the log itself, count other events.
     """
-    found: list[tuple[DeltaMetadata, DeltaMetadata]] = []
+    pairs: list[tuple[DeltaMetadata, DeltaMetadata]] = []
     before: dict[tuple[int, int | None], list[DeltaMetadata]] = {}
     for row in sorted(rows, key=lambda row: (row.start_offset, row.end_offset, row.id)):
-        own = before.setdefault((row.head, row.retry), [])
-        own[:] = [other for other in own if other.end_offset > row.start_offset]
-        mine = row.key_range, row.key_ranges
-        twin = next((other for other in own if other.may_share_keys(*mine)), None)
+        earlier = before.setdefault((row.head, row.retry), [])
+        earlier[:] = [candidate for candidate in earlier if candidate.end_offset > row.start_offset]
+        keys = row.key_range, row.key_ranges
+        twin = next((candidate for candidate in earlier if candidate.may_share_keys(*keys)), None)
         if twin is not None:
-            found.append((twin, row))
-        own.append(row)
-    return found
+            pairs.append((twin, row))
+        earlier.append(row)
+    return pairs
 
 
 def retries_of(
@@ -353,6 +359,6 @@ def retries_of(
 def entries_between(store: Store, of: Head, start: int, end: int) -> Sequence[QuarantineRow]:
     """The refused events of the records [start, end) of a log, open or done, by position."""
     column = quarantine.c.offset
-    which = quarantine.c.head == of.id, column >= start, column < end
-    found = store.read(lambda connection: read_quarantine(connection, *which))
-    return sorted(found, key=lambda entry: (entry.offset, entry.index))
+    conditions = quarantine.c.head == of.id, column >= start, column < end
+    entries = store.read(lambda connection: read_quarantine(connection, *conditions))
+    return sorted(entries, key=lambda entry: (entry.offset, entry.index))

@@ -46,11 +46,11 @@ def join_head(store: Store, of: Generation) -> Head:
 
     def work(connection: Connection, _: bool) -> Head:
         check_generation(connection, of, alone=True)
-        known = head_of(connection, of, JOIN)
-        return insert_head(connection, of, JOIN, JOIN_START) if known is None else known
+        head = head_of(connection, of, JOIN)
+        return insert_head(connection, of, JOIN, JOIN_START) if head is None else head
 
-    found = store.read(lambda connection: head_of(connection, of, JOIN))
-    return store.write(work) if found is None else found
+    stored_head = store.read(lambda connection: head_of(connection, of, JOIN))
+    return store.write(work) if stored_head is None else stored_head
 
 
 def closing_heads(store: Store, of: Generation) -> tuple[Head, ...]:
@@ -68,12 +68,12 @@ def states(store: Store, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaM
 
     Raises Fenced where one of them is gone.
     """
-    for at in range(0, len(rows), _ROWS_A_QUERY):
-        some = rows[at : at + _ROWS_A_QUERY]
-        found = _stored(store, some)
-        if len(found) < len(some) or any(row.nbytes != size_of(data) for row, data in found):
+    for start in range(0, len(rows), _ROWS_A_QUERY):
+        batch = rows[start : start + _ROWS_A_QUERY]
+        stored = _stored(store, batch)
+        if len(stored) < len(batch) or any(row.nbytes != size_of(data) for row, data in stored):
             raise Fenced("rows were merged while they were read")
-        yield from ((row, state_bytes(row, data)) for row, data in found)
+        yield from ((row, state_bytes(row, data)) for row, data in stored)
 
 
 def _stored(store: Store, rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, bytes]]:
@@ -94,21 +94,23 @@ def write_closing(
 
     Raises Fenced, SettingsChanged or StoreUnavailable.
     """
-    seen = frozenset(read)
+    expected_rows = frozenset(read)
     ids = [row.id for row in replaced]
 
-    def work(connection: Connection, again: bool) -> None:
+    def work(connection: Connection, is_repeated: bool) -> None:
         check_generation(connection, of)
-        if again and has_head(connection, moved):
+        if is_repeated and has_head(connection, moved):
             return  # an earlier try succeeded, and its answer was lost
         if not move_head(connection, commit, moved):
-            if again and has_head(connection, moved):
+            if is_repeated and has_head(connection, moved):
                 return  # the earlier try succeeded just now
             raise Fenced("another process has closed these label windows")
-        if frozenset(_pending(connection, of, metric, read_before_ms)) != seen:
+        if frozenset(_pending(connection, of, metric, read_before_ms)) != expected_rows:
             raise Fenced("rows were merged or added meanwhile")
-        for at in range(0, len(ids), _ROWS_A_QUERY):
-            connection.execute(delete(delta).where(delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])))
+        for start in range(0, len(ids), _ROWS_A_QUERY):
+            connection.execute(
+                delete(delta).where(delta.c.id.in_(ids[start : start + _ROWS_A_QUERY]))
+            )
         write_delta(connection, commit)
 
     moved = after_commit(commit)
@@ -116,8 +118,8 @@ def write_closing(
 
 
 def _pending(
-    connection: Connection, of: Generation, metric: str, before_ms: int
+    connection: Connection, generation: Generation, metric: str, before_ms: int
 ) -> tuple[DeltaMetadata, ...]:
-    mine = delta.c.generation == of.id, delta.c.metric == metric
-    rows = read_rows(connection, *mine, delta.c.window_start_ms < before_ms)
+    of_metric = delta.c.generation == generation.id, delta.c.metric == metric
+    rows = read_rows(connection, *of_metric, delta.c.window_start_ms < before_ms)
     return tuple(sorted(rows, key=lambda row: row.id))

@@ -64,8 +64,8 @@ class Compacted:
     bytes_after: int = 0
 
     def __add__(self, other: Compacted) -> Compacted:
-        both = zip(astuple(self), astuple(other), strict=True)
-        return Compacted(*(mine + theirs for mine, theirs in both))
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Compacted(*(first + second for first, second in pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,47 +151,51 @@ class Compactor:
 
     def merge(self, run: MergeRun, group: Group) -> Compacted | None:
         """Merge one group; None if another process was first or the group cannot become smaller."""
-        found = self._store.read(lambda connection: _states(connection, run, group))
-        if found is None:
+        stored = self._store.read(lambda connection: _states(connection, run, group))
+        if stored is None:
             return None
-        of, states = found
-        by = self._groupings(run) if any(extent.for_coarser for extent in group.extents) else ()
+        log_head, states = stored
+        groupings = (
+            self._groupings(run) if any(extent.for_coarser for extent in group.extents) else ()
+        )
         try:
-            made = self._fold(run.pane, group, states, by)
+            rows = self._fold(run.pane, group, states, groupings)
         except StateError:
             if self._is_counted(run):
                 raise
             self._give_up(group)  # another version wrote them, and this one need not read them
             return None
-        mine = sum(one.shard.pane == run.pane for one in made)
+        rows_after = sum(row.shard.pane == run.pane for row in rows)
         is_cut = any(extent.key_ranges < group.ranges for extent in group.extents)
-        if mine >= len(group.extents) and not is_cut:
+        if rows_after >= len(group.extents) and not is_cut:
             self._give_up(group)
             return None
         try:
-            self._store.write(lambda connection, _: _exchange(connection, of, run, group, made))
+            self._store.write(
+                lambda connection, _: _exchange(connection, log_head, run, group, rows)
+            )
         except _NotAsRead:
             return None
         return Compacted(
             len(group.extents),
-            len(made),
+            len(rows),
             sum(extent.nbytes for extent in group.extents),
-            sum(len(one.shard.state) for one in made),
+            sum(len(row.shard.state) for row in rows),
         )
 
     def steps(self, heads: Collection[int] | None = None) -> Iterator[Compacted]:
         """Merge until nothing is left to merge, one transaction at a time."""
-        again = True
-        while again:  # rows of a finest grouping may become rows of coarser ones to merge
-            again = False
+        has_progress = True
+        while has_progress:  # rows of a finest grouping may become rows of coarser ones to merge
+            has_progress = False
             for run in self.runs(heads):
-                done = True
-                while done:
-                    done = False
+                run_has_progress = True
+                while run_has_progress:
+                    run_has_progress = False
                     for group in self.plan(run):
                         merged = self.merge(run, group)
                         if merged is not None:
-                            done = again = True
+                            run_has_progress = has_progress = True
                             yield merged
 
     def _give_up(self, group: Group) -> None:
@@ -202,24 +206,28 @@ class Compactor:
 
     def _is_counted(self, run: MergeRun) -> bool:
         """Whether the run's metric is still counted: not ended, in the current generation."""
-        of = self._store.read(
+        stored = self._store.read(
             lambda connection: generation_of(connection, self._store.name, run.generation)
         )
-        return of.current and any(
-            one.name == run.pane.metric and not one.ended for one in of.metrics
+        return stored.current and any(
+            metric.name == run.pane.metric and not metric.ended for metric in stored.metrics
         )
 
     def _groupings(self, run: MergeRun) -> Groupings:
         """The groupings of the run's metric."""
         key = run.generation, run.pane.metric
         if key not in self._known:
-            found = self._store.read(
+            stored = self._store.read(
                 lambda connection: generation_of(connection, self._store.name, key[0])
             )
-            self._known.update(((key[0], name), by) for name, by in groupings_of(found).items())
+            self._known.update(
+                ((key[0], name), groupings) for name, groupings in groupings_of(stored).items()
+            )
         return self._known[key]
 
-    def _fold(self, pane: Pane, group: Group, states: list[bytes], by: Groupings) -> list[_Merged]:
+    def _fold(
+        self, pane: Pane, group: Group, states: list[bytes], groupings: Groupings
+    ) -> list[_Merged]:
         """The rows that a group becomes. Where one key would be too large for a row, the older and
         the newer half of the rows stay apart."""
         total = load(states[0])
@@ -231,8 +239,8 @@ class Compactor:
             middle = len(extents) // 2
             older, newer = (replace(group, extents=b) for b in (extents[:middle], extents[middle:]))
             return [
-                *self._fold(pane, older, states[:middle], by),
-                *self._fold(pane, newer, states[middle:], by),
+                *self._fold(pane, older, states[:middle], groupings),
+                *self._fold(pane, newer, states[middle:], groupings),
             ]
         start = min(extent.start_offset for extent in extents)
         end = max(extent.end_offset for extent in extents)
@@ -243,25 +251,29 @@ class Compactor:
         ):
             shards = [replace(shards[0], for_coarser=True)]
             return [_Merged(shards[0], start, end)]
-        own = [_Merged(shard, start, end) for shard in shards]
-        return own + self._apart(pane, extents, states, by)
+        rows = [_Merged(shard, start, end) for shard in shards]
+        return rows + self._apart(pane, extents, states, groupings)
 
     def _apart(
-        self, pane: Pane, extents: Sequence[DeltaMetadata], states: list[bytes], by: Groupings
+        self,
+        pane: Pane,
+        extents: Sequence[DeltaMetadata],
+        states: list[bytes],
+        groupings: Groupings,
     ) -> list[_Merged]:
         """The rows of coarser groupings that these rows stand for."""
-        found = []
+        rows = []
         for extent, data in zip(extents, states, strict=True):
             if not extent.for_coarser:
                 continue
             state = PerKey.from_bytes(data)
-            for place in finest(by)[pane.grouping]:
-                one = summed(state, by, pane.grouping, place)
-                found += [
+            for place in finest(groupings)[pane.grouping]:
+                coarser_state = summed(state, groupings, pane.grouping, place)
+                rows += [
                     _Merged(shard, extent.start_offset, extent.end_offset)
-                    for shard in split(pane.of_grouping(place), one, self._row_bytes)
+                    for shard in split(pane.of_grouping(place), coarser_state, self._row_bytes)
                 ]
-        return found
+        return rows
 
 
 def compact(
@@ -270,9 +282,9 @@ def compact(
     """Merge all mergeable delta rows of the events that are counted now. `report` gets the totals
     so far after every transaction."""
     total = Compacted()
-    until = {one.id: one.next_offset for one in store.read(read_heads)}
-    for done in Compactor(store, above=above, until=until).steps():
-        total += done
+    until = {log_head.id: log_head.next_offset for log_head in store.read(read_heads)}
+    for step in Compactor(store, above=above, until=until).steps():
+        total += step
         report(total)
     return total
 
@@ -320,13 +332,13 @@ def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, 
 
 
 def _exchange(
-    connection: Connection, of: Head, run: MergeRun, group: Group, made: Collection[_Merged]
+    connection: Connection, log_head: Head, run: MergeRun, group: Group, merged: Collection[_Merged]
 ) -> None:
     """Delete the merged rows and write the resulting rows, or roll back."""
     # Raising the floor changes the row of the generation: while it is locked, no pane is dropped.
-    held = select(generation.c.id).where(generation.c.id == run.generation)
-    connection.execute(held.with_for_update(read=True)).one_or_none()
-    if not read_heads(connection, *is_same(of)):
+    generation_row = select(generation.c.id).where(generation.c.id == run.generation)
+    connection.execute(generation_row.with_for_update(read=True)).one_or_none()
+    if not read_heads(connection, *is_same(log_head)):
         raise _NotAsRead
     deleted = 0
     for extent in group.extents:
@@ -334,8 +346,8 @@ def _exchange(
         deleted += drop_rows(connection, *same, *_of(run))
     if deleted != len(group.extents):
         raise _NotAsRead
-    if made:
-        rows = [delta_row(of, one.shard, one.start, one.end) for one in made]
+    if merged:
+        rows = [delta_row(log_head, row.shard, row.start, row.end) for row in merged]
         connection.execute(insert(delta), rows)
 
 

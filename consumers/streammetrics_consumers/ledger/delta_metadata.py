@@ -64,11 +64,11 @@ def split(
         return
     while True:
         parts = parts_of(state, ranges)
-        found = {i: part.encoded() for i, part in parts.items()}
+        encodings = {i: part.encoded() for i, part in parts.items()}
         if ranges >= MAX_RANGES or all(
-            len(data) <= limit or _is_one(parts[i]) for i, (data, _) in found.items()
+            len(data) <= limit or _is_one(parts[i]) for i, (data, _) in encodings.items()
         ):
-            yield from (_shard(pane, i, ranges, *one) for i, one in found.items())
+            yield from (_shard(pane, i, ranges, *encoding) for i, encoding in encodings.items())
             return
         ranges *= 2
 
@@ -122,14 +122,14 @@ def finest(by: Groupings) -> dict[int, tuple[int, ...]]:
     names = [frozenset(grouping) for grouping in by]
     coarser: dict[int, list[int]] = {}
     follows: list[tuple[int, int]] = []
-    for grouping, mine in enumerate(names):
-        others = [
+    for grouping, subset in enumerate(names):
+        finer = [
             i
-            for i, theirs in enumerate(names)
-            if mine < theirs and not any(theirs < more for more in names)
+            for i, superset in enumerate(names)
+            if subset < superset and not any(superset < larger for larger in names)
         ]
-        if others:
-            follows.append((min(others, key=lambda i: (len(names[i]), i)), grouping))
+        if finer:
+            follows.append((min(finer, key=lambda i: (len(names[i]), i)), grouping))
         else:
             coarser[grouping] = []
     for base, grouping in follows:
@@ -149,28 +149,28 @@ def summed(state: sm.PerKey, by: Groupings, base: int, grouping: int) -> sm.PerK
 
 def groupings_of(of: Generation) -> Mapping[str, Groupings]:
     """The groupings of each metric of a generation, in their order."""
-    found = {}
+    groupings = {}
     for metric in of.metrics:
         slices = cast("Sequence[Sequence[tuple[str, str]]]", metric.description.get("slices", ()))
-        found[metric.name] = [tuple(name for name, _ in grouping) for grouping in slices]
-    return found
+        groupings[metric.name] = [tuple(name for name, _ in grouping) for grouping in slices]
+    return groupings
 
 
 def coarser_of(of: Generation) -> Mapping[tuple[str, int], tuple[int, ...]]:
     """By metric name and index of a finest grouping, the indices of those derived from it."""
     return {
         (name, base): groupings
-        for name, by in groupings_of(of).items()
-        for base, groupings in finest(by).items()
+        for name, metric_groupings in groupings_of(of).items()
+        for base, groupings in finest(metric_groupings).items()
     }
 
 
-def _shorter(by: Groupings, base: int, grouping: int) -> Callable[[Key], Key]:
-    at = [1 + by[base].index(name) for name in by[grouping]]
+def _shorter(groupings: Groupings, base: int, grouping: int) -> Callable[[Key], Key]:
+    places = [1 + groupings[base].index(name) for name in groupings[grouping]]
 
     def key_of(key: Key) -> Key:
         assert isinstance(key, tuple)
-        return (grouping, *(key[i] for i in at))
+        return (grouping, *(key[i] for i in places))
 
     return key_of
 
@@ -213,25 +213,29 @@ class DeltaMetadata:
 
     def may_share_keys(self, key_range: int, ranges: int) -> bool:
         """Whether a key may be in this row and in range `key_range` of `ranges` equal ones."""
-        both = min(self.key_ranges, ranges)
-        return self.key_range * both // self.key_ranges == key_range * both // ranges
+        common_ranges = min(self.key_ranges, ranges)
+        return (
+            self.key_range * common_ranges // self.key_ranges == key_range * common_ranges // ranges
+        )
 
 
 def read_metadata(
     connection: Connection, of: Generation, panes: Collection[Pane]
 ) -> Iterator[DeltaMetadata]:
     """The metadata of the rows of these panes."""
-    for which in of_panes(of.id, panes):
-        yield from read_rows(connection, *which)
-    by = groupings_of(of)
+    for conditions in of_panes(of.id, panes):
+        yield from read_rows(connection, *conditions)
+    groupings = groupings_of(of)
     finer: dict[Pane, list[Pane]] = defaultdict(list)
     for pane in panes:
-        base = bases(by[pane.metric]).get(pane.grouping) if pane.metric in by else None
+        base = (
+            bases(groupings[pane.metric]).get(pane.grouping) if pane.metric in groupings else None
+        )
         if base is not None:
             finer[pane.of_grouping(base)].append(pane)
-    for which in of_panes(of.id, finer):
-        for row in read_rows(connection, *which, delta.c.for_coarser.is_(True)):
-            sum_of = SumOf(by[row.pane.metric], row.pane.grouping)
+    for conditions in of_panes(of.id, finer):
+        for row in read_rows(connection, *conditions, delta.c.for_coarser.is_(True)):
+            sum_of = SumOf(groupings[row.pane.metric], row.pane.grouping)
             for pane in finer[row.pane]:
                 yield replace(row, pane=pane, sum_of=sum_of)
 
@@ -251,11 +255,11 @@ def read_states(connection: Connection, rows: Iterable[DeltaMetadata]) -> Stored
     by_id: dict[int, list[DeltaMetadata]] = defaultdict(list)
     for row in rows:
         by_id[row.id].append(row)
-    sizes = ((id_, held[0].nbytes) for id_, held in by_id.items())
+    sizes = ((id_, same_rows[0].nbytes) for id_, same_rows in by_id.items())
     for ids in few(sizes, _PARAMETERS, _BYTES):
-        some = _STORED.where(delta.c.id.in_(ids))
-        with connection.execute(some) as found:
-            for id_, stored in found:
+        query = _STORED.where(delta.c.id.in_(ids))
+        with connection.execute(query) as stored_states:
+            for id_, stored in stored_states:
                 for row in by_id[id_]:
                     yield row, stored
 
@@ -278,12 +282,12 @@ def states_each(
 ) -> Iterator[tuple[DeltaMetadata, sm.PerKey]]:
     """Each row with its state, as `state_of`, in no particular order. One that also stands for
     coarser groupings is decoded once, if all its rows come one after another."""
-    for _, some in groupby(rows, key=lambda one: one[0].id):
-        each = sorted(some, key=lambda one: one[0].sum_of is None)  # the state itself is last
-        state = sm.PerKey.from_bytes(state_bytes(*each[0]))
-        for row, _ in each:
-            of = row.sum_of
-            yield row, state if of is None else summed(state, *of, row.pane.grouping)
+    for _, group in groupby(rows, key=lambda one: one[0].id):
+        pairs = sorted(group, key=lambda one: one[0].sum_of is None)  # the state itself is last
+        state = sm.PerKey.from_bytes(state_bytes(*pairs[0]))
+        for row, _ in pairs:
+            sum_of = row.sum_of
+            yield row, state if sum_of is None else summed(state, *sum_of, row.pane.grouping)
 
 
 def drop_rows(connection: Connection, *which: ColumnElement[bool]) -> int:
@@ -301,16 +305,16 @@ def drop_rows(connection: Connection, *which: ColumnElement[bool]) -> int:
 def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:
     """Batches of all of these values, each given with its bytes: within limits of number and bytes,
     but of at least one value."""
-    some: list[T] = []
-    held = 0
-    for one, size in sized:
-        if some and (len(some) == count or held + size > nbytes):
-            yield some
-            some, held = [], 0
-        some.append(one)
-        held += size
-    if some:
-        yield some
+    batch: list[T] = []
+    batch_bytes = 0
+    for value, size in sized:
+        if batch and (len(batch) == count or batch_bytes + size > nbytes):
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(value)
+        batch_bytes += size
+    if batch:
+        yield batch
 
 
 def of_panes(generation: int, panes: Collection[Pane]) -> Iterator[tuple[ColumnElement[bool], ...]]:
@@ -327,8 +331,8 @@ def of_panes(generation: int, panes: Collection[Pane]) -> Iterator[tuple[ColumnE
         if None in starts:
             yield (*of_metric, delta.c.window_start_ms.is_(None))
         spans = [start for start in starts if start is not None]
-        for at in range(0, len(spans), _PARAMETERS):
-            yield (*of_metric, delta.c.window_start_ms.in_(spans[at : at + _PARAMETERS]))
+        for first in range(0, len(spans), _PARAMETERS):
+            yield (*of_metric, delta.c.window_start_ms.in_(spans[first : first + _PARAMETERS]))
 
 
 def pane_order(pane: Pane) -> tuple[str, int, bool, int]:

@@ -27,20 +27,20 @@ def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
     before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return ()
-    known, starts = (cast("list[str]", one["epochs"]) for one in (before, after))
+    old_starts, starts = (cast("list[str]", plan["epochs"]) for plan in (before, after))
     allocated, allocations = _weights(before), _weights(after)
-    if starts[: len(known)] != known or allocations[: len(allocated)] != allocated:
+    if starts[: len(old_starts)] != old_starts or allocations[: len(allocated)] != allocated:
         return ()
     if after["horizon"] is not None and any(
-        one != allocated[-1] for one in allocations[len(allocated) :]
+        allocation != allocated[-1] for allocation in allocations[len(allocated) :]
     ):
         return ()
-    return tuple(starts[len(known) :])
+    return tuple(starts[len(old_starts) :])
 
 
 def as_before(now: Description, was: Description) -> dict[str, object]:
     """A description with the epochs of an earlier one."""
-    plan, earlier = (cast("Description", one[EXPERIMENT]) for one in (now, was))
+    plan, earlier = (cast("Description", description[EXPERIMENT]) for description in (now, was))
     return {**now, EXPERIMENT: {**plan, **{name: earlier[name] for name in _FOLLOW}}}
 
 
@@ -58,10 +58,13 @@ def starts_after(start: str, counted_ms: int | None) -> bool:
 def _weights(plan: Description) -> list[dict[str, float]]:
     """The shares of each epoch, which sum to 1."""
     epochs = len(cast("list[str]", plan["epochs"])) + 1
-    given = cast("list[Weights]", plan["shares"])
-    each = given or [dict.fromkeys(cast("list[str]", plan["variants"]), 1.0)]
-    found = [{name: w / sum(one.values()) for name, w in one.items()} for one in each]
-    return found if len(found) > 1 else found * epochs
+    weights = cast("list[Weights]", plan["shares"])
+    allocations = weights or [dict.fromkeys(cast("list[str]", plan["variants"]), 1.0)]
+    shares = [
+        {name: w / sum(allocation.values()) for name, w in allocation.items()}
+        for allocation in allocations
+    ]
+    return shares if len(shares) > 1 else shares * epochs
 
 
 def as_started(was: Description, now: Description) -> Description:
@@ -73,13 +76,13 @@ def as_started(was: Description, now: Description) -> Description:
     shown = was.get(SHOWN, {})
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
         return now
-    known = {rail[0] for rail in _rails(before)}
-    later = [rail[0] for rail in _rails(after) if rail[3:] == [False] and rail[0] not in known]
+    rail_names = {rail[0] for rail in _rails(before)}
+    later = [rail[0] for rail in _rails(after) if rail[3:] == [False] and rail[0] not in rail_names]
     if not later or (isinstance(shown, Mapping) and WATCH_RATES in shown):
         return now
     mdes = {n: mde for n, mde in cast("Weights", after.get("mdes", {})).items() if n not in later}
     plan = {name: value for name, value in after.items() if name != "mdes"}
-    plan["guardrails"] = [one for one in _rails(after) if one[0] not in later]
+    plan["guardrails"] = [rail for rail in _rails(after) if rail[0] not in later]
     return {**now, EXPERIMENT: {**plan, **({"mdes": mdes} if mdes else {})}}
 
 
@@ -159,6 +162,6 @@ def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> froze
 
 def _declared(description: Mapping[str, object]) -> frozenset[str] | None:
     """None where any variant is counted."""
-    found = description.get("variant")
-    names = found[1] if isinstance(found, list | tuple) and len(found) == 2 else None
+    variant = description.get("variant")
+    names = variant[1] if isinstance(variant, list | tuple) and len(variant) == 2 else None
     return None if names is None else frozenset(map(str, names))

@@ -140,9 +140,9 @@ def may_pass(error: DBAPIError) -> bool:
         return True
     if isinstance(error.orig, sqlite3.Error):
         return _SQLITE.get(_sqlite_kind(error.orig)) == _LOCKED
-    known = _known(error)
-    if known is not None:
-        return issubclass(known[0], StoreUnavailable)
+    explanation = _known(error)
+    if explanation is not None:
+        return issubclass(explanation[0], StoreUnavailable)
     # These include deadlocks, serialization failures and failed connections.
     return isinstance(error, (OperationalError, InterfaceError))
 
@@ -150,9 +150,9 @@ def may_pass(error: DBAPIError) -> bool:
 def explained(error: DBAPIError, name: str) -> LedgerError:
     """The error that a user reads."""
     text = " ".join(str(error.orig).split())
-    known = _known(error)
-    if known is not None:
-        kind, hint = known
+    explanation = _known(error)
+    if explanation is not None:
+        kind, hint = explanation
         return kind(f"store {name}: {text}; {hint}")
     if may_pass(error):
         return StoreUnavailable(f"store {name}: {text}; nothing is lost, start again later")
@@ -165,8 +165,10 @@ def _known(error: DBAPIError) -> Said | None:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return _POSTGRES.get(str(state))
-    found = (said for words, said in _REFUSED if re.search(words, str(error.orig)))
-    return next(found, None)
+    explanations = (
+        explanation for words, explanation in _REFUSED if re.search(words, str(error.orig))
+    )
+    return next(explanations, None)
 
 
 def _sqlite_kind(error: BaseException) -> str:

@@ -55,28 +55,30 @@ def _statements(connection: Connection, version: int) -> list[tuple[str, str]]:
     stored = inspect(connection)
     names = set(stored.get_table_names())
     quote = connection.dialect.identifier_preparer.quote
-    here, temporary = "main", "temp"
+    permanent, temporary = "main", "temp"
     if connection.dialect.name != "sqlite":
         schema = connection.scalar(text("SELECT current_schema()"))
-        here, temporary = quote(str(schema)), "pg_temp"
+        permanent, temporary = quote(str(schema)), "pg_temp"
     statements = []
     for table in tables():
         columns: set[str] = set()
         if table.name in names:
             columns = {column["name"] for column in stored.get_columns(table.name)}
-        query = _query(connection, table, columns, version, here)
+        query = _query(connection, table, columns, version, permanent)
         name = f"{temporary}.{quote(table.name)}"
         create = f"CREATE TEMPORARY VIEW {quote(table.name)} AS {query}"
         statements.append((create, f"DROP VIEW {name}"))
     return statements
 
 
-def _query(connection: Connection, table: Table, columns: set[str], version: int, here: str) -> str:
+def _query(
+    connection: Connection, table: Table, columns: set[str], version: int, schema: str
+) -> str:
     """The rows of a table, as the current schema has them."""
     quote = connection.dialect.identifier_preparer.quote
     if table is source and not columns:
         return (
-            f"SELECT DISTINCT generation, cluster, topic FROM {here}.{quote(head.name)} "
+            f"SELECT DISTINCT generation, cluster, topic FROM {schema}.{quote(head.name)} "
             "WHERE topic <> '(join)'"
         )
     shown = []
@@ -89,7 +91,7 @@ def _query(connection: Connection, table: Table, columns: set[str], version: int
     rows = f"SELECT {', '.join(shown)}"
     if not columns:
         return f"{rows} WHERE 1 = 0"
-    return f"{rows} FROM {here}.{quote(table.name)}"
+    return f"{rows} FROM {schema}.{quote(table.name)}"
 
 
 def _default(connection: Connection, column: Column[object]) -> str:

@@ -68,12 +68,12 @@ def as_read_now(
 def _as_read(
     connection: Connection, number: int, metric: Metric, fingerprint: str, now: Description
 ) -> Metric:
-    was = metric.description
-    started = as_started(was, now)
+    stored = metric.description
+    started = as_started(stored, now)
     settings = now.get("settings")
-    unchanged = was.get("type") == now.get("type") and was.get("settings") == settings
+    unchanged = stored.get("type") == now.get("type") and stored.get("settings") == settings
     if unchanged or not isinstance(settings, Mapping):
-        continued = started is not now and not any(differences(was, _plain(started)))
+        continued = started is not now and not any(differences(stored, _plain(started)))
         return replace(metric, fingerprint=fingerprint) if continued else metric
     counted: Description | None = None
     for data in _samples(connection, number, metric.name):
@@ -84,15 +84,15 @@ def _as_read(
         if counted != {"type": now["type"], "settings": dict(settings)}:
             break
     if counted is None:
-        former = was.get("settings")
+        former = stored.get("settings")
         if isinstance(former, Mapping) and former.keys() == settings.keys():
             # Nothing was counted, so that only its layout may differ where its name is the same.
-            if _name(was) != _name(now):
+            if _name(stored) != _name(now):
                 return metric
             settings = former
         # Nothing was counted, and no config can undo what another version called its settings.
         counted = {"type": now["type"], "settings": dict(settings)}
-    read = replace(metric, description={**was, **counted})
+    read = replace(metric, description={**stored, **counted})
     if any(differences(read.description, _plain(started))):
         return read
     return replace(read, fingerprint=fingerprint)
@@ -112,9 +112,9 @@ def _name(description: Description) -> str:
 def _samples(connection: Connection, number: int, metric: str) -> Iterator[bytes]:
     """The smallest and the largest stored state of each grouping of a metric. All states of a
     metric have the settings of its description, so these stand for the others."""
-    mine = delta.c.generation == number, delta.c.metric == metric, delta.c.same_as.is_(None)
-    for grouping in connection.scalars(select(delta.c.grouping).where(*mine).distinct()).all():
-        sizes = select(delta.c.id).where(*mine, delta.c.grouping == grouping)
+    of_metric = delta.c.generation == number, delta.c.metric == metric, delta.c.same_as.is_(None)
+    for grouping in connection.scalars(select(delta.c.grouping).where(*of_metric).distinct()).all():
+        sizes = select(delta.c.id).where(*of_metric, delta.c.grouping == grouping)
         ids = {
             connection.scalar(sizes.order_by(order, delta.c.id).limit(1))
             for order in (delta.c.nbytes, delta.c.nbytes.desc())

@@ -128,45 +128,57 @@ def begin(
         return Begun(_start(connection, fingerprints, descriptions), created=True)
     if new_generation:
         return Begun(current, created=True)
-    found = changes_of(connection, current, fingerprints, descriptions, requested)
-    for name in found.restarted:
+    changes = changes_of(connection, current, fingerprints, descriptions, requested)
+    for name in changes.restarted:
         _forget(connection, current.id, name)
     _update_descriptions(connection, current, fingerprints, descriptions)
-    if not found:
+    if not changes:
         return Begun(current, created=False)
     connection.execute(
         update(generation)
         .where(generation.c.id == current.id)
         .values(revision=generation.c.revision + 1, token=secrets.token_hex(16))
     )
-    added = {name: fingerprints[name] for name in (*found.added, *found.restarted)}
+    added = {name: fingerprints[name] for name in (*changes.added, *changes.restarted)}
     _insert_metrics(connection, current.id, added, descriptions)
-    for one in read_heads(connection, head.c.generation == current.id):
-        start = {"generation": current.id, "head": one.id, "start_offset": one.next_offset}
+    for log_head in read_heads(connection, head.c.generation == current.id):
+        start = {
+            "generation": current.id,
+            "head": log_head.id,
+            "start_offset": log_head.next_offset,
+        }
         for name in added:
             connection.execute(insert(metric_start).values(metric=name, **start))
-    for known in current.metrics:
-        if known.name in found.resumed:
-            holes = more_holes(connection, current.id, known)
-            description = _stored(descriptions[known.name], holes)
-            _update_metric(connection, current, known.name, ended=False, description=description,
-                           fingerprint=fingerprints[known.name])  # fmt: skip
-    for name in found.ended:
+    for stored_metric in current.metrics:
+        if stored_metric.name in changes.resumed:
+            holes = more_holes(connection, current.id, stored_metric)
+            description = _stored(descriptions[stored_metric.name], holes)
+            _update_metric(
+                connection,
+                current,
+                stored_metric.name,
+                ended=False,
+                description=description,
+                fingerprint=fingerprints[stored_metric.name],
+            )
+    for name in changes.ended:
         _update_metric(connection, current, name, ended=True)
-    return Begun(_read(connection, current.id), False, found)
+    return Begun(_read(connection, current.id), False, changes)
 
 
 def _forget(connection: Connection, number: int, name: str) -> None:
     """Delete a metric of a generation and its states."""
     drop_rows(connection, delta.c.generation == number, delta.c.metric == name)
     for table in (metric_start, metric):
-        of = table.c.metric if table is metric_start else table.c.name
-        connection.execute(delete(table).where(table.c.generation == number, of == name))
+        column = table.c.metric if table is metric_start else table.c.name
+        connection.execute(delete(table).where(table.c.generation == number, column == name))
 
 
-def _update_metric(connection: Connection, of: Generation, name: str, **values: object) -> None:
-    mine = metric.c.generation == of.id, metric.c.name == name
-    connection.execute(update(metric).where(*mine).values(**values))
+def _update_metric(
+    connection: Connection, current: Generation, name: str, **values: object
+) -> None:
+    conditions = metric.c.generation == current.id, metric.c.name == name
+    connection.execute(update(metric).where(*conditions).values(**values))
 
 
 def changes_of(
@@ -179,9 +191,9 @@ def changes_of(
     """The changes that a config makes to a generation. Raises SettingsChanged where it may not."""
     counted_ms = counted_to_ms(connection, current.id)
     read = as_read_now(connection, current, fingerprints, descriptions)
-    found = compared(read, fingerprints, descriptions, counted_ms, requested)
-    _refuse_unasked(current, fingerprints, found, requested)
-    return found
+    changes = compared(read, fingerprints, descriptions, counted_ms, requested)
+    _refuse_unasked(current, fingerprints, changes, requested)
+    return changes
 
 
 def compared(
@@ -196,13 +208,13 @@ def compared(
     counted_ms: see `counted_to_ms`. Raises SettingsChanged where a metric differs from the counted
     one, or has ended and is not among those to resume.
     """
-    known = {one.name: one for one in current.metrics}
+    counted = {stored_metric.name: stored_metric for stored_metric in current.metrics}
     restarted = sorted(
         name
-        for name, one in known.items()
+        for name, stored_metric in counted.items()
         if name in requested.restart
         and name in fingerprints
-        and one.fingerprint != fingerprints[name]
+        and stored_metric.fingerprint != fingerprints[name]
     )
     variants, epochs = _refuse_changes(
         replace(current, metrics=tuple(m for m in current.metrics if m.name not in restarted)),
@@ -211,10 +223,16 @@ def compared(
         counted_ms,
         requested.resume,
     )
-    added = sorted(name for name in fingerprints if name not in known)
-    ended = sorted(n for n, one in known.items() if n not in fingerprints and not one.ended)
+    added = sorted(name for name in fingerprints if name not in counted)
+    ended = sorted(
+        n
+        for n, stored_metric in counted.items()
+        if n not in fingerprints and not stored_metric.ended
+    )
     resumed = sorted(
-        n for n, one in known.items() if n in fingerprints and one.ended and n not in restarted
+        n
+        for n, stored_metric in counted.items()
+        if n in fingerprints and stored_metric.ended and n not in restarted
     )
     return Changes(
         tuple(added),
@@ -227,35 +245,43 @@ def compared(
 
 
 def _refuse_unasked(
-    current: Generation, fingerprints: Mapping[str, str], found: Changes, requested: Requested
+    current: Generation, fingerprints: Mapping[str, str], changes: Changes, requested: Requested
 ) -> None:
     """Raise SettingsChanged where a metric would end without a request, or where a request cannot
     be fulfilled. A metric that has already ended, or was already resumed, is no error: a restart
     repeats its requests."""
-    known = {one.name: one for one in current.metrics}
+    counted = {stored_metric.name: stored_metric for stored_metric in current.metrics}
     problems = [
         f"metric {name}: the store counts it, but it is not in the config. Restore it there, or "
-        f"end it with --drop-metric {known[name].metric_set or name}"
-        + (ENDS_EXPERIMENT if known[name].metric_set == EXPERIMENT else "")
-        for name in found.ended
-        if not _is_named(known[name], requested.drop)
+        f"end it with --drop-metric {counted[name].metric_set or name}"
+        + (ENDS_EXPERIMENT if counted[name].metric_set == EXPERIMENT else "")
+        for name in changes.ended
+        if not _is_named(counted[name], requested.drop)
     ]
     for name in requested.restart:
-        if name not in fingerprints or name not in known or known[name].metric_set:
+        if name not in fingerprints or name not in counted or counted[name].metric_set:
             problems.append(
                 f"--restart-metric {name}: expected a metric of [metrics] that the store counts; "
                 "correct the name"
             )
     for flag, names in (("--drop-metric", requested.drop), ("--resume-metric", requested.resume)):
         for name in names:
-            of = [one for one in current.metrics if _is_named(one, [name])]
-            if not of:
+            matches = [
+                stored_metric
+                for stored_metric in current.metrics
+                if _is_named(stored_metric, [name])
+            ]
+            if not matches:
                 problems.append(
                     f"{flag} {name}: the store does not count this metric; correct the name"
                 )
-            elif flag == "--drop-metric" and any(one.name in fingerprints for one in of):
+            elif flag == "--drop-metric" and any(
+                stored_metric.name in fingerprints for stored_metric in matches
+            ):
                 problems.append(f"{flag} {name}: it is still in the config; remove it there too")
-            elif flag == "--resume-metric" and not any(one.name in fingerprints for one in of):
+            elif flag == "--resume-metric" and not any(
+                stored_metric.name in fingerprints for stored_metric in matches
+            ):
                 problems.append(f"{flag} {name}: it is not in the config; add it there too")
     if problems:
         raise SettingsChanged(
@@ -276,16 +302,23 @@ def _update_descriptions(
     descriptions: Mapping[str, Mapping[str, object]],
 ) -> None:
     """Store the values of the last config: those for display, and added variants and epochs."""
-    for one in current.metrics:
-        now = descriptions.get(one.name)
-        if one.name not in fingerprints or now is None or one.ended:
+    for stored_metric in current.metrics:
+        now = descriptions.get(stored_metric.name)
+        if stored_metric.name not in fingerprints or now is None or stored_metric.ended:
             continue
-        print_, started = fingerprints[one.name], as_started(one.description, now)
+        print_, started = (
+            fingerprints[stored_metric.name],
+            as_started(stored_metric.description, now),
+        )
         if started is not now:
             print_, now = fingerprint(started), started
-        if one.fingerprint != print_ or one.description.get(SHOWN) != now.get(SHOWN):
-            stored = _stored(now, one.holes)
-            _update_metric(connection, current, one.name, fingerprint=print_, description=stored)
+        if stored_metric.fingerprint != print_ or stored_metric.description.get(SHOWN) != now.get(
+            SHOWN
+        ):
+            stored = _stored(now, stored_metric.holes)
+            _update_metric(
+                connection, current, stored_metric.name, fingerprint=print_, description=stored
+            )
 
 
 def _unreadable(metric: Metric, now: Description) -> str:
@@ -346,9 +379,9 @@ def _stored(description: Mapping[str, object], holes: Holes) -> str:
 
 
 def _read(connection: Connection, number: int) -> Generation:
-    found = read_generation(connection, number)
-    assert found is not None
-    return found
+    stored = read_generation(connection, number)
+    assert stored is not None
+    return stored
 
 
 def _refuse_changes(
@@ -359,66 +392,71 @@ def _refuse_changes(
     resume: Collection[str],
 ) -> tuple[set[str], set[str]]:
     """The added variants and epoch starts. Raises SettingsChanged for any other change."""
-    found: list[str] = []
+    problems: list[str] = []
     variants: set[str] = set()
     epochs: set[str] = set()
     is_older = False
-    for one in current.metrics:
-        if one.name not in fingerprints:
+    for stored_metric in current.metrics:
+        if stored_metric.name not in fingerprints:
             continue
-        if one.ended and not _is_named(one, resume):
-            found.append(
-                f"metric {one.name}: it was removed from the config earlier and has missed "
-                f"events since. Resume it with --resume-metric {one.metric_set or one.name} "
+        if stored_metric.ended and not _is_named(stored_metric, resume):
+            problems.append(
+                f"metric {stored_metric.name}: it was removed from the config earlier and has "
+                "missed events since. Resume it with --resume-metric "
+                f"{stored_metric.metric_set or stored_metric.name} "
                 "(results state what it missed), or give it another name"
             )
-        elif one.fingerprint != fingerprints[one.name]:
+        elif stored_metric.fingerprint != fingerprints[stored_metric.name]:
             # Compared as they are stored, so that a tuple and a list are the same.
-            now = json.loads(json.dumps(as_started(one.description, descriptions[one.name])))
-            if UNREADABLE in one.description:
-                found.append(_unreadable(one, now))
+            now = json.loads(
+                json.dumps(as_started(stored_metric.description, descriptions[stored_metric.name]))
+            )
+            if UNREADABLE in stored_metric.description:
+                problems.append(_unreadable(stored_metric, now))
                 continue
-            more = more_variants(one.description, now) or frozenset()
-            starts = more_epochs(one.description, now)
+            added = more_variants(stored_metric.description, now) or frozenset()
+            starts = more_epochs(stored_metric.description, now)
             left = now
-            if more:
-                names = cast("list[object]", one.description["variant"])[1]
+            if added:
+                names = cast("list[object]", stored_metric.description["variant"])[1]
                 left = {**left, "variant": [now["variant"][0], names]}
             if starts and starts_after(starts[0], counted_ms):
-                left = as_before(left, one.description)
+                left = as_before(left, stored_metric.description)
             elif starts:
                 hint = "only an epoch that starts after all counted events may be added"
-                found.append(f"metric {one.name}: the epoch {starts[0]} starts too early; {hint}")
-            arms = more_arms(one.description, now)
+                problems.append(
+                    f"metric {stored_metric.name}: the epoch {starts[0]} starts too early; {hint}"
+                )
+            arms = more_arms(stored_metric.description, now)
             if arms:
-                said = arms_refused(arms)
-                found += [] if said in found else [said]
+                refusal = arms_refused(arms)
+                problems += [] if refusal in problems else [refusal]
                 continue
-            if kept_no_late(one.description, now):
+            if kept_no_late(stored_metric.description, now):
                 is_older = True
-                found += [] if KEPT_NO_LATE in found else [KEPT_NO_LATE]
+                problems += [] if KEPT_NO_LATE in problems else [KEPT_NO_LATE]
                 continue
-            changes = ", ".join(differences(one.description, left))
-            if (more or starts) and not changes:
-                variants |= more
+            changes = ", ".join(differences(stored_metric.description, left))
+            if (added or starts) and not changes:
+                variants |= added
                 epochs.update(starts)
                 continue
-            found.append(f"metric {one.name}: {changes or 'its meaning changed'}")
+            problems.append(f"metric {stored_metric.name}: {changes or 'its meaning changed'}")
     if is_older:
         raise SettingsChanged(
-            found,
+            problems,
             "Start over with --new-generation, or continue with the version that counted the "
             f"store; `results --generation {current.id}` still shows its results.",
         )
-    if any(UNREADABLE in one.description for one in current.metrics):
+    if any(UNREADABLE in stored_metric.description for stored_metric in current.metrics):
         raise SettingsChanged(
-            found,
+            problems,
             "Or start over with --new-generation, which keeps the former states for the version "
             "that wrote them.",
         )
-    if found:
+    if problems:
         raise SettingsChanged(
-            found,
+            problems,
             "The store was counted with the older settings. Restore them, give the metric "
             "another name, or start over with --new-generation; `results --generation "
             f"{current.id}` then shows the old results.",

@@ -96,14 +96,14 @@ class LogChanged(LedgerError):
 
     def __init__(self, known: Head, found: Partition) -> None:
         self.known, self.found = known, found
-        of = known.partition
-        what, flag, was, now = "cluster", "--new-source", of.cluster, found.cluster
-        if was == now:
-            what, flag = "log (topic id)", "--on-gap skip"
-            was, now = of.topic_id, found.topic_id
+        log = known.partition
+        kind, flag, before, now = "cluster", "--new-source", log.cluster, found.cluster
+        if before == now:
+            kind, flag = "log (topic id)", "--on-gap skip"
+            before, now = log.topic_id, found.topic_id
         super().__init__(
-            f"{found}: this {what} is not the one counted up to offset {known.next_offset}: that "
-            f"was {was}, this is {now}, and its offsets refer to other events. Read the old one "
+            f"{found}: this {kind} is not the one counted up to offset {known.next_offset}: that "
+            f"was {before}, this is {now}, and its offsets refer to other events. Read the old one "
             "to its end, start with --new-generation or another store, or add its events to "
             f"those counted with {flag}"
         )
@@ -114,8 +114,8 @@ def unknown_topics(
 ) -> Sequence[Topic]:
     """The topics of these logs that a generation has not counted from; none if it has counted from
     no log at all. Raises NewSource if there are any, unless `new` allows them."""
-    known, missing = store.read(lambda connection: _topics(connection, of, partitions, new))
-    return missing if known else ()
+    topics, missing = store.read(lambda connection: _topics(connection, of, partitions, new))
+    return missing if topics else ()
 
 
 def count_from(
@@ -136,15 +136,15 @@ def count_from(
 
 
 def _topics(
-    connection: Connection, of: Generation, partitions: Collection[Partition], new: bool
+    connection: Connection, generation: Generation, partitions: Collection[Partition], new: bool
 ) -> tuple[frozenset[Topic], Sequence[Topic]]:
     """The topics that a generation has counted from, and the further topics of these logs."""
-    query = select(source.c.cluster, source.c.topic).where(source.c.generation == of.id)
-    known = frozenset((row.cluster, row.topic) for row in connection.execute(query))
-    missing = sorted({(one.cluster, one.topic) for one in partitions} - known)
-    if known and missing and not new:
-        raise NewSource(sorted(known), missing)
-    return known, missing
+    query = select(source.c.cluster, source.c.topic).where(source.c.generation == generation.id)
+    topics = frozenset((row.cluster, row.topic) for row in connection.execute(query))
+    missing = sorted({(partition.cluster, partition.topic) for partition in partitions} - topics)
+    if topics and missing and not new:
+        raise NewSource(sorted(topics), missing)
+    return topics, missing
 
 
 def _named(topics: Collection[Topic]) -> str:
@@ -229,17 +229,17 @@ class Ledger:
 
     def heads(self, of: Generation) -> tuple[Head, ...]:
         """The open heads of logs, in the order of their creation."""
-        found = self._store.read(lambda connection: read_heads(connection, *live(of)))
-        return tuple(head for head in found if not head.is_join)
+        heads = self._store.read(lambda connection: read_heads(connection, *live(of)))
+        return tuple(head for head in heads if not head.is_join)
 
     def snapshot(self, *, generation: int | None = None) -> Snapshot:
         """Heads, counters, metrics and panes, all at one moment."""
 
         def work(connection: Connection) -> Snapshot:
-            of = generation_of(connection, self._store.name, generation)
-            heads = read_heads(connection, head.c.generation == of.id)
-            last = last_retry(connection, of.id)
-            return Snapshot(of, heads, read_panes(connection, of), retry=last)
+            stored = generation_of(connection, self._store.name, generation)
+            heads = read_heads(connection, head.c.generation == stored.id)
+            last = last_retry(connection, stored.id)
+            return Snapshot(stored, heads, read_panes(connection, stored), retry=last)
 
         return self._store.read(work)
 
@@ -257,11 +257,11 @@ class Ledger:
         """
 
         def work(connection: Connection) -> tuple[QuarantineRow, ...]:
-            found = self._generation(connection, generation)
-            which = [quarantine.c.generation == found.id, quarantine.c.id > after]
+            stored = self._generation(connection, generation)
+            conditions = [quarantine.c.generation == stored.id, quarantine.c.id > after]
             if done is not None:
-                which.append(quarantine.c.done == done)
-            return read_quarantine(connection, *which, limit=limit)
+                conditions.append(quarantine.c.done == done)
+            return read_quarantine(connection, *conditions, limit=limit)
 
         return self._store.read(work)
 
@@ -282,10 +282,10 @@ class Ledger:
         `requested`. Else SettingsChanged names the differences, or a new generation starts on
         request.
         """
-        known: list[int] = []  # the current generation before the first try
+        before: list[int] = []  # the current generation before the first try
         return self._store.write(
             lambda connection, _: begin(
-                connection, fingerprints, descriptions, new_generation, known, requested
+                connection, fingerprints, descriptions, new_generation, before, requested
             )
         )
 
@@ -330,12 +330,12 @@ class Ledger:
 
         def work(connection: Connection, _: bool) -> Head:
             check_generation(connection, of, alone=True)
-            known = head_of(connection, of, partition)
-            if known is None:
+            log_head = head_of(connection, of, partition)
+            if log_head is None:
                 return insert_head(connection, of, partition, start)
-            if known.partition != partition:
-                raise LogChanged(known, partition)
-            return known
+            if log_head.partition != partition:
+                raise LogChanged(log_head, partition)
+            return log_head
 
         return self._store.write(work)
 
@@ -346,8 +346,8 @@ class Ledger:
         Raises Fenced, SettingsChanged (exit 3) or StoreUnavailable (exit 75).
         """
 
-        def work(connection: Connection, again: bool) -> None:
-            if again and has_head(connection, moved):
+        def work(connection: Connection, is_repeated: bool) -> None:
+            if is_repeated and has_head(connection, moved):
                 return  # an earlier try succeeded, and its answer was lost
             refuse_floor(commit, check_generation(connection, of))
             refuse_closed(connection, commit)
@@ -355,7 +355,9 @@ class Ledger:
                 write_delta(connection, commit)
                 if self._period and self._noted.get(moved.id) != commit.head.digest:
                     note_offsets(connection, moved, commit.start, self._period)
-            elif not (again and has_head(connection, moved)):  # the earlier try succeeded just now
+            elif not (
+                is_repeated and has_head(connection, moved)
+            ):  # the earlier try succeeded just now
                 raise Fenced(f"{commit.head.partition}: no longer at {commit.start}")
 
         moved = after_commit(commit)
@@ -366,10 +368,10 @@ class Ledger:
     def skip(self, of: Generation, known: Head, to: int) -> Head:
         """Move a head over offsets that the log has lost, and count them as lost."""
 
-        def work(connection: Connection, again: bool) -> None:
+        def work(connection: Connection, is_repeated: bool) -> None:
             check_generation(connection, of)
             if not skip_offsets(connection, known, moved) and not (
-                again and has_head(connection, moved)
+                is_repeated and has_head(connection, moved)
             ):
                 raise Fenced(f"{known.partition}: no longer at {known.next_offset}")
 
@@ -384,10 +386,10 @@ class Ledger:
             check_generation(connection, of, alone=True)
             if close_head(connection, known):
                 return insert_head(connection, of, partition, start)
-            found = head_of(connection, of, partition)
-            if found is None or found.partition != partition:
+            log_head = head_of(connection, of, partition)
+            if log_head is None or log_head.partition != partition:
                 raise Fenced(f"{partition}: another worker follows another log")
-            return found
+            return log_head
 
         return self._store.write(work)
 
@@ -422,5 +424,5 @@ class Ledger:
 
         return of if of.lateness_ms == lateness_ms else self._store.write(work)
 
-    def _generation(self, connection: Connection, wanted: int | None) -> Generation:
-        return generation_of(connection, self._store.name, wanted)
+    def _generation(self, connection: Connection, number: int | None) -> Generation:
+        return generation_of(connection, self._store.name, number)

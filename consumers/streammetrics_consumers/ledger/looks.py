@@ -58,15 +58,15 @@ def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
     """The next offset of each log, by a name that no later head takes: a log that follows another
     one of its name is `clicks/0#1`; label windows have no entry before the first is closed. So the
     offsets only rise. `retry` is the number of the last retry."""
-    found: dict[str, int] = {}
-    for one in sorted(heads, key=lambda one: one.id):
-        name, earlier = str(one.partition), 0
-        while name in found:
+    offsets: dict[str, int] = {}
+    for log_head in sorted(heads, key=lambda one: one.id):
+        name, earlier = str(log_head.partition), 0
+        while name in offsets:
             earlier += 1
-            name = f"{one.partition}#{earlier}"
-        if one.next_offset != JOIN_START:
-            found[name] = one.next_offset
-    return {**found, RETRIES: retry} if retry else found
+            name = f"{log_head.partition}#{earlier}"
+        if log_head.next_offset != JOIN_START:
+            offsets[name] = log_head.next_offset
+    return {**offsets, RETRIES: retry} if retry else offsets
 
 
 def claim(
@@ -77,16 +77,20 @@ def claim(
     Of concurrent callers one gets the claim, and the others do not wait. last: the log has ended,
     so a look is due whenever the last one was.
     """
-    mine = experiment.c.generation == generation, experiment.c.fingerprint == fingerprint
+    conditions = experiment.c.generation == generation, experiment.c.fingerprint == fingerprint
 
-    def work(connection: Connection, again: bool) -> bool:
-        row = select(experiment.c.last_look_ms).where(*mine)
-        known = connection.scalar(row.with_for_update(skip_locked=True))
-        if known is not None:
+    def work(connection: Connection, is_repeated: bool) -> bool:
+        row = select(experiment.c.last_look_ms).where(*conditions)
+        last_ms = connection.scalar(row.with_for_update(skip_locked=True))
+        if last_ms is not None:
             # A time written by a clock that was far ahead must not prevent looks until then.
-            if not last and abs(now_ms - known) < every_ms and not (again and known == now_ms):
+            if (
+                not last
+                and abs(now_ms - last_ms) < every_ms
+                and not (is_repeated and last_ms == now_ms)
+            ):
                 return False
-            connection.execute(update(experiment).where(*mine).values(last_look_ms=now_ms))
+            connection.execute(update(experiment).where(*conditions).values(last_look_ms=now_ms))
             return True
         if connection.scalar(row) is not None:
             return False  # another process is claiming it at this moment
@@ -108,20 +112,22 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
     states were read: it has counted less, or lacks the claim of `claimed_ms` (see `claim`), or
     another process has claimed a look since. None: no other process looks.
     """
-    found = row.look
-    heads = json.dumps(dict(found.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    new_look = row.look
+    heads = json.dumps(
+        dict(new_look.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True
+    )
     key = {
-        "generation": found.generation,
-        "experiment": found.experiment,
-        "place": found.place[0],
+        "generation": new_look.generation,
+        "experiment": new_look.experiment,
+        "place": new_look.place[0],
         "heads_sha256": hashlib.sha256(heads.encode()).hexdigest(),
     }
 
     def work(connection: Connection, _: bool) -> bool:
-        known = select(look.c.id).where(*(look.c[name] == value for name, value in key.items()))
-        if connection.scalar(known) is not None or not _is_reached(connection, found):
+        same_look = select(look.c.id).where(*(look.c[name] == value for name, value in key.items()))
+        if connection.scalar(same_look) is not None or not _is_reached(connection, new_look):
             return False
-        if claimed_ms is not None and not _is_claimed(connection, found, claimed_ms):
+        if claimed_ms is not None and not _is_claimed(connection, new_look, claimed_ms):
             return False
         try:
             with connection.begin_nested():
@@ -143,7 +149,7 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
                 "gated": reading.gated,
                 "reason": reading.reason,
             }
-            for name, reading in found.readings
+            for name, reading in new_look.readings
         ]
         if readings:
             connection.execute(insert(look_reading), readings)
@@ -152,26 +158,26 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
     return store.write(work)
 
 
-def _is_reached(connection: Connection, found: experiments.Look) -> bool:
+def _is_reached(connection: Connection, new_look: experiments.Look) -> bool:
     """Whether the logs and the retries are counted as far as at a look."""
-    heads = read_heads(connection, head.c.generation == found.generation)
-    now = heads_of(heads, last_retry(connection, found.generation))
-    return all(name in now and now[name] >= offset for name, offset in dict(found.heads).items())
+    heads = read_heads(connection, head.c.generation == new_look.generation)
+    now = heads_of(heads, last_retry(connection, new_look.generation))
+    return all(name in now and now[name] >= offset for name, offset in dict(new_look.heads).items())
 
 
-def _is_claimed(connection: Connection, found: experiments.Look, claimed_ms: int) -> bool:
+def _is_claimed(connection: Connection, new_look: experiments.Look, claimed_ms: int) -> bool:
     """Whether the last claim is this one."""
     last = select(experiment.c.last_look_ms).where(
-        experiment.c.generation == found.generation,
-        experiment.c.fingerprint == found.experiment,
+        experiment.c.generation == new_look.generation,
+        experiment.c.fingerprint == new_look.experiment,
     )
     return connection.scalar(last) == claimed_ms
 
 
 def count_looks(connection: Connection, generation: int, fingerprint: str) -> int:
     """The number of looks at an experiment."""
-    mine = _of(generation, fingerprint)
-    return int(connection.scalar(select(func.count()).select_from(look).where(*mine)) or 0)
+    conditions = _of(generation, fingerprint)
+    return int(connection.scalar(select(func.count()).select_from(look).where(*conditions)) or 0)
 
 
 def read_last(
@@ -191,9 +197,11 @@ def read_last(
 
 def read_start(connection: Connection, generation: int, fingerprint: str) -> int | None:
     """The least watermark of the looks at an experiment, in milliseconds; None before the first."""
-    mine = _of(generation, fingerprint)
-    found: int | None = connection.scalar(select(func.min(look.c.watermark_ms)).where(*mine))
-    return found
+    conditions = _of(generation, fingerprint)
+    watermark_ms: int | None = connection.scalar(
+        select(func.min(look.c.watermark_ms)).where(*conditions)
+    )
+    return watermark_ms
 
 
 def read_points(
@@ -230,9 +238,9 @@ def read_watched(
 
     until: the `place` of the last look to include; None for all.
     """
-    mine = (*_of(generation, fingerprint), look_reading.c.comparison.in_(list(alphas)))
+    conditions = (*_of(generation, fingerprint), look_reading.c.comparison.in_(list(alphas)))
     if until is not None:
-        mine = (*mine, look.c.place <= until)
+        conditions = (*conditions, look.c.place <= until)
     sums = connection.execute(
         select(
             look_reading.c.comparison,
@@ -243,7 +251,7 @@ def read_watched(
             func.max(look.c.place).label("place"),
         )
         .join(look)
-        .where(*mine)
+        .where(*conditions)
         .group_by(look_reading.c.comparison)
     )
     return {
@@ -255,22 +263,25 @@ def read_watched(
             upper=row.upper,
             consistent=row.lower <= row.upper,
             nested=True,  # as `heads_of` names them, offsets never fall
-            first_reject=_first(connection, mine, row.comparison, alphas[row.comparison]),
-            latest=_latest(connection, mine, row.comparison, row.place),
+            first_reject=_first(connection, conditions, row.comparison, alphas[row.comparison]),
+            latest=_latest(connection, conditions, row.comparison, row.place),
         )
         for row in sums.all()
     }
 
 
 def _first(
-    connection: Connection, mine: tuple[ColumnElement[bool], ...], comparison: str, alpha: float
+    connection: Connection,
+    conditions: tuple[ColumnElement[bool], ...],
+    comparison: str,
+    alpha: float,
 ) -> tuple[tuple[str, int], ...] | None:
     """The heads of the first look whose e-value reached 1 / alpha."""
     goal = -math.log(alpha)
     heads = connection.scalar(
         select(look.c.heads)
         .join(look_reading)
-        .where(*mine, look_reading.c.comparison == comparison, look_reading.c.log_e >= goal)
+        .where(*conditions, look_reading.c.comparison == comparison, look_reading.c.log_e >= goal)
         .order_by(look.c.place)
         .limit(1)
     )
@@ -278,12 +289,12 @@ def _first(
 
 
 def _latest(
-    connection: Connection, mine: tuple[ColumnElement[bool], ...], comparison: str, place: int
+    connection: Connection, conditions: tuple[ColumnElement[bool], ...], comparison: str, place: int
 ) -> experiments.Anytime:
     row = connection.execute(
         select(look_reading)
         .join(look)
-        .where(*mine, look_reading.c.comparison == comparison, look.c.place == place)
+        .where(*conditions, look_reading.c.comparison == comparison, look.c.place == place)
         .limit(1)
     ).one()
     return _reading(row)

@@ -35,7 +35,7 @@ def depth(extents: Sequence[DeltaMetadata]) -> int:
         keys = _keys(extent)
         changes[keys.start] = changes.get(keys.start, 0) + 1
         changes[keys.stop] = changes.get(keys.stop, 0) - 1
-    return max(accumulate(changes[at] for at in sorted(changes)), default=0)
+    return max(accumulate(changes[index] for index in sorted(changes)), default=0)
 
 
 def _keys(extent: DeltaMetadata) -> range:
@@ -126,13 +126,13 @@ def _refined(
     runs: Sequence[Sequence[DeltaMetadata]], ranges: int, merge_bytes: int, cuts: Sequence[int]
 ) -> Iterator[Group]:
     """Groups of neighbours to split into finer key ranges before others join them."""
-    for of, neighbours in groupby(runs, key=_node_of_one):
-        if of is None:
+    for shared_range, neighbours in groupby(runs, key=_node_of_one):
+        if shared_range is None:
             for run in neighbours:
                 yield from (
                     Group((extent,), ranges) for extent in run if extent.key_ranges < ranges
                 )
-        elif of[1] < ranges:
+        elif shared_range[1] < ranges:
             packed = _packed(list(neighbours), merge_bytes, cuts)
             yield from (Group(extents, ranges) for extents in packed)
 
@@ -145,7 +145,7 @@ def _by_node(extents: Sequence[DeltaMetadata], ranges: int) -> Iterator[Sequence
     nodes: dict[int, list[DeltaMetadata]] = {}
     for extent in extents:
         nodes.setdefault(node(extent, ranges), []).append(extent)
-    yield from (nodes[at] for at in sorted(nodes))
+    yield from (nodes[index] for index in sorted(nodes))
 
 
 def _packed(
@@ -155,13 +155,13 @@ def _packed(
     group: list[DeltaMetadata] = []
     size = part = 0
     for run in runs:
-        more, before = _size(run), part
+        run_size, before = _size(run), part
         part = bisect_right(cuts, run[0].start_offset)
-        if group and (part > before or (len(group) > 1 and size + more > merge_bytes)):
+        if group and (part > before or (len(group) > 1 and size + run_size > merge_bytes)):
             yield tuple(group)
             group, size = [], 0
         group.extend(run)
-        size += more
+        size += run_size
     if group:
         yield tuple(group)
 

@@ -68,7 +68,7 @@ def packed(state: bytes, arrays: Sequence[Array]) -> bytes:
         return b""
     arrays = arrays[:_MOST]
     table = np.zeros(len(arrays), _ENTRY)
-    rest, planes, at = [b""], list[bytes](), 0
+    rest, planes, end = [b""], list[bytes](), 0
     for i, (first, width, n) in enumerate(arrays):
         values = np.frombuffer(state, f"<u{width}", n, first)
         change = 0
@@ -82,14 +82,14 @@ def packed(state: bytes, arrays: Sequence[Array]) -> bytes:
             forms[place], parts = _plane(plane.astype(np.uint8))
             planes += parts
         table[i] = first, n, width, change, forms
-        rest.append(state[at:first])
-        at = first + n * width
+        rest.append(state[end:first])
+        end = first + n * width
     rest[0] = table.tobytes()
-    rest.append(state[at:])
-    others = _deflated(rest, zlib.Z_DEFAULT_STRATEGY)
-    start = _START.pack(_MAGIC, _VERSION, len(state), len(arrays), len(others))
-    found = b"".join((start, others, _deflated(planes, zlib.Z_RLE)))
-    return found if len(found) < len(state) else b""
+    rest.append(state[end:])
+    first_stream = _deflated(rest, zlib.Z_DEFAULT_STRATEGY)
+    start = _START.pack(_MAGIC, _VERSION, len(state), len(arrays), len(first_stream))
+    stored = b"".join((start, first_stream, _deflated(planes, zlib.Z_RLE)))
+    return stored if len(stored) < len(state) else b""
 
 
 def size_of(stored: bytes) -> int:
@@ -124,31 +124,33 @@ def _read(stored: bytes) -> bytes:
     if len(rest) < n_table:
         raise ValueError(f"{len(rest)} bytes for {n_arrays} arrays")
     table = np.frombuffer(rest, _ENTRY, n_arrays).tolist()
-    others = np.frombuffer(rest, np.uint8)
+    stream = np.frombuffer(rest, np.uint8)
     planes, state = _Planes(_inflated(stored[middle:], size)), np.empty(size, np.uint8)
-    at, end = n_table, 0
+    offset, end = n_table, 0
     for first, n, width, change, every in table:
         forms = every.tolist()
         gap, nbytes = first - end, n * width
-        is_inside = 0 <= gap <= len(others) - at and nbytes <= size - first
+        is_inside = 0 <= gap <= len(stream) - offset and nbytes <= size - first
         if width not in _WIDTHS or change > version or any(forms[width:]) or not is_inside:
             raise ValueError(f"an array of {n} integers of {width} bytes at {first}")
-        state[end:first] = others[at : at + gap]
-        at, end = at + gap, first + nbytes
+        state[end:first] = stream[offset : offset + gap]
+        offset, end = offset + gap, first + nbytes
         if max(forms) > version:
             raise ValueError(f"bytes of form {max(forms)}, which is not known")
         values = planes.take(n, forms[0]).astype(f"<u{width}")
         for form in forms[1:width]:
             values <<= 8
             values |= planes.take(n, form)
-        mine = state[first:end].view(values.dtype)
+        target = state[first:end].view(values.dtype)
         if change == _DIFFERENCES:
-            np.cumsum(values, dtype=values.dtype, out=mine)
+            np.cumsum(values, dtype=values.dtype, out=target)
         else:
-            np.add(values, values.dtype.type(change == _LESS_1), out=mine)
-    if len(others) - at != size - end or planes.left:
-        raise ValueError(f"{len(others) - at} bytes for {size - end}, {planes.left} of no array")
-    state[end:] = others[at:]
+            np.add(values, values.dtype.type(change == _LESS_1), out=target)
+    if len(stream) - offset != size - end or planes.left:
+        raise ValueError(
+            f"{len(stream) - offset} bytes for {size - end}, {planes.left} of no array"
+        )
+    state[end:] = stream[offset:]
     return state.tobytes()
 
 
@@ -202,16 +204,16 @@ class _Planes:
 
 
 def _deflated(parts: Sequence[bytes], strategy: int) -> bytes:
-    made = zlib.compressobj(6, zlib.DEFLATED, -15, 9, strategy)
-    return b"".join([*map(made.compress, parts), made.flush()])
+    compressor = zlib.compressobj(6, zlib.DEFLATED, -15, 9, strategy)
+    return b"".join([*map(compressor.compress, parts), compressor.flush()])
 
 
 def _inflated(data: bytes, limit: int) -> bytes:
-    made = zlib.decompressobj(-15)
-    found = made.decompress(data, limit + 1)
-    if not made.eof or made.unused_data or len(found) > limit:
+    decompressor = zlib.decompressobj(-15)
+    inflated = decompressor.decompress(data, limit + 1)
+    if not decompressor.eof or decompressor.unused_data or len(inflated) > limit:
         raise ValueError(f"a stream that does not end within {limit} bytes")
-    return found
+    return inflated
 
 
 def _damaged(expected: str, got: str, where: str) -> StateError:

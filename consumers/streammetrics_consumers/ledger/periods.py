@@ -57,19 +57,19 @@ def note_offsets(connection: Connection, of: Head, start: int, by: Period) -> No
         )
 
 
-def _number_of(connection: Connection, generation: int, by: Period) -> int:
+def _number_of(connection: Connection, generation: int, new_period: Period) -> int:
     """The number of a period, which is written if the store does not have it."""
     values = {
         "generation": generation,
-        "version": by.version,
-        "schema_version": by.schema,
-        "config": by.config,
-        "settings": json.dumps(dict(by.settings), sort_keys=True),
+        "version": new_period.version,
+        "schema_version": new_period.schema,
+        "config": new_period.config,
+        "settings": json.dumps(dict(new_period.settings), sort_keys=True),
     }
     same = [period.c[name] == value for name, value in values.items()]
-    known = connection.scalar(select(func.min(period.c.id)).where(*same))
-    if known is not None:
-        return int(known)
+    number = connection.scalar(select(func.min(period.c.id)).where(*same))
+    if number is not None:
+        return int(number)
     key = connection.execute(insert(period), values).inserted_primary_key
     assert key is not None
     return int(key[0])
@@ -91,28 +91,28 @@ def read_history(connection: Connection, generation: int) -> tuple[CountedOffset
         for row in connection.execute(select(period).where(period.c.generation == generation))
     }
     history: list[CountedOffsets] = []
-    for one in read_heads(connection, head.c.generation == generation):
-        if not one.is_join:
-            history += _of_head(connection, one, periods)
+    for log_head in read_heads(connection, head.c.generation == generation):
+        if not log_head.is_join:
+            history += _of_head(connection, log_head, periods)
     return tuple(history)
 
 
 def _of_head(
-    connection: Connection, of: Head, periods: Mapping[int, Period]
+    connection: Connection, log_head: Head, periods: Mapping[int, Period]
 ) -> Sequence[CountedOffsets]:
     rows = connection.execute(
         select(period_start.c.start_offset, period_start.c.period)
-        .where(period_start.c.head == of.id)
+        .where(period_start.c.head == log_head.id)
         .order_by(period_start.c.start_offset)
     ).all()
     edges: list[tuple[int, Period | None]] = [
         (row.start_offset, periods.get(row.period)) for row in rows
     ]
-    if not edges or edges[0][0] > of.start_offset:
-        edges.insert(0, (of.start_offset, None))
-    ends = [start for start, _ in edges[1:]] + [of.next_offset]
+    if not edges or edges[0][0] > log_head.start_offset:
+        edges.insert(0, (log_head.start_offset, None))
+    ends = [start for start, _ in edges[1:]] + [log_head.next_offset]
     return [
-        CountedOffsets(of, start, end, of_period)
+        CountedOffsets(log_head, start, end, of_period)
         for (start, of_period), end in zip(edges, ends, strict=True)
         if start < end
     ]

@@ -58,55 +58,55 @@ def write_retry(
     Raises NotOpen, SettingsChanged or StoreUnavailable.
     """
 
-    def work(connection: Connection, again: bool) -> int:
+    def work(connection: Connection, is_repeated: bool) -> int:
         floor_ms = check_generation(connection, of)
-        if again:
-            known = connection.scalar(
+        if is_repeated:
+            stored_number = connection.scalar(
                 select(retry.c.id).where(retry.c.generation == of.id, retry.c.note == note)
             )
-            if known is not None:
-                return int(known)  # an earlier try succeeded, and its answer was lost
+            if stored_number is not None:
+                return int(stored_number)  # an earlier try succeeded, and its answer was lost
         number = connection.execute(
             insert(retry)
             .values(generation=of.id, created_ms=created_ms, note=note)
             .returning(retry.c.id)
         ).scalar_one()
-        for one in found:
-            _count(connection, number, one, floor_ms)
+        for counted in found:
+            _count(connection, number, counted, floor_ms)
         return int(number)
 
     return store.write(work)
 
 
-def _count(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
-    known = one.delta.head
-    for entry in one.entries:
-        done = connection.execute(
+def _count(connection: Connection, number: int, counted: Counted, floor_ms: int | None) -> None:
+    log_head = counted.delta.head
+    for entry in counted.entries:
+        marked = connection.execute(
             update(quarantine)
-            .where(*_is_same(entry, known.id), quarantine.c.done.is_(False))
+            .where(*_is_same(entry, log_head.id), quarantine.c.done.is_(False))
             .values(done=True, retry=number)
         )
-        if done.rowcount != 1:
+        if marked.rowcount != 1:
             raise NotOpen(f"{entry.partition} offset {entry.offset} is no longer open")
     try:
-        refuse_floor(one.delta, floor_ms)
-        refuse_closed(connection, one.delta)
+        refuse_floor(counted.delta, floor_ms)
+        refuse_closed(connection, counted.delta)
     except Fenced as fenced:
         raise NotOpen(str(fenced)) from fenced
-    write_shards(connection, one.delta, number)
-    found = connection.execute(
+    write_shards(connection, counted.delta, number)
+    updated = connection.execute(
         update(head)
-        .where(*is_same(known))
+        .where(*is_same(log_head))
         .values(
-            quarantined=head.c.quarantined - len(one.entries),
-            future=head.c.future - _of(one.entries, "future"),
-            late=head.c.late - _of(one.entries, "late_impression", "late_outcome"),
-            late_outcomes=head.c.late_outcomes - _of(one.entries, "late_outcome"),
-            expired=head.c.expired + one.delta.counters.expired,
+            quarantined=head.c.quarantined - len(counted.entries),
+            future=head.c.future - _of(counted.entries, "future"),
+            late=head.c.late - _of(counted.entries, "late_impression", "late_outcome"),
+            late_outcomes=head.c.late_outcomes - _of(counted.entries, "late_outcome"),
+            expired=head.c.expired + counted.delta.counters.expired,
         )
     )
-    if found.rowcount != 1:
-        raise NotOpen(f"{known.partition}: its head no longer exists")
+    if updated.rowcount != 1:
+        raise NotOpen(f"{log_head.partition}: its head no longer exists")
 
 
 def _is_same(entry: QuarantineRow, head: int) -> tuple[ColumnElement[bool], ...]:
@@ -143,8 +143,8 @@ def count_entries(store: Store, generation: int) -> Entries:
             .where(quarantine.c.generation == generation)
             .group_by(quarantine.c.done)
         )
-        found = {bool(done): int(n) for done, n in connection.execute(query)}
-        return Entries(found.get(False, 0), found.get(True, 0))
+        numbers = {bool(is_done): int(n) for is_done, n in connection.execute(query)}
+        return Entries(numbers.get(False, 0), numbers.get(True, 0))
 
     return store.read(work)
 
@@ -156,12 +156,14 @@ def open_by_reason(
     newest `limit` of them, the newest first."""
 
     def work(connection: Connection) -> tuple[Mapping[str, int], Sequence[QuarantineRow]]:
-        mine = quarantine.c.generation == generation, quarantine.c.done.is_(False)
+        conditions = quarantine.c.generation == generation, quarantine.c.done.is_(False)
         many = func.count()
-        by = select(quarantine.c.reason, many).where(*mine).group_by(quarantine.c.reason)
-        found = {str(reason): int(n) for reason, n in connection.execute(by)}
-        reasons = dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
-        last = select(quarantine.c.id).where(*mine).order_by(quarantine.c.id.desc()).limit(limit)
+        query = select(quarantine.c.reason, many).where(*conditions).group_by(quarantine.c.reason)
+        numbers = {str(reason): int(n) for reason, n in connection.execute(query)}
+        reasons = dict(sorted(numbers.items(), key=lambda one: (-one[1], one[0])))
+        last = (
+            select(quarantine.c.id).where(*conditions).order_by(quarantine.c.id.desc()).limit(limit)
+        )
         ids = list(connection.scalars(last))
         rows = read_quarantine(connection, quarantine.c.id.in_(ids), limit=limit)
         return reasons, sorted(rows, key=lambda one: -one.id)
@@ -188,8 +190,8 @@ def open_kinds(
         .order_by(many.desc(), last.c.reason, last.c.field)
         .limit(limit)
     )
-    found = store.read(lambda connection: list(connection.execute(query)))
-    return [(str(reason), field, int(count)) for reason, field, count in found]
+    rows = store.read(lambda connection: list(connection.execute(query)))
+    return [(str(reason), field, int(count)) for reason, field, count in rows]
 
 
 def open_since(store: Store, of: Head, offset: int) -> int:
@@ -202,8 +204,8 @@ def open_since(store: Store, of: Head, offset: int) -> int:
 
 def not_forwarded(store: Store, heads: Collection[int], limit: int) -> Sequence[QuarantineRow]:
     """At most `limit` refused events of these heads that no topic has acknowledged, by id."""
-    which = quarantine.c.head.in_(sorted(heads)), quarantine.c.forwarded.is_(False)
-    return store.read(lambda connection: read_quarantine(connection, *which, limit=limit))
+    conditions = quarantine.c.head.in_(sorted(heads)), quarantine.c.forwarded.is_(False)
+    return store.read(lambda connection: read_quarantine(connection, *conditions, limit=limit))
 
 
 def mark_forwarded(store: Store, entries: Sequence[QuarantineRow]) -> None:
@@ -211,7 +213,7 @@ def mark_forwarded(store: Store, entries: Sequence[QuarantineRow]) -> None:
 
     def work(connection: Connection, _: bool) -> None:
         for entry in entries:
-            mine = update(quarantine).where(*_is_same(entry, entry.head))
-            connection.execute(mine.values(forwarded=True))
+            statement = update(quarantine).where(*_is_same(entry, entry.head))
+            connection.execute(statement.values(forwarded=True))
 
     store.write(work)

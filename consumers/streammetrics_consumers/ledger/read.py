@@ -44,18 +44,23 @@ def with_holes(description: Mapping[str, object], holes: Holes) -> dict[str, obj
     """A description as stored."""
     if not holes:
         return dict(description)
-    return {**description, HOLES: {str(of): [list(one) for one in found]
-                                   for of, found in holes.items()}}  # fmt: skip
+    return {**description, HOLES: {str(head_id): [list(interval) for interval in ranges]
+                                   for head_id, ranges in holes.items()}}  # fmt: skip
 
 
 def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Holes]:
     """A stored description, and the holes in it. Raises Damaged where they are invalid."""
     description = dict(stored)
-    found = cast("Mapping[str, list[tuple[int, int]]]", description.pop(HOLES, {}))
+    by_head = cast("Mapping[str, list[tuple[int, int]]]", description.pop(HOLES, {}))
     try:
-        holes = {int(of): tuple((int(a), int(b)) for a, b in some) for of, some in found.items()}
+        holes = {
+            int(head_id): tuple((int(a), int(b)) for a, b in ranges)
+            for head_id, ranges in by_head.items()
+        }
     except (AttributeError, TypeError, ValueError):
-        raise Damaged(f"expected the holes of a metric by head, got {str(found)[:40]!r}") from None
+        raise Damaged(
+            f"expected the holes of a metric by head, got {str(by_head)[:40]!r}"
+        ) from None
     return description, holes
 
 
@@ -73,27 +78,27 @@ def more_holes(connection: Connection, of: int, metric: Metric) -> Holes:
         .group_by(delta.c.head)
     )
     ends = {int(number): int(end) for number, end in totals}
-    found = dict(metric.holes)
+    holes = dict(metric.holes)
     heads = connection.execute(
         select(head.c.id, head.c.start_offset, head.c.next_offset, head.c.topic).where(
             head.c.generation == of
         )
     ).all()
     # Where events are joined, metrics count only impressions, by the head of the join.
-    joins = [one for one in heads if one.topic == JOIN.topic]
+    joins = [row for row in heads if row.topic == JOIN.topic]
     for number, first, now, _ in joins or heads:
-        known = found.get(number, ())
-        start = max(metric.start_offsets.get(number, first), *(end for _, end in known), first)
+        head_holes = holes.get(number, ())
+        start = max(metric.start_offsets.get(number, first), *(end for _, end in head_holes), first)
         start = max(ends.get(number, start), start)
         if now > JOIN_START and start < now:
-            found[number] = (*known, (start, now))
-    return found
+            holes[number] = (*head_holes, (start, now))
+    return holes
 
 
 def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:
     """A generation by its id; the current one for None."""
-    which = generation.c.current if wanted is None else generation.c.id == wanted
-    rows = connection.execute(select(generation).where(which)).all()
+    condition = generation.c.current if wanted is None else generation.c.id == wanted
+    rows = connection.execute(select(generation).where(condition)).all()
     if not rows:
         return None
     if len(rows) > 1:
@@ -113,57 +118,59 @@ def read_generation(connection: Connection, wanted: int | None = None) -> Genera
 
 def generation_of(connection: Connection, store: str, wanted: int | None) -> Generation:
     """As `read_generation`, or NotAStore with the store's name."""
-    found = read_generation(connection, wanted)
-    if found is None:
-        what = "nothing yet" if wanted is None else f"no generation {wanted}"
-        raise NotAStore(f"store {store}: it holds {what}; run a config first")
-    return found
+    stored = read_generation(connection, wanted)
+    if stored is None:
+        content = "nothing yet" if wanted is None else f"no generation {wanted}"
+        raise NotAStore(f"store {store}: it holds {content}; run a config first")
+    return stored
 
 
 def read_generations(connection: Connection) -> tuple[Generation, ...]:
     """All generations, oldest first."""
     ids = connection.scalars(select(generation.c.id).order_by(generation.c.id)).all()
-    found = (read_generation(connection, one) for one in ids)
-    return tuple(one for one in found if one is not None)
+    generations = (read_generation(connection, number) for number in ids)
+    return tuple(stored for stored in generations if stored is not None)
 
 
-def _read_metrics(connection: Connection, wanted: int) -> tuple[Metric, ...]:
+def _read_metrics(connection: Connection, number: int) -> tuple[Metric, ...]:
     starts: dict[str, dict[int, int]] = {}
-    for row in connection.execute(select(metric_start).where(metric_start.c.generation == wanted)):
+    for row in connection.execute(select(metric_start).where(metric_start.c.generation == number)):
         starts.setdefault(row.metric, {})[row.head] = row.start_offset
     rows = connection.execute(
-        select(metric).where(metric.c.generation == wanted).order_by(metric.c.name)
+        select(metric).where(metric.c.generation == number).order_by(metric.c.name)
     )
-    found = []
+    metrics = []
     for row in rows:
         description, holes = without_holes(_description(row.name, row.description))
         start = starts.get(row.name, {})
-        found.append(Metric(row.name, row.fingerprint, description, bool(row.ended), start, holes))
-    return tuple(found)
+        metrics.append(
+            Metric(row.name, row.fingerprint, description, bool(row.ended), start, holes)
+        )
+    return tuple(metrics)
 
 
 def json_object(what: str, text: str) -> dict[str, object]:
     """A JSON object stored in a column. Raises Damaged where it is not one."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise Damaged(f"expected {what} as a JSON object, got {text[:40]!r}")
-    return found
+    return parsed
 
 
 def _description(name: str, text: str) -> Mapping[str, object]:
-    found = json_object(f"the description of metric {name}", text)
-    slices = found.get("slices", [])
+    description = json_object(f"the description of metric {name}", text)
+    slices = description.get("slices", [])
     if not isinstance(slices, list) or not all(map(_is_grouping, slices)):
         raise Damaged(f"expected the groupings of metric {name}, got {str(slices)[:40]!r}")
-    return found
+    return description
 
 
 def _is_grouping(value: object) -> bool:
     return isinstance(value, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)
         for pair in value
     )
 
@@ -228,8 +235,8 @@ def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
         places = coarser.get((pane.metric, pane.grouping), ()) if for_coarser else ()
         for place in (pane.grouping, *places):
             size = sizes.setdefault(pane.of_grouping(place), [0, 0, 0, 0])
-            more = count, int(nbytes)  # a sum of integers is a Decimal in PostgreSQL
-            for i, n in enumerate(more * 2 if place == pane.grouping else more):
+            figures = count, int(nbytes)  # a sum of integers is a Decimal in PostgreSQL
+            for i, n in enumerate(figures * 2 if place == pane.grouping else figures):
                 size[i] += n
     return tuple(PaneSize(pane, *sizes[pane]) for pane in sorted(sizes, key=pane_order))
 

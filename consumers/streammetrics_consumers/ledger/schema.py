@@ -291,8 +291,8 @@ def stored_version(connection: Connection) -> int | None:
         return None
     if meta.name not in names:
         return 0
-    found = connection.scalar(select(meta.c.value).where(meta.c.key == "schema_version"))
-    return int(found) if isinstance(found, str) and found.isdecimal() else 0
+    version = connection.scalar(select(meta.c.value).where(meta.c.key == "schema_version"))
+    return int(version) if isinstance(version, str) and version.isdecimal() else 0
 
 
 def stored_id(connection: Connection, *, lock: bool = False) -> str | None:

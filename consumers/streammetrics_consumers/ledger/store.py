@@ -102,13 +102,13 @@ class Store:
     def require_same(self, connection: Connection, *, lock: bool = False) -> None:
         """Raise StoreReplaced where this is not the store that was opened. With `lock`, it stays
         the same until the end of the transaction."""
-        found = ledger_schema.stored_id(connection, lock=lock)
-        if self.id and found != self.id:
+        current_id = ledger_schema.stored_id(connection, lock=lock)
+        if self.id and current_id != self.id:
             raise StoreReplaced(
                 f"store {self.name}: expected the store that this process opened (its id is "
                 f"{self.id}), got "
-                f"{'one without an id' if found is None else f'another ({found})'}: it was "
-                "emptied, restored or re-created while this process ran; start again to count "
+                f"{'one without an id' if current_id is None else f'another ({current_id})'}: it "
+                "was emptied, restored or re-created while this process ran; start again to count "
                 "into the new one"
             )
 
@@ -122,9 +122,9 @@ class Store:
         """
         self.require_current()
 
-        def checked(connection: Connection, again: bool) -> T:
+        def checked(connection: Connection, is_repeated: bool) -> T:
             self.require_same(connection, lock=True)
-            return work(connection, again)
+            return work(connection, is_repeated)
 
         return self._attempt(self._writers, checked if self.id else work, self._pauses_s)
 
@@ -205,11 +205,14 @@ def open_store(
     try:
         version = store.read(ledger_schema.stored_version)
         if create and (version is None or 0 < version < ledger_schema.VERSION):
-            was = version
+            former_version = version
             version = store.write(partial(_make_current, accept))
-            if was is not None:
+            if former_version is not None:
                 log.warning(
-                    "store %s: its schema was migrated from version %d to %d", name, was, version
+                    "store %s: its schema was migrated from version %d to %d",
+                    name,
+                    former_version,
+                    version,
                 )
     except BaseException:
         store.close()
@@ -240,7 +243,7 @@ def _mismatch(name: str, version: int) -> SchemaMismatch:
     )
 
 
-def _make_current(accept: Accept | None, connection: Connection, again: bool) -> int | None:
+def _make_current(accept: Accept | None, connection: Connection, is_repeated: bool) -> int | None:
     if connection.dialect.name != "sqlite":
         # Held until the end of the transaction; in SQLite this is the only writer already.
         connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
@@ -407,12 +410,12 @@ def _refuse_changes(engine: Engine, path: Path, name: str) -> None:
     """Have a transaction fail if a file that was assumed not to change has changed meanwhile."""
 
     def look() -> tuple[int, int, int]:
-        found = path.stat()
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns, status.st_size
 
     def begin(connection: Connection) -> None:
-        held: object = connection.connection.dbapi_connection
-        if isinstance(held, _AtRest):
+        driver_connection: object = connection.connection.dbapi_connection
+        if isinstance(driver_connection, _AtRest):
             connection.info["stood"] = look()
 
     def commit(connection: Connection) -> None:

@@ -38,10 +38,10 @@ class StoreFile:
         """Raise StoreReplaced where the file is gone or was replaced."""
         if self._known is None:
             return
-        found = self._found()
-        if found == self._known:
+        identity = self._found()
+        if identity == self._known:
             return
-        if found is None:
+        if identity is None:
             raise StoreReplaced(
                 f"store {store}: expected the file that this process opened, got none: it was "
                 "deleted or moved while this process ran. Move it back, or start again to count "
@@ -58,7 +58,7 @@ class StoreFile:
         if self._path is None:
             return None
         try:
-            found = os.stat(self._path)
+            status = os.stat(self._path)
         except FileNotFoundError:
             return None
-        return (found.st_dev, found.st_ino)
+        return (status.st_dev, status.st_ino)

@@ -47,8 +47,8 @@ class StoreView:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The heads, and the panes that have rows. Cost: a scan of the whole index."""
-        of, heads, last = self.version
-        return Snapshot(of, heads, read_panes(self._connection, of), retry=last)
+        generation, heads, last = self.version
+        return Snapshot(generation, heads, read_panes(self._connection, generation), retry=last)
 
     def delta_metadata(self, panes: Collection[Pane]) -> list[DeltaMetadata]:
         """The delta rows of these panes, without their states."""
@@ -89,10 +89,10 @@ def view(ledger: Ledger, look: Callable[[StoreView], T], *, generation: int | No
     """
 
     def work(connection: Connection) -> T:
-        found = generation_of(connection, ledger.store.name, generation)
-        heads = read_heads(connection, head.c.generation == found.id)
+        stored = generation_of(connection, ledger.store.name, generation)
+        heads = read_heads(connection, head.c.generation == stored.id)
         return look(
-            StoreView(connection, StoreVersion(found, heads, last_retry(connection, found.id)))
+            StoreView(connection, StoreVersion(stored, heads, last_retry(connection, stored.id)))
         )
 
     return ledger.store.read(work)

@@ -34,8 +34,8 @@ class Witness:
 
     def saw(self, head: Head) -> None:
         """Remember a head, unless it went back from the known one."""
-        known = self._known.get(identity(head))
-        if known is None or not went_back(known, head):
+        last_head = self._known.get(identity(head))
+        if last_head is None or not went_back(last_head, head):
             self._known[identity(head)] = head
 
     def forget(self, head: Head) -> Head:
@@ -46,15 +46,15 @@ class Witness:
         """Compare all heads of the generation. Returns those that went back, as they were known
         and as they are now (None: gone). They are forgotten; the others are remembered."""
         now = {identity(head): head for head in heads}
-        found: list[tuple[Head, Head | None]] = []
-        for of, known in list(self._known.items()):
-            one = now.pop(of, None)
-            if one is None or went_back(known, one):
-                found.append((self._known.pop(of), one))
+        pairs: list[tuple[Head, Head | None]] = []
+        for key, last_head in list(self._known.items()):
+            current = now.pop(key, None)
+            if current is None or went_back(last_head, current):
+                pairs.append((self._known.pop(key), current))
             else:
-                self._known[of] = one
+                self._known[key] = current
         self._known.update(now)
-        return found
+        return pairs
 
 
 def went_back(known: Head, now: Head) -> bool:
@@ -92,11 +92,11 @@ def read_now(store: Store, of: Generation) -> tuple[Head, ...]:
 def note_known(store: Store, of: Generation, found: Head, offset: int) -> Head:
     """Record that a head was counted up to an offset before the store went back. Until it is
     again, results are incomplete. Returns the head with this offset."""
-    known = max(offset, found.known_offset or offset)
+    known_offset = max(offset, found.known_offset or offset)
 
     def work(connection: Connection, _: bool) -> None:
         check_generation(connection, of)
-        connection.execute(update(head).where(*is_same(found)).values(known_offset=known))
+        connection.execute(update(head).where(*is_same(found)).values(known_offset=known_offset))
 
     store.write(work)
-    return replace(found, known_offset=known)
+    return replace(found, known_offset=known_offset)

@@ -37,7 +37,7 @@ from streammetrics_consumers.model.partition import Partition
 
 def after_commit(commit: Commit) -> Head:
     """The head of a commit after it."""
-    seen = commit.seen
+    seen_ids = commit.seen
     states = {shard.state for shard in commit.shards}  # a window's is often that of the total
     hashes = {state: sha256(state).hexdigest() for state in states}
     link = (
@@ -55,13 +55,16 @@ def after_commit(commit: Commit) -> Head:
             )
             for shard in commit.shards
         ],
-        [(one.offset, one.index, one.reason, one.size, one.sha256) for one in commit.refused],
+        [
+            (event.offset, event.index, event.reason, event.size, event.sha256)
+            for event in commit.refused
+        ],
         None
-        if seen is None
+        if seen_ids is None
         else (
-            seen.since_ms,
-            list(seen.replaced),
-            [(start, sha256(ids).hexdigest()) for start, ids in seen.rows],
+            seen_ids.since_ms,
+            list(seen_ids.replaced),
+            [(start, sha256(ids).hexdigest()) for start, ids in seen_ids.rows],
         ),
     )
     return replace(
@@ -181,13 +184,13 @@ def live(of: Generation) -> tuple[ColumnElement[bool], ...]:
 
 def head_of(connection: Connection, of: Generation, partition: Partition) -> Head | None:
     """The open head under this topic and number, whatever its cluster and topic id."""
-    found = read_heads(
+    heads = read_heads(
         connection,
         *live(of),
         head.c.topic == partition.topic,
         head.c.partition == partition.number,
     )
-    return found[-1] if found else None
+    return heads[-1] if heads else None
 
 
 def insert_head(connection: Connection, of: Generation, partition: Partition, start: int) -> Head:
@@ -213,8 +216,8 @@ def insert_head(connection: Connection, of: Generation, partition: Partition, st
             digest=secrets.token_hex(32),  # where its chain begins
         )
     )
-    (made,) = read_heads(connection, *same, head.c.incarnation == earlier)
-    return made
+    (new_head,) = read_heads(connection, *same, head.c.incarnation == earlier)
+    return new_head
 
 
 def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
@@ -223,7 +226,7 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
     moved: the head afterwards.
     """
     counted = zip(COUNTERS, astuple(commit.counters), strict=True)
-    found = connection.execute(
+    result = connection.execute(
         update(head)
         .where(*same_head_at(commit.head, commit.start))
         .values(
@@ -233,7 +236,7 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
             **{column.name: column + n for column, n in counted},
         )
     )
-    return found.rowcount == 1
+    return result.rowcount == 1
 
 
 def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
@@ -254,8 +257,12 @@ def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
 def same_head_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
     """The fencing condition: this head is open, its next offset is `offset`, and its commits are
     the known ones."""
-    at = (head.c.closed.is_(False), head.c.next_offset == offset, head.c.digest == known.digest)
-    return (*is_same(known), *at)
+    conditions = (
+        head.c.closed.is_(False),
+        head.c.next_offset == offset,
+        head.c.digest == known.digest,
+    )
+    return (*is_same(known), *conditions)
 
 
 def has_head(connection: Connection, known: Head) -> bool:
@@ -301,8 +308,8 @@ def write_shards(connection: Connection, commit: Commit, retry: int | None = Non
         row if total is None else {**row, "state": b"", "same_as": ids[id(total)]}
         for row, total in rows
     ]
-    for at in range(0, len(written), _ROWS_A_STATEMENT):
-        connection.execute(insert(delta), written[at : at + _ROWS_A_STATEMENT])
+    for start in range(0, len(written), _ROWS_A_STATEMENT):
+        connection.execute(insert(delta), written[start : start + _ROWS_A_STATEMENT])
 
 
 def _totals_of(shards: Sequence[StateShard]) -> dict[int, StateShard]:
@@ -313,10 +320,10 @@ def _totals_of(shards: Sequence[StateShard]) -> dict[int, StateShard]:
         return (shard.pane.metric, shard.pane.grouping, shard.key_range, shard.key_ranges)
 
     totals = {place(shard): shard for shard in shards if shard.pane.is_total}
-    of = [(shard, totals.get(place(shard), shard)) for shard in shards]
+    pairs = [(shard, totals.get(place(shard), shard)) for shard in shards]
     return {
         id(shard): total
-        for shard, total in of
+        for shard, total in pairs
         if total is not shard and total.state == shard.state and len(shard.stored) >= SHARED_BYTES
     }
 
@@ -348,7 +355,7 @@ def delta_row(of: Head, shard: StateShard, start: int, end: int) -> dict[str, ob
 
 def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
     """Move a head over offsets that the log has lost; returns whether it did."""
-    found = connection.execute(
+    result = connection.execute(
         update(head)
         .where(*same_head_at(known, known.next_offset))
         .values(
@@ -357,7 +364,7 @@ def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
             digest=moved.digest,
         )
     )
-    return found.rowcount == 1
+    return result.rowcount == 1
 
 
 def close_head(connection: Connection, known: Head) -> bool:
@@ -407,12 +414,12 @@ def seen_digests(connection: Connection, heads: Collection[int]) -> Mapping[int,
     """
     query = select(seen.c.head, seen.c.pane_start_ms, seen.c.ids).where(seen.c.head.in_(heads))
     rows = connection.execute(query.order_by(seen.c.head, seen.c.pane_start_ms.desc()))
-    found: dict[int, dict[int, str]] = {of: {} for of in heads}
-    for (of, start), some in groupby(rows, key=lambda row: (row.head, row.pane_start_ms)):
-        parts = [bytes(row.ids) for row in some]
-        if any(parts) or not found[of]:
-            found[of][start] = digest_of(parts)
-    return found
+    digests: dict[int, dict[int, str]] = {head_id: {} for head_id in heads}
+    for (head_id, start), pane_rows in groupby(rows, key=lambda row: (row.head, row.pane_start_ms)):
+        parts = [bytes(row.ids) for row in pane_rows]
+        if any(parts) or not digests[head_id]:
+            digests[head_id][start] = digest_of(parts)
+    return digests
 
 
 def digest_of(parts: Iterable[bytes]) -> str:

@@ -148,29 +148,31 @@ class Chunk:
     def part(self, first: int, last: int, start: int, end: int) -> Chunk:
         """The records `first` to `last` (not included) as a chunk from `start` to `end`."""
         columns = self.columns
-        here = slice(first, last)
+        positions = slice(first, last)
         return replace(
             self,
             start=start,
             end=end,
-            offsets=self.offsets[here],
-            values=self.values[here],
-            timestamps_ms=None if self.timestamps_ms is None else self.timestamps_ms[here],
-            keys=None if self.keys is None else self.keys[here],
-            headers=None if self.headers is None else self.headers[here],
+            offsets=self.offsets[positions],
+            values=self.values[positions],
+            timestamps_ms=None if self.timestamps_ms is None else self.timestamps_ms[positions],
+            keys=None if self.keys is None else self.keys[positions],
+            headers=None if self.headers is None else self.headers[positions],
             cut={i - first: cut for i, cut in self.cut.items() if first <= i < last},
-            columns=None if columns is None else {n: _part(c, here) for n, c in columns.items()},
-            indices=None if self.indices is None else self.indices[here],
+            columns=None
+            if columns is None
+            else {n: _part(c, positions) for n, c in columns.items()},
+            indices=None if self.indices is None else self.indices[positions],
         )
 
 
-def _part(values: Values, here: slice) -> Values:
+def _part(values: Values, positions: slice) -> Values:
     if isinstance(values, Texts):
-        return values.part(here)
+        return values.part(positions)
     return (
-        DictionaryColumn(values.codes[here], values.values)
+        DictionaryColumn(values.codes[positions], values.values)
         if isinstance(values, DictionaryColumn)
-        else values[here]
+        else values[positions]
     )
 
 

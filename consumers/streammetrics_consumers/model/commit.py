@@ -38,8 +38,8 @@ class Counters:
     repeated: int = 0
 
     def __add__(self, other: Counters) -> Counters:
-        mine, theirs = (astuple(one) for one in (self, other))
-        return Counters(*(a + b for a, b in zip(mine, theirs, strict=True)))
+        counts, added = (astuple(counters) for counters in (self, other))
+        return Counters(*(a + b for a, b in zip(counts, added, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Head:
     @property
     def is_incomplete(self) -> bool:
         """Whether the store went back and has not yet counted again all that it had."""
-        known = self.known_offset
-        return known is not None and known > self.next_offset and not self.closed
+        known_offset = self.known_offset
+        return known_offset is not None and known_offset > self.next_offset and not self.closed
 
     @property
     def is_join(self) -> bool:

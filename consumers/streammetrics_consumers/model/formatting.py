@@ -59,11 +59,11 @@ def label(metric: str, view: str, *, only_view: bool = True, most: int) -> str:
     >>> label("latency", "p90", only_view=False, most=12)
     'latency p90'
     """
-    found = name(metric, most)
+    metric_text = name(metric, most)
     if view == metric or (only_view and (view in metric or view == RATIO)):
-        return found
-    said = name(view, 2 * most)
-    return f"{found} ({said})" if only_view else f"{found} {said}"
+        return metric_text
+    view_text = name(view, 2 * most)
+    return f"{metric_text} ({view_text})" if only_view else f"{metric_text} {view_text}"
 
 
 def count(n: int) -> str:
@@ -127,20 +127,20 @@ def axis(numbers: Iterable[float], *, signed: bool = False) -> tuple[tuple[float
     >>> axis([0.21, 0.291]), axis([1.5e-70, 3e-70])
     (((0.22, '0.22'), (0.26, '0.26')), ((2e-70, '2e-70'), (3e-70, '3e-70')))
     """
-    finite = [one for one in numbers if math.isfinite(one)]
+    finite = [value for value in numbers if math.isfinite(value)]
     if not finite:
         return ()
     low, high = Fraction(min(finite)), Fraction(max(finite))
     if low == high:
-        one = finite[0]
-        return ((one, number(one, decimals_for([one]), signed=signed) if one else "0"),)
+        value = finite[0]
+        return ((value, number(value, decimals_for([value]), signed=signed) if value else "0"),)
     width = high - low
     power = (Decimal(width.numerator) / width.denominator).adjusted()
     sizes = [(size, power - i) for i in range(2) for size in (5, 2, 1)]
     marks, power = next(
-        (found, at)
-        for size, at in sizes
-        if len(found := _multiples(low, high, size, at)) > 1  # a scale needs two
+        (multiples, exponent)
+        for size, exponent in sizes
+        if len(multiples := _multiples(low, high, size, exponent)) > 1  # a scale needs two
     )
     if len(marks) > 3:
         origin, double = 0 if 0 in marks else marks[0], 2 * (marks[1] - marks[0])

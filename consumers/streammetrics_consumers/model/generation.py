@@ -35,8 +35,8 @@ def type_of(empty: Accumulator) -> str:
     """The schema of a state, and of a metric in it that is in another form than is usual."""
     from streammetrics import Accumulator  # numpy is not loaded by programs that read no states
 
-    inner = [one for one in empty.settings().values() if isinstance(one, Accumulator)]
-    unusual = [one.schema for one in inner if one.schema != type(one).schema]
+    inner = [state for state in empty.settings().values() if isinstance(state, Accumulator)]
+    unusual = [state.schema for state in inner if state.schema != type(state).schema]
     return " of ".join([empty.schema, *unusual])
 
 
@@ -73,8 +73,10 @@ class DeclaredDrift:
     @staticmethod
     def of(metric: str, plain: Mapping[str, object]) -> DeclaredDrift:
         """The inverse of `plain`."""
-        given, label, bins = plain["reference"], plain["label"], plain["bins"]
-        reference = str(given) if not isinstance(given, list) else (int(given[0]), int(given[1]))
+        stored, label, bins = plain["reference"], plain["label"], plain["bins"]
+        reference = (
+            str(stored) if not isinstance(stored, list) else (int(stored[0]), int(stored[1]))
+        )
         assert isinstance(label, int | None) and isinstance(bins, int)
         return DeclaredDrift(str(plain["name"]), metric, reference, label, bins)
 
@@ -113,22 +115,22 @@ class Metric:
     def variants(self) -> tuple[str, ...]:
         """The declared variants in the order of the config."""
         shown = self.description.get(SHOWN)
-        found = shown.get("variants") if isinstance(shown, dict) else None
-        return tuple(map(str, found)) if isinstance(found, list) else ()
+        variants = shown.get("variants") if isinstance(shown, dict) else None
+        return tuple(map(str, variants)) if isinstance(variants, list) else ()
 
     @property
     def position(self) -> int:
         """Its index among the metrics of the config; 0 in a store that is older than that value."""
         shown = self.description.get(SHOWN)
-        found = shown.get("position") if isinstance(shown, dict) else None
-        return found if isinstance(found, int) else 0
+        position = shown.get("position") if isinstance(shown, dict) else None
+        return position if isinstance(position, int) else 0
 
     @property
     def views(self) -> tuple[str, ...]:
         """The views that the last config shows beside its headline views."""
         shown = self.description.get(SHOWN)
-        found = shown.get(VIEWS) if isinstance(shown, dict) else None
-        return tuple(map(str, found)) if isinstance(found, list) else ()
+        views = shown.get(VIEWS) if isinstance(shown, dict) else None
+        return tuple(map(str, views)) if isinstance(views, list) else ()
 
     @property
     def users(self) -> str:
@@ -140,8 +142,8 @@ class Metric:
     def drifts(self) -> tuple[DeclaredDrift, ...]:
         """The comparisons of its windows in the last config."""
         shown = self.description.get(SHOWN)
-        found = shown.get(DRIFT) if isinstance(shown, dict) else None
-        return tuple(DeclaredDrift.of(self.name, one) for one in found or ())
+        drifts = shown.get(DRIFT) if isinstance(shown, dict) else None
+        return tuple(DeclaredDrift.of(self.name, plain) for plain in drifts or ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,16 @@ def name_of(word: str) -> Name | None:
 
 def names_without(names: Collection[Name], there: Collection[Partition]) -> list[Name]:
     """The names that match none of these partitions, numbers first."""
-    missing = [name for name in set(names) if not any(one.is_named([name]) for one in there)]
+    missing = [
+        name for name in set(names) if not any(partition.is_named([name]) for partition in there)
+    ]
     return sorted(missing, key=lambda name: (isinstance(name, str), name))
 
 
 def names_of(partitions: Collection[Partition]) -> str:
     """The shortest names that distinguish these partitions, as text."""
     one_topic = len({partition.topic for partition in partitions}) < 2
-    ordered = sorted(partitions, key=lambda one: (one.topic, one.number))
-    return ", ".join(str(one.number) if one_topic else str(one) for one in ordered)
+    ordered = sorted(partitions, key=lambda partition: (partition.topic, partition.number))
+    return ", ".join(
+        str(partition.number) if one_topic else str(partition) for partition in ordered
+    )

@@ -73,28 +73,28 @@ def refusal_sentence(
     counted; None: all.
     """
     rows = counters.rows - counters.skipped
-    of = "the last " if lately else ""
+    scope = "the last " if lately else ""
     if all_skipped(counters):
-        said = f"all {of}{formatting.count(counters.rows)} events were skipped"
+        sentence = f"all {scope}{formatting.count(counters.rows)} events were skipped"
         if "where" in description:
-            return f"{said}: none meets [event] where; check its fields and values"
-        return f"{said}; check [join] impression and outcomes, by which events are chosen"
+            return f"{sentence}: none meets [event] where; check its fields and values"
+        return f"{sentence}; check [join] impression and outcomes, by which events are chosen"
     count = formatting.count(counters.quarantined)
-    said = f"{count} of {of}{formatting.count(rows)} events were refused"
+    sentence = f"{count} of {scope}{formatting.count(rows)} events were refused"
     if counters.quarantined == rows:
-        said = f"all {of}{count} events were refused"
+        sentence = f"all {scope}{count} events were refused"
     if not kinds:
-        return said
-    parts = [_kind(one) for one in kinds[:SHOWN]]
+        return sentence
+    parts = [_kind(kind) for kind in kinds[:SHOWN]]
     if newest is not None and counters.quarantined > newest:
-        said += f"; of the newest {formatting.count(newest)}"
-    return f"{said}: {', '.join(parts)}. The likely key is {likely_key(kinds[0], description)}"
+        sentence += f"; of the newest {formatting.count(newest)}"
+    return f"{sentence}: {', '.join(parts)}. The likely key is {likely_key(kinds[0], description)}"
 
 
-def _kind(one: RefusedKind) -> str:
-    field = "" if one.field is None else f" in `{formatting.name(one.field, NAME)}`"
-    detail = f" ({formatting.name(one.detail, 160)})" if one.detail else ""
-    return f"{formatting.count(one.events)} {one.reason}{field}{detail}"
+def _kind(kind: RefusedKind) -> str:
+    field = "" if kind.field is None else f" in `{formatting.name(kind.field, NAME)}`"
+    detail = f" ({formatting.name(kind.detail, 160)})" if kind.detail else ""
+    return f"{formatting.count(kind.events)} {kind.reason}{field}{detail}"
 
 
 def likely_key(kind: RefusedKind, description: Mapping[str, object]) -> str:
@@ -115,10 +115,10 @@ def likely_key(kind: RefusedKind, description: Mapping[str, object]) -> str:
 
 
 def _time(description: Mapping[str, object]) -> tuple[str | None, str | None]:
-    found = description.get("time")
-    if not isinstance(found, list | tuple) or len(found) != 2:
+    time = description.get("time")
+    if not isinstance(time, list | tuple) or len(time) != 2:
         return None, None
-    path, unit = cast("tuple[str, str | None]", found)
+    path, unit = cast("tuple[str, str | None]", time)
     return path, unit
 
 

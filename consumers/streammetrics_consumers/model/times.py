@@ -79,12 +79,12 @@ def _of_size(chars: Bytes) -> tuple[Ints, Flags]:
         layouts.append((5, ~zulu & (chars[:, -3] != ord(":"))))
     for size, rows in layouts:
         if rows.any():
-            some = chars[rows]
-            ms[rows], good[rows] = _body(some[:, :-size])
+            texts = chars[rows]
+            ms[rows], good[rows] = _body(texts[:, :-size])
             if size > 1:
-                shift, known = _zone(some[:, -size:])
+                shift, is_zone = _zone(texts[:, -size:])
                 ms[rows] -= shift
-                good[rows] &= known
+                good[rows] &= is_zone
     return ms, good & (ms >= LEAST_MS) & (ms <= GREATEST_MS)
 
 
@@ -112,20 +112,20 @@ def _body(chars: Bytes) -> tuple[Ints, Flags]:
     good &= (between == ord("T")) | (between == ord("t")) | (between == ord(" "))
     digits = columns - np.uint8(ord("0"))
     of_day = np.zeros(n, np.int32)
-    for at, factor in _CLOCK:
+    for place, factor in _CLOCK:
         of_day *= factor
-        if at < length:
-            of_day += digits[at]
-    days, known = _dates(digits[:10])
-    return days * 86_400_000 + of_day, good & known
+        if place < length:
+            of_day += digits[place]
+    days, is_date = _dates(digits[:10])
+    return days * 86_400_000 + of_day, good & is_date
 
 
 def _dates(digits: Bytes) -> tuple[Ints, Flags]:
     """digits: [10, n], of YYYY-MM-DD -> days since the epoch [n], good [n].
 
     Events are nearly in time order, so each run of equal dates is parsed once."""
-    others = np.flatnonzero((digits[:, 1:] != digits[:, :-1]).any(axis=0)) + 1
-    heads = np.concatenate([np.zeros(1, np.intp), others])
+    changes = np.flatnonzero((digits[:, 1:] != digits[:, :-1]).any(axis=0)) + 1
+    heads = np.concatenate([np.zeros(1, np.intp), changes])
     d = digits[:, heads].astype(np.int64)
     year = d[0] * 1000 + d[1] * 100 + d[2] * 10 + d[3]
     month, day = d[5] * 10 + d[6], d[8] * 10 + d[9]

@@ -55,8 +55,8 @@ def clone_commit(root: Path) -> str | None:
 
 
 def _commit_in(path: Path) -> str | None:
-    found = _text(path)
-    return found if _HASH.fullmatch(found) else None
+    commit = _text(path)
+    return commit if _HASH.fullmatch(commit) else None
 
 
 def _text(path: Path) -> str:
