@@ -355,30 +355,30 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
     """
     meant = next((word for word in argv if not word.startswith("-")), "")
     parsed, unknown = _parser(meant).parse_known_args(argv)
-    known = vars(parsed)
-    command = next(c for c in COMMANDS if c.name == known["command"])
+    namespace = vars(parsed)
+    command = next(c for c in COMMANDS if c.name == namespace["command"])
     if unknown:
         raise UsageError(_unknown(command, unknown))
-    words = known.get("words", [])
+    words = namespace.get("words", [])
     words = words if isinstance(words, list) else [words]
     values: dict[str, object] = {}
-    given: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for flag in command.flags:
-        if flag.dest in known:
-            values[flag.name], given[flag.name] = known[flag.dest], f"--{flag.name}"
+        if flag.dest in namespace:
+            values[flag.name], origins[flag.name] = namespace[flag.dest], f"--{flag.name}"
         elif environ.get(flag.variable):
             values[flag.name] = _from_environment(flag, environ[flag.variable])
-            given[flag.name] = flag.variable
+            origins[flag.name] = flag.variable
         elif flag.default is not None:
             values[flag.name] = flag.default
-    return Arguments(command.name, words, values, given)
+    return Arguments(command.name, words, values, origins)
 
 
 def _unknown(command: Command, words: Sequence[str]) -> str:
     """The error for words that a command does not take, with the flags that may be meant."""
     flags = [f"--{flag.name}" for flag in command.flags]
     near = [get_close_matches(word.partition("=")[0], flags, n=1) for word in words]
-    meant = " ".join(dict.fromkeys(one for found in near for one in found))
+    meant = " ".join(dict.fromkeys(flag for matches in near for flag in matches))
     hint = f"did you mean {meant}?" if meant else f"see streammetrics {command.name} --help"
     return f"{command.name}: unrecognized arguments: {' '.join(words)}; {hint}"
 
@@ -398,7 +398,7 @@ def _parser(
                         help="print the version")  # fmt: skip
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
-        one = commands.add_parser(
+        subparser = commands.add_parser(
             command.name,
             help=command.about,
             description=command.about,
@@ -406,7 +406,7 @@ def _parser(
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
-        for action in _add_words(one, command) if meant in (None, command.name) else ():
+        for action in _add_words(subparser, command) if meant in (None, command.name) else ():
             if files and str(action.metavar).split()[-1] in PATHS:
                 action.complete = files  # type: ignore[attr-defined]
     return parser

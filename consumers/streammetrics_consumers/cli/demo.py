@@ -172,20 +172,22 @@ def _text(store: Path, truth: Truth) -> str:
     style = Style.of(sys.stdout)
     if not sys.stdout.isatty():
         style = replace(style, width=WIDTH)
-    told = struct_replace(results, recommendation=None)
-    text = results_text(told, Query(), style, store=str(store), truth=truth)
+    plain_results = struct_replace(results, recommendation=None)
+    text = results_text(plain_results, Query(), style, store=str(store), truth=truth)
     if results.recommendation is None:
         return text
-    said = rendered([advice(results.recommendation, results.contamination)], style)
-    return f"{text}\nThe experiment recommends:\n{said}\n"
+    recommendation = rendered([advice(results.recommendation, results.contamination)], style)
+    return f"{text}\nThe experiment recommends:\n{recommendation}\n"
 
 
-def _live(run: Callable[[Sequence[str]], int], stream: Stream, port: int | None, done: int) -> int:
-    """Count and serve until Ctrl-C, while the stream goes on after its first `done` events."""
+def _live(
+    run: Callable[[Sequence[str]], int], stream: Stream, port: int | None, n_written: int
+) -> int:
+    """Count and serve until Ctrl-C, while the stream goes on after its first `n_written` events."""
     _say(f"in other terminals: streammetrics watch {STORE}, or report {STORE} -o report.html")
     _say(f"the live page, until Ctrl-C, with {RATE:,} more events a second:")
     ended = Event()
-    writer = Thread(target=_go_on, args=(stream, done, ended), name="stream", daemon=True)
+    writer = Thread(target=_go_on, args=(stream, n_written, ended), name="stream", daemon=True)
     writer.start()
     try:
         return run(["run", str(FOLDER / "demo.toml"), "--port", str(_port(port))])
@@ -194,22 +196,22 @@ def _live(run: Callable[[Sequence[str]], int], stream: Stream, port: int | None,
         writer.join()
 
 
-def _go_on(stream: Stream, done: int, ended: Event) -> None:
-    """Append the events after the first `done` to the file, at the rate, until `ended`."""
+def _go_on(stream: Stream, n_written: int, ended: Event) -> None:
+    """Append the events after the first `n_written` to the file, at the rate, until `ended`."""
     with (FOLDER / "events.jsonl").open("ab") as file:
         for batch in stream.batches():
-            some, done = batch[done:], max(done - len(batch), 0)
-            for at in range(0, len(some), RATE // 10):
-                file.write(b"".join(line + b"\n" for line in some[at : at + RATE // 10]))
+            lines, n_written = batch[n_written:], max(n_written - len(batch), 0)
+            for start in range(0, len(lines), RATE // 10):
+                file.write(b"".join(line + b"\n" for line in lines[start : start + RATE // 10]))
                 file.flush()
                 if ended.wait(0.1):
                     return
 
 
-def _port(asked: int | None) -> int:
+def _port(port: int | None) -> int:
     """The port to serve on: without a request ours, or any free one if that is taken."""
-    if asked is not None:
-        return asked
+    if port is not None:
+        return port
     try:
         with socket.create_server(("127.0.0.1", PORT)):
             return PORT

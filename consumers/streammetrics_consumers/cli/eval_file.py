@@ -59,23 +59,26 @@ def eval_file(arguments: Arguments) -> int:
     qrels = arguments.text("qrels")
     if qrels is not None:
         return _eval_run(path, Path(qrels), names, arguments, columns)
-    by = _words(arguments.text("by"), ",")
+    key_columns = _words(arguments.text("by"), ",")
     schema, batches = _opened(path)
-    _require_columns(schema, columns, by, path)
+    _require_columns(schema, columns, key_columns, path)
     threshold = arguments.real("threshold") or 0.0
     settings = {name: arguments.number(name.replace("_", "-")) for name in EVAL_SETTINGS}
     request = request_of(names, columns, settings, schema, threshold)
     spec, reads = Panel(request.metrics, inputs=inputs_of(request.metrics)), request.reads
-    used = [*dict.fromkeys([*reads.values(), *by])]
+    used = [*dict.fromkeys([*reads.values(), *key_columns])]
     rows = _Rows(batches, used, reads, path)
-    states = list(rows.guarded(partial(rows, spec, by, columns=reads)))
+    states = list(rows.guarded(partial(rows, spec, key_columns, columns=reads)))
     lines = sorted(
-        (line for batch in states for line in _lines(batch, by, request.asked)), key=_group_key
+        (line for batch in states for line in _lines(batch, key_columns, request.asked)),
+        key=_group_key,
     )
     if arguments.on("json"):
-        sys.stdout.write(dumps(cast("Json", [line.as_json(by) for line in lines])).decode())
+        sys.stdout.write(
+            dumps(cast("Json", [line.as_json(key_columns) for line in lines])).decode()
+        )
     else:
-        sys.stdout.write(_table(lines, by, request.notes))
+        sys.stdout.write(_table(lines, key_columns, request.notes))
     return DONE
 
 
@@ -87,18 +90,18 @@ def _eval_run(
     columns: Mapping[str, str | None],
 ) -> int:
     """Evaluate a run against judgments, both files of TREC, and print the measures."""
-    by = arguments.text("by")
-    given = [name for name, column in {**columns, "by": by}.items() if column is not None]
-    if given:
+    grouping = arguments.text("by")
+    flags = [name for name, column in {**columns, "by": grouping}.items() if column is not None]
+    if flags:
         raise UsageError(
-            f"{flag_of(given[0])}: expected none with --qrels, got a column; leave it out"
+            f"{flag_of(flags[0])}: expected none with --qrels, got a column; leave it out"
         )
     measures = [*dict.fromkeys(measure_of(name, ()) for name in names)]
-    found = evaluate(qrels, run, measures)
-    counts = counts_of(found)
+    result = evaluate(qrels, run, measures)
+    counts = counts_of(result)
     lines = []
-    for name, value in found.items():
-        interval = found.interval(name)
+    for name, value in result.items():
+        interval = result.interval(name)
         if interval.defined:  # the table says for all lines that lists are independent
             interval = replace(interval, reason="")
         lines.append(_Line((), name, value, interval, counts))
@@ -106,28 +109,28 @@ def _eval_run(
         sys.stdout.write(dumps(cast("Json", [line.as_json([]) for line in lines])).decode())
         return DONE
     notes = []
-    for n, which in (
-        (len(found.missing), "of the judgments that the run lacks: counted as 0"),
-        (len(found.unjudged), "of the run without judgments: left out"),
+    for n, reason in (
+        (len(result.missing), "of the judgments that the run lacks: counted as 0"),
+        (len(result.unjudged), "of the run without judgments: left out"),
         (counts["lists_empty"], "with nothing relevant: left out"),
     ):
         if n:
-            notes.append(f"{formatting.count(n)} {'query' if n == 1 else 'queries'} {which}")
+            notes.append(f"{formatting.count(n)} {'query' if n == 1 else 'queries'} {reason}")
     sys.stdout.write(_table(lines, [], notes))
     return DONE
 
 
 def _words(text: str | None, separator: str) -> list[str]:
     """The words of a list; a comma in brackets does not separate."""
-    found, depth, word = [], 0, ""
+    words, depth, word = [], 0, ""
     for character in text or "":
         depth += (character == "(") - (character == ")")
         if character == separator and depth <= 0:
-            found.append(word.strip())
+            words.append(word.strip())
             word = ""
         else:
             word += character
-    return [*found, word.strip()] if word.strip() else found
+    return [*words, word.strip()] if word.strip() else words
 
 
 # The file.
@@ -164,10 +167,10 @@ def _opened(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    said = " ".join(str(error).split())
+    error_text = " ".join(str(error).split())
     return InputError(
         expected=f"a {path.suffix} file",
-        got=said if len(said) < 160 else said[:159] + "…",
+        got=error_text if len(error_text) < 160 else error_text[:159] + "…",
         where=str(path),
         hint="write the file again, or correct the row",
     )
@@ -220,14 +223,14 @@ def _hint(error: InputError) -> str:
 
 
 def _require_columns(
-    schema: pa.Schema, columns: Mapping[str, str | None], by: Sequence[str], path: Path
+    schema: pa.Schema, columns: Mapping[str, str | None], key_columns: Sequence[str], path: Path
 ) -> None:
     """Check that each column is there, and that labels and scores are numbers."""
     import pyarrow.types as kinds
 
     names = schema.names
-    wanted = [(flag, column) for flag, column in columns.items() if column is not None]
-    for flag, column in [*wanted, *(("by", name) for name in by)]:
+    flag_columns = [(flag, column) for flag, column in columns.items() if column is not None]
+    for flag, column in [*flag_columns, *(("by", name) for name in key_columns)]:
         if column not in names:
             raise UsageError(
                 f"{flag_of(flag)}: expected a column of {path.name} "
@@ -235,7 +238,7 @@ def _require_columns(
                 f"got {formatting.name(column)!r}; "
                 + did_you_mean(column, names, "name one of these")
             )
-    for flag, column in wanted:
+    for flag, column in flag_columns:
         kind = schema.field(column).type
         if flag != "lists" and (kinds.is_string(kind) or kinds.is_large_string(kind)):
             expected, hint = "numbers", "name another, or convert it"
@@ -278,10 +281,10 @@ class _Line:
             return "no value of"
         return "doubts about" if self.interval.defined else "no interval of"
 
-    def as_json(self, by: Sequence[str]) -> dict[str, object]:
+    def as_json(self, key_columns: Sequence[str]) -> dict[str, object]:
         """The line for JSON."""
         return {
-            "slice": dict(zip(by, self.group, strict=True)),
+            "slice": dict(zip(key_columns, self.group, strict=True)),
             "metric": self.name,
             "value": self.value,
             "lower": self.interval.lower,
@@ -293,73 +296,77 @@ class _Line:
         }
 
 
-def _lines(batch: pa.RecordBatch, by: Sequence[str], asked: Sequence[Asked]) -> Iterator[_Line]:
+def _lines(
+    batch: pa.RecordBatch, key_columns: Sequence[str], figures: Sequence[Asked]
+) -> Iterator[_Line]:
     """The values of each group of these states."""
     for row in range(batch.num_rows):
-        group = tuple(batch.column(name)[row].as_py() for name in by)
+        group = tuple(batch.column(name)[row].as_py() for name in key_columns)
         state = load(batch.column("state")[row].as_py())
         results = cast("Mapping[str, Any]", state.compute())
-        for one in asked:
-            result = results[one.metric]
-            found, counts = result.interval(one.view), counts_of(result)
-            value = float(views_of(result).get(one.view, found.estimate))
-            yield _Line(group, one.name, value, found, counts, chosen_threshold(result, one.view))
+        for figure in figures:
+            result = results[figure.metric]
+            interval, counts = result.interval(figure.view), counts_of(result)
+            value = float(views_of(result).get(figure.view, interval.estimate))
+            yield _Line(
+                group, figure.name, value, interval, counts, chosen_threshold(result, figure.view)
+            )
 
 
 def _group_key(line: _Line) -> list[tuple[str, object]]:
     """The order of groups: numbers by size, then texts, and None last."""
     return [
-        ("~", 0) if one is None else ("", one) if isinstance(one, int | float) else ("a", str(one))
-        for one in line.group
+        ("~", 0) if key is None else ("", key) if isinstance(key, int | float) else ("a", str(key))
+        for key in line.group
     ]
 
 
-def _table(found: Sequence[_Line], by: Sequence[str], notes: Sequence[str]) -> str:
+def _table(all_lines: Sequence[_Line], key_columns: Sequence[str], notes: Sequence[str]) -> str:
     """The lines as a table. notes: about some of them."""
-    lines = found[:_MOST]
+    lines = all_lines[:_MOST]
     chosen = ["threshold"] * any(line.threshold is not None for line in lines)
-    rows = [[*map(formatting.name, by), "metric", "value", "95 % CI", *chosen, "over"]]
+    rows = [[*map(formatting.name, key_columns), "metric", "value", "95 % CI", *chosen, "over"]]
     for line in lines:
         cells = [*map(formatting.name, line.group), line.name]
         cells.append(formatting.number(line.value, _DECIMALS))
         ends = line.interval.lower, line.interval.upper
         cells.append(formatting.between(*ends, _DECIMALS) if line.interval.defined else "—")
         if chosen:
-            at = line.threshold  # with all digits: a rounded one may select other rows
-            cells.append("—" if at is None else repr(at))
+            threshold = line.threshold  # with all digits: a rounded one may select other rows
+            cells.append("—" if threshold is None else repr(threshold))
         rows.append([*cells, line.over])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = len(by) + 1
+    left = len(key_columns) + 1
     texts = [
         "  ".join(
-            cell.ljust(width) if at < left else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
-    said = [] if found else ["no rows"]
-    said += ["intervals assume that rows and lists are independent", *notes]
-    said += ["a value whose threshold was chosen on these rows is optimistic"] * bool(chosen)
+    remarks = [] if all_lines else ["no rows"]
+    remarks += ["intervals assume that rows and lists are independent", *notes]
+    remarks += ["a value whose threshold was chosen on these rows is optimistic"] * bool(chosen)
     reasons = _reasons(lines)
-    said += reasons[:_MOST_REASONS]
+    remarks += reasons[:_MOST_REASONS]
     if len(reasons) > _MOST_REASONS:
-        said.append(f"{len(reasons) - _MOST_REASONS} more reasons: use --json")
-    if len(found) > _MOST:
-        said.append(f"{formatting.count(len(found) - _MOST)} more lines: use --json")
-    return "\n".join([*texts, *said]) + "\n"
+        remarks.append(f"{len(reasons) - _MOST_REASONS} more reasons: use --json")
+    if len(all_lines) > _MOST:
+        remarks.append(f"{formatting.count(len(all_lines) - _MOST)} more lines: use --json")
+    return "\n".join([*texts, *remarks]) + "\n"
 
 
 def _reasons(lines: Sequence[_Line]) -> list[str]:
     """Why values or intervals are missing or doubtful, each reason with its values and groups."""
-    found: dict[tuple[str, str], list[_Line]] = {}
+    lines_by_reason: dict[tuple[str, str], list[_Line]] = {}
     for line in lines:
         if line.interval.reason:
-            found.setdefault((line.lacks, line.interval.reason), []).append(line)
+            lines_by_reason.setdefault((line.lacks, line.interval.reason), []).append(line)
     every = len({line.group for line in lines})
-    said = []
-    for (lacks, reason), some in found.items():
-        first, *more = dict.fromkeys(line.group for line in some)
-        where = ", ".join(map(formatting.name, first)) + (f" and {len(more)} more" if more else "")
-        names = ", ".join(dict.fromkeys(line.name for line in some))
-        said.append(f"{lacks} {names}{f' ({where})' * (len(more) + 1 < every)}: {reason}")
-    return said
+    sentences = []
+    for (lacks, reason), reason_lines in lines_by_reason.items():
+        first, *rest = dict.fromkeys(line.group for line in reason_lines)
+        where = ", ".join(map(formatting.name, first)) + (f" and {len(rest)} more" if rest else "")
+        names = ", ".join(dict.fromkeys(line.name for line in reason_lines))
+        sentences.append(f"{lacks} {names}{f' ({where})' * (len(rest) + 1 < every)}: {reason}")
+    return sentences

@@ -67,8 +67,8 @@ class Offer:
         return tuple(_READS.get(name, name) for name in (*needed, *self.also))
 
 
-def _of_lists(given: Given) -> Accumulator:
-    return GroupedScores([*given.measures], ids=given.ids)
+def _of_lists(options: Given) -> Accumulator:
+    return GroupedScores([*options.measures], ids=options.ids)
 
 
 _MEASURES: Final = Offer(_of_lists, "")
@@ -82,18 +82,18 @@ _OFFERS: Final = (
         "log_loss normalized_entropy brier copc mean_score base_rate",
     ),
     Offer(
-        lambda given: BinaryConfusion(threshold=given.threshold),
+        lambda options: BinaryConfusion(threshold=options.threshold),
         "accuracy error_rate balanced_accuracy g_mean precision recall specificity f1 mcc kappa "
         "jaccard fpr fnr npv",
         note="a score of {threshold:g} or more is a prediction of 1; another: --threshold",
     ),
     Offer(
-        lambda given: MulticlassConfusion(n_classes=given.n_classes),
+        lambda options: MulticlassConfusion(n_classes=options.n_classes),
         "macro_f1 accuracy error_rate balanced_accuracy g_mean mcc kappa",
         settings=("n_classes",),
     ),
     Offer(
-        lambda given: ItemExposure(n_items=given.n_items, k=given.k),
+        lambda options: ItemExposure(n_items=options.n_items, k=options.k),
         "exposure_gini",
         settings=("n_items", "k"),
         note="of the first {k} items of each list",
@@ -119,10 +119,10 @@ _OFFERS: Final = (
     Offer(lambda _: ExactQuantiles(), "median p90 p95 p99 iqr"),
     Offer(lambda _: Ratio(), "ctr"),
     Offer(
-        lambda given: GroupedInterleaving(ids=given.ids),
+        lambda options: GroupedInterleaving(ids=options.ids),
         "preference win_share_a win_share_b pvalue e_value",
     ),
-    Offer(lambda given: GroupedAUC(ids=given.ids), "gauc"),
+    Offer(lambda options: GroupedAUC(ids=options.ids), "gauc"),
 )  # fmt: skip
 _BY_NAME: Final = [(name, offer) for offer in _OFFERS for name in offer.names.split()]
 # The views that choose a threshold by the rows, each with its points.
@@ -212,43 +212,43 @@ def request_of(
     """What these names ask for; UsageError names a flag whose column or setting is missing."""
     lists = columns["lists"]
     ids = "hashed" if lists is None else _ids(schema, lists)
-    known = {name: number for name, number in settings.items() if number is not None}
-    given = replace(Given(threshold, ids=ids), **known)  # type: ignore[arg-type]
+    numbers = {name: number for name, number in settings.items() if number is not None}
+    options = replace(Given(threshold, ids=ids), **numbers)  # type: ignore[arg-type]
     flags = {**columns, **settings}
-    found = [_with_flags(name, _candidates(name, given), flags) for name in names]
+    choices = [_with_flags(name, _candidates(name, options), flags) for name in names]
     of_lists = (_MEASURES, _OF_SUBTOPICS)
-    measures = dict.fromkeys(one.view for one in found if one.offer in of_lists)
-    given = replace(given, measures=tuple(measures))
+    measures = dict.fromkeys(choice.view for choice in choices if choice.offer in of_lists)
+    options = replace(options, measures=tuple(measures))
     metrics: dict[str, Accumulator] = {}
-    asked: list[Asked] = []
+    figures: list[Asked] = []
     reads: dict[str, str] = {}
     notes: dict[str, str] = {}
-    for one in found:
-        metric = one.offer.make(given)
+    for choice in choices:
+        metric = choice.offer.make(options)
         key = type(metric).__name__
         metrics.setdefault(key, metric)
-        asked.append(Asked(one.name, key, one.view))
-        reads.update({flag: cast("str", columns[flag]) for flag in one.offer.flags})
-        if one.offer.note:
-            said = f"{one.name}: {one.offer.note.format(threshold=threshold, k=given.k)}"
-            notes.setdefault(one.offer.note, said)
-    return Request(metrics, [*dict.fromkeys(asked)], reads, [*notes.values()])
+        figures.append(Asked(choice.name, key, choice.view))
+        reads.update({flag: cast("str", columns[flag]) for flag in choice.offer.flags})
+        if choice.offer.note:
+            note = f"{choice.name}: {choice.offer.note.format(threshold=threshold, k=options.k)}"
+            notes.setdefault(choice.offer.note, note)
+    return Request(metrics, [*dict.fromkeys(figures)], reads, [*notes.values()])
 
 
 def _with_flags(name: str, candidates: Sequence[_Found], flags: Mapping[str, object]) -> _Found:
     """The first candidate whose columns and settings are given; UsageError names those that are
     missing."""
     missing = []
-    for one in candidates:
-        needed = (*one.offer.flags, *one.offer.settings)
+    for candidate in candidates:
+        needed = (*candidate.offer.flags, *candidate.offer.settings)
         absent = [flag for flag in needed if flags[flag] is None]
         if not absent:
-            return one
+            return candidate
         missing.append([_FLAGS[flag] for flag in absent])
-    which = "one of these" if missing[1:] else "it" if len(missing[0]) == 1 else "them"
+    pronoun = "one of these" if missing[1:] else "it" if len(missing[0]) == 1 else "them"
     raise UsageError(
         f"--metrics {formatting.name(name)}: expected "
-        f"{' or '.join(', '.join(absent) for absent in missing)}, got nothing; add {which}"
+        f"{' or '.join(', '.join(absent) for absent in missing)}, got nothing; add {pronoun}"
     )
 
 
@@ -266,20 +266,20 @@ _FLAGS: Final = {name: f"{flag_of(name)} COLUMN ({what})" for name, what in COLU
 }
 
 
-def _candidates(name: str, given: Given) -> list[_Found]:
+def _candidates(name: str, options: Given) -> list[_Found]:
     """What a requested name may mean, best first; UsageError if nothing."""
     stem, bracket, argument = name.partition("(")
     plain = stem.strip().lower().replace("-", "_") + bracket + argument
     usual = _OTHER_NAMES.get(plain.replace("_", ""), plain)
-    found = [
-        _Found(offer, known, _view(known))
-        for one in dict.fromkeys((plain, usual))
-        for known, offer in _BY_NAME
-        if known == one
+    candidates = [
+        _Found(offer, offer_name, _view(offer_name))
+        for spelling in dict.fromkeys((plain, usual))
+        for offer_name, offer in _BY_NAME
+        if offer_name == spelling
     ]
-    if found:
-        return found
-    offer = _offer_of_view(_view(usual), given)
+    if candidates:
+        return candidates
+    offer = _offer_of_view(_view(usual), options)
     if offer is not None:
         return [_Found(offer, usual, _view(usual))]
     measure = measure_of(name, _KNOWN)
@@ -293,13 +293,13 @@ def _view(name: str) -> str:
     >>> [_view(name) for name in ("p99", "p99.9", "ctr", "f_beta(2)")]
     ['quantile(0.99)', 'quantile(0.999)', 'ratio', 'f_beta(2)']
     """
-    found = _PERCENTILE.fullmatch(name)
-    if found:
-        return f"quantile(0.{int(found[1]):02d}{found[2] or ''})"
+    match = _PERCENTILE.fullmatch(name)
+    if match:
+        return f"quantile(0.{int(match[1]):02d}{match[2] or ''})"
     return _VIEWS.get(name, name)
 
 
-def _offer_of_view(view: str, given: Given) -> Offer | None:
+def _offer_of_view(view: str, options: Given) -> Offer | None:
     """The offer of a view with arguments, such as `precision_at_recall(0.8)`; None if there is
     none. UsageError if the arguments are missing or wrong."""
     stem, bracket, argument = view.partition("(")
@@ -320,7 +320,7 @@ def _offer_of_view(view: str, given: Given) -> Offer | None:
         pass
     for offer in _OFFERS:
         try:
-            cast("Any", offer.make(given).compute()).interval(view)
+            cast("Any", offer.make(options).compute()).interval(view)
             return offer
         except InputError as error:
             if error.where != "view":
@@ -365,11 +365,11 @@ def _ids(schema: pa.Schema, column: str) -> str:
 
 def inputs_of(metrics: Mapping[str, Accumulator]) -> dict[str, dict[str, str]]:
     """The columns of the panel that arguments of other names read."""
-    found = {
+    inputs = {
         name: {a: _READS[a] for a in metric.arguments() if a in _READS}
         for name, metric in metrics.items()
     }
-    return {name: columns for name, columns in found.items() if columns}
+    return {name: columns for name, columns in inputs.items() if columns}
 
 
 def column_of(argument: str, reads: Mapping[str, str]) -> str | None:

@@ -51,6 +51,6 @@ def explained(error: Exception) -> tuple[str, int] | None:
         case StreamMetricsError() | SourceError() | ServeError():
             return str(error), FATAL
         case OSError():
-            said = f"{error.filename or 'this machine'}: {error.strerror or error}"
-            return f"{said}; check the path, its permissions and the free disk space", FATAL
+            text = f"{error.filename or 'this machine'}: {error.strerror or error}"
+            return f"{text}; check the path, its permissions and the free disk space", FATAL
     return None

@@ -65,12 +65,12 @@ class _Seldom(logging.Filter):
         """Whether to write it."""
         if record.name.partition(".")[0] not in QUIET:
             return True
-        what = record.name, record.levelno, str(record.msg)[:200]
-        if record.created - self._said.get(what, -SELDOM_S) < SELDOM_S:
+        message_key = record.name, record.levelno, str(record.msg)[:200]
+        if record.created - self._said.get(message_key, -SELDOM_S) < SELDOM_S:
             return False
         if len(self._said) >= 1000:
             self._said.clear()
-        self._said[what] = record.created
+        self._said[message_key] = record.created
         return True
 
 
@@ -113,13 +113,13 @@ def form_of(argv: Sequence[str], environ: Mapping[str, str]) -> Form:
     """
     if argv[:1] != ["run"]:
         return "text"
-    asked = environ.get("STREAMMETRICS_LOG", "")
+    form_text = environ.get("STREAMMETRICS_LOG", "")
     for word, following in pairwise([*argv, ""]):
         if word == "--log":
-            asked = following
+            form_text = following
         elif word.startswith("--log="):
-            asked = word.removeprefix("--log=")
-    return form_named(asked)
+            form_text = word.removeprefix("--log=")
+    return form_named(form_text)
 
 
 def form_named(text: str | None) -> Form:
@@ -129,7 +129,7 @@ def form_named(text: str | None) -> Form:
 
 def are_json() -> bool:
     """Whether this process logs JSON."""
-    return any(isinstance(one.formatter, _Json) for one in logging.getLogger().handlers)
+    return any(isinstance(handler.formatter, _Json) for handler in logging.getLogger().handlers)
 
 
 def say(text: str, level: int = logging.INFO) -> None:
@@ -150,8 +150,8 @@ def to_stderr(form: Form, *, worker: str | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
-    ours = logging.getLogger(__name__.partition(".")[0])
-    ours.setLevel(logging.DEBUG if form == "debug" else logging.NOTSET)
+    own_logger = logging.getLogger(__name__.partition(".")[0])
+    own_logger.setLevel(logging.DEBUG if form == "debug" else logging.NOTSET)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     if form == "json":
@@ -164,18 +164,21 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
     log.critical("uncaught exception", exc_info=(kind, error, trace))
 
 
-def _of_thread(found: threading.ExceptHookArgs) -> None:
-    if found.exc_type is not SystemExit:
-        error = found.exc_value or found.exc_type()
+def _of_thread(hook_args: threading.ExceptHookArgs) -> None:
+    if hook_args.exc_type is not SystemExit:
+        error = hook_args.exc_value or hook_args.exc_type()
         log.critical(
-            "uncaught exception in a thread", exc_info=(found.exc_type, error, found.exc_traceback)
+            "uncaught exception in a thread",
+            exc_info=(hook_args.exc_type, error, hook_args.exc_traceback),
         )
 
 
-def _unraisable(found: sys.UnraisableHookArgs) -> None:
-    error = found.exc_value or found.exc_type()
-    said = found.err_msg or "ignored exception"
-    log.error("%s: %r", said, found.object, exc_info=(type(error), error, found.exc_traceback))
+def _unraisable(hook_args: sys.UnraisableHookArgs) -> None:
+    error = hook_args.exc_value or hook_args.exc_type()
+    message = hook_args.err_msg or "ignored exception"
+    log.error(
+        "%s: %r", message, hook_args.object, exc_info=(type(error), error, hook_args.exc_traceback)
+    )
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -48,17 +48,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.freeze()  # nothing is garbage at the end of a process
 
 
-def _main(given: Sequence[str]) -> int:
+def _main(argv: Sequence[str]) -> int:
     # Names from a stream may contain characters that the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    form = logs.form_of(given, os.environ)
+    form = logs.form_of(argv, os.environ)
     if form != "text":
         logs.to_stderr(form)
     _prepare_numpy()
     try:
-        arguments = parse(given, os.environ)
+        arguments = parse(argv, os.environ)
         code = _run(arguments)
         sys.stdout.flush()
         return code
@@ -138,10 +138,10 @@ def _run(arguments: Arguments) -> int:
     except (UsageError, BrokenPipeError, ModuleNotFoundError):
         raise
     except Exception as error:
-        found = explained(error)
-        if found is None:
+        explanation = explained(error)
+        if explanation is None:
             raise
-        text, code = found
+        text, code = explanation
         return _failed(text, code)
 
 

@@ -64,7 +64,7 @@ def counted(
     with ExitStack() as stack:
         report: Report | None = None
 
-        def update(done: int, total: int) -> None:
+        def update(n_done: int, total: int) -> None:
             nonlocal report
             seconds = monotonic() - began_s
             if report is None and seconds >= QUICK_S:
@@ -72,7 +72,7 @@ def counted(
             if report is not None:
                 from streammetrics_consumers.counting.options import Progress
 
-                report(Progress(done >> bits, seconds, max(total - done, 0) >> bits))
+                report(Progress(n_done >> bits, seconds, max(total - n_done, 0) >> bits))
 
         yield update
 
@@ -89,13 +89,13 @@ def described(progress: Progress, unit: str = "events") -> str:
     return text
 
 
-def _lines(what: str, monotonic: Callable[[], float], unit: str) -> Report:
+def _lines(task: str, monotonic: Callable[[], float], unit: str) -> Report:
     said_s = monotonic()
 
     def report(progress: Progress) -> None:
         nonlocal said_s
         if monotonic() - said_s >= EVERY_S:
             said_s = monotonic()
-            log.info("%s %s", what, described(progress, unit))
+            log.info("%s %s", task, described(progress, unit))
 
     return report

@@ -79,34 +79,34 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
 
 
 def _status(arguments: Arguments) -> None:
-    store, wanted = arguments.words[0], parse_generation(arguments.number("generation"))
+    store, generation = arguments.words[0], parse_generation(arguments.number("generation"))
     with closing(Ledger.open(store)) as ledger:
         if arguments.on("history"):
-            _history(arguments, ledger, wanted)
+            _history(arguments, ledger, generation)
             return
         if arguments.on("json"):
             from streammetrics_consumers.query.status import status_json
 
-            _write(status_json(ledger, wanted))
+            _write(status_json(ledger, generation))
             return
         from streammetrics_consumers.render.store_text import status_text
         from streammetrics_consumers.render.text import Style
 
         title = ledger.store.name
-        _print([status_text(ledger, Style.of(sys.stdout), title=title, wanted=wanted)])
+        _print([status_text(ledger, Style.of(sys.stdout), title=title, wanted=generation)])
 
 
-def _history(arguments: Arguments, ledger: Ledger, wanted: int | None) -> None:
+def _history(arguments: Arguments, ledger: Ledger, generation: int | None) -> None:
     from streammetrics_consumers.query.counting_history import counting_history, history_json
 
-    found = counting_history(ledger, wanted)
+    history = counting_history(ledger, generation)
     if arguments.on("json"):
-        _write(history_json(found))
+        _write(history_json(history))
         return
     from streammetrics_consumers.render.store_text import history_text
     from streammetrics_consumers.render.text import Style
 
-    _print([history_text(found, Style.of(sys.stdout), title=ledger.store.name)])
+    _print([history_text(history, Style.of(sys.stdout), title=ledger.store.name)])
 
 
 def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
@@ -179,15 +179,15 @@ def _drift(arguments: Arguments) -> None:
     reference, current = (read_state(path) for path in paths)
     label, bins = arguments.number("label"), arguments.number("bins") or 0
     try:
-        found = drifts_of(reference, current, label=label, bins=bins)
+        drifts = drifts_of(reference, current, label=label, bins=bins)
     except StreamMetricsError as error:
         sides = dict(zip(("drift(reference)", "drift(current)"), map(str, paths), strict=True))
         raise error.but(where=sides.get(error.where, error.where)) from None
     if arguments.on("json"):
-        _write(dumps(drifts_json(reference, current, found)))
+        _write(dumps(drifts_json(reference, current, drifts)))
     else:
         names = [formatting.name(path.name, 60) for path in paths]
-        _print([drifts_text(found, Style.of(sys.stdout), title=f"{names[1]} against {names[0]}")])
+        _print([drifts_text(drifts, Style.of(sys.stdout), title=f"{names[1]} against {names[0]}")])
 
 
 def _report(arguments: Arguments, monotonic: Clock) -> None:
@@ -348,15 +348,15 @@ def _export_quarantine(ledger: Ledger, output: str | None, monotonic: Clock) -> 
             _write(line)
         return
     logs.to_stderr("text")
-    found = count_entries(ledger.store, ledger.generation().id)
-    total = found.open + found.done
+    counts = count_entries(ledger.store, ledger.generation().id)
+    total = counts.open + counts.done
     with (
         Path(str(output)).open("wb") as file,
         progress.counted("writing", "events", monotonic) as update,
     ):
-        for done, line in enumerate(lines, 1):
+        for n_done, line in enumerate(lines, 1):
             file.write(line)
-            update(done, total)
+            update(n_done, total)
 
 
 def _write(data: bytes) -> None:

@@ -67,8 +67,8 @@ KEYS = {
 def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     """`run CONFIG`."""
     workers = arguments.number("workers") or 0
-    mine = os.environ.get(WORKER) or ("0" if workers == 1 else None)
-    logs.to_stderr(logs.form_named(arguments.text("log")), worker=mine)
+    worker_number = os.environ.get(WORKER) or ("0" if workers == 1 else None)
+    logs.to_stderr(logs.form_named(arguments.text("log")), worker=worker_number)
     config = load_config(arguments.words[0], overrides(arguments))
     options = options_of(arguments)
     if workers < 1:
@@ -97,8 +97,8 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         channel = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
         status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
-            seen = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
-            watched = Watched(seen, monotonic, clock)
+            read_statuses = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
+            watched = Watched(read_statuses, monotonic, clock)
             url = stack.enter_context(serving(config.store.url, config.server, watched))
             announce(url, logs.say, token=bool(config.server.token))
             warn_where_open(config.server.host, config.server.token)
@@ -114,13 +114,13 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
 def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     """`serve STORE`: serve until a stop is requested, and count nothing."""
     logs.to_stderr("text")
-    given: dict[str, Override] = {}
+    flags: dict[str, Override] = {}
     for flag, where in arguments.given.items():
         value = _value(arguments, flag)
         if value is not None and value != "":
-            given[flag.replace("-", "_")] = Override(value, where)
+            flags[flag.replace("-", "_")] = Override(value, where)
     problems: list[Problem] = []
-    server = read_server(Section("server", {}, problems, given))
+    server = read_server(Section("server", {}, problems, flags))
     if problems:
         raise ConfigError("serve", problems)
     watched = Watched(dict, monotonic, clock)
@@ -188,17 +188,17 @@ def _value(arguments: Arguments, flag: str) -> int | str | None:
 
 def overrides(arguments: Arguments) -> dict[str, Override]:
     """The config keys that flags or the environment override."""
-    found: dict[str, Override] = {}
+    settings: dict[str, Override] = {}
     for flag, key in KEYS.items():
         value = _value(arguments, flag)
         if value is not None:
-            found[key] = Override(value, arguments.given[flag])
+            settings[key] = Override(value, arguments.given[flag])
     for pair in arguments.several("client"):
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise UsageError(f"-X: expected KEY=VALUE, got {pair!r}; write -X linger_ms=5")
-        found[f"source.client.{name}"] = Override(text, f"-X {name}")
-    return found
+        settings[f"source.client.{name}"] = Override(text, f"-X {name}")
+    return settings
 
 
 def options_of(arguments: Arguments) -> Options:
@@ -271,7 +271,7 @@ def partitions(text: str | None) -> tuple[Name, ...] | None:
 
 def skips(texts: Sequence[str]) -> Skips:
     """The values of `--skip`."""
-    found = set()
+    batches = set()
     for text in texts:
         match = re.fullmatch(r"(.+)/(\d{1,9}):(\d{1,18})", text, re.ASCII)
         if match is None:
@@ -279,8 +279,8 @@ def skips(texts: Sequence[str]) -> Skips:
                 f"--skip: expected TOPIC/PARTITION:OFFSET, such as clicks/0:1000, got {text!r}; "
                 "copy it from the error that names the batch"
             )
-        found.add((match[1], int(match[2]), int(match[3])))
-    return Skips(frozenset(found))
+        batches.add((match[1], int(match[2]), int(match[3])))
+    return Skips(frozenset(batches))
 
 
 def simulate(arguments: Arguments, monotonic: Clock) -> int:

@@ -34,14 +34,15 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     ):
         ledger.store.require_current()
         total = count_mergeable(ledger.store)
-        done = compact(ledger.store, lambda so_far: update(so_far.rows_before, total))
-    if not done.rows_before:
+        summary = compact(ledger.store, lambda so_far: update(so_far.rows_before, total))
+    if not summary.rows_before:
         sys.stdout.write("nothing to merge\n")
         return DONE
     rows = (
-        f"{formatting.count(done.rows_before)} delta rows into {formatting.count(done.rows_after)}"
+        f"{formatting.count(summary.rows_before)} delta rows into "
+        f"{formatting.count(summary.rows_after)}"
     )
-    size = f"{formatting.count(done.bytes_before)} bytes into {formatting.count(done.bytes_after)}"
+    size = f"{formatting.count(summary.bytes_before)} bytes into {formatting.count(summary.bytes_after)}"
     sys.stdout.write(f"merged {rows}, {size}\n")
     return DONE
 
@@ -51,7 +52,7 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     not, NOT_COMPARED if nothing differs but nothing, or not all, could be compared."""
     logs.to_stderr("text")
     config = load_config(arguments.words[0], overrides(arguments))
-    wanted = Wanted(
+    scope = Wanted(
         partitions(arguments.text("partitions")),
         offsets(arguments.several("offsets")) if arguments.several("offsets") else None,
     )
@@ -61,24 +62,24 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         closing(Ledger.open(f"sqlite:///{folder}/verify.db", create=True)) as scratch,
         progress.shown("verifying", monotonic) as report,
     ):
-        found = verify(
+        findings = verify(
             config,
             ledger,
             scratch,
-            wanted=wanted,
+            wanted=scope,
             report=report,
             monotonic=monotonic,
         )
-    for line in lines(found):
+    for line in lines(findings):
         sys.stdout.write(formatting.name(line, 600) + "\n")
-    if found.count:
+    if findings.count:
         return DIFFERS
-    return DONE if found.is_good else NOT_COMPARED
+    return DONE if findings.is_good else NOT_COMPARED
 
 
 def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
     """The values of `--offsets`, by partition."""
-    found: dict[Name, Offsets] = {}
+    ranges: dict[Name, Offsets] = {}
     for text in texts:
         match = re.fullmatch(r"(.+):(\d{1,18})-(\d{0,18})", text)
         name = None if match is None else name_of(match[1])
@@ -88,23 +89,23 @@ def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
                 f"{text!r}; correct it"
             )
         _, start, end = match.groups()
-        if name in found:
+        if name in ranges:
             raise UsageError(
                 f"--offsets: expected one range for each partition, got two for {name}; "
                 "verify them one after the other"
             )
-        found[name] = int(start), int(end) if end else None
-    return found
+        ranges[name] = int(start), int(end) if end else None
+    return ranges
 
 
 def lines(found: Findings) -> list[str]:
     """The findings as lines of text."""
-    text = [f"differs: {one}" for one in found.differences]
+    text = [f"differs: {difference}" for difference in found.differences]
     if found.count > len(found.differences):
         text.append(
             f"and {formatting.count(found.count - len(found.differences))} more differences"
         )
-    text += [f"note: {one}" for one in found.notes]
+    text += [f"note: {note}" for note in found.notes]
     logs = f"{found.logs} log{'' if found.logs == 1 else 's'}"
     compared = (
         f"{formatting.count(found.rows)} events of {logs} read again, "
@@ -148,12 +149,12 @@ def retry_quarantine(
             n_still += len(page.still)
             update(n_counted + n_still, total)
             if arguments.on("json"):
-                counted += [{**entry_json(one), "done": True, "retry": page.retry}
-                            for one in page.counted]  # fmt: skip
-                still += [_still_json(one) for one in page.still]
+                counted += [{**entry_json(entry), "done": True, "retry": page.retry}
+                            for entry in page.counted]  # fmt: skip
+                still += [_still_json(refusal) for refusal in page.still]
                 continue
-            for one in page.still:
-                sys.stdout.write(f"{_line(one)}\n")
+            for refusal in page.still:
+                sys.stdout.write(f"{_line(refusal)}\n")
     if arguments.on("json"):
         document: dict[str, Json] = {
             "format": "streammetrics-retry/1",

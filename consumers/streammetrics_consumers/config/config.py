@@ -125,7 +125,7 @@ class Config:
         columns = {name: slice_column(self.event, name) for name in names}
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
-        own = MetricSet(
+        slice_set = MetricSet(
             self.slices,
             self.metrics,
             self.event,
@@ -136,10 +136,10 @@ class Config:
             drifts=self.drifts,
         )
         if self.experiment is None:
-            return (own,)
-        more = self.experiment_metrics
-        other = experiment_metric_set(self.experiment, more, self.event, self.windows)
-        return own, replace(other, declared={**other.declared, **declared})
+            return (slice_set,)
+        metrics = self.experiment_metrics
+        experiment_set = experiment_metric_set(self.experiment, metrics, self.event, self.windows)
+        return slice_set, replace(experiment_set, declared={**experiment_set.declared, **declared})
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -155,19 +155,19 @@ class Config:
     def descriptions(self) -> dict[str, dict[str, object]]:
         """For each counted metric, and for the states of a join, everything that determines which
         rows are counted and how."""
-        found = {
-            name: found
+        descriptions = {
+            name: description
             for metric_set in self.metric_sets
-            for name, found in metric_set.descriptions.items()
+            for name, description in metric_set.descriptions.items()
         }
         if self.join is None:
-            return found
-        return {**found, **describe_join(self.join, self.event, self.windows, self.fields)}
+            return descriptions
+        return {**descriptions, **describe_join(self.join, self.event, self.windows, self.fields)}
 
     def fingerprints(self) -> dict[str, str]:
         """The sha256 (hex) of each metric's description. Two runs with equal fingerprints of a
         metric may add to one state; otherwise the descriptions show the difference."""
-        return {name: fingerprint(found) for name, found in self.descriptions.items()}
+        return {name: fingerprint(description) for name, description in self.descriptions.items()}
 
     @property
     def settings(self) -> dict[str, int]:
@@ -296,8 +296,8 @@ def _integers(value: object) -> Iterator[int]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from _integers(one)
+        for element in value:
+            yield from _integers(element)
     elif isinstance(value, int):
         yield value
 
@@ -305,7 +305,7 @@ def _integers(value: object) -> Iterator[int]:
 def _by_table(
     overrides: Mapping[str, Override | Value], problems: list[Problem]
 ) -> dict[str, dict[str, Override]]:
-    given: dict[str, dict[str, Override]] = {}
+    tables: dict[str, dict[str, Override]] = {}
     for key, value in overrides.items():
         override = value if isinstance(value, Override) else Override(value, key)
         table, _, name = key.partition(".")
@@ -318,5 +318,5 @@ def _by_table(
                     "see the list of keys in docs/config.md",
                 )
             )
-        given.setdefault(table, {})[name] = override
-    return given
+        tables.setdefault(table, {})[name] = override
+    return tables

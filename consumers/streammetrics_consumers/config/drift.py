@@ -66,13 +66,13 @@ def read_drifts(
     """Read [drift]. directory: the base of relative paths of state files."""
     if len(section.table) > MAX_DRIFTS:
         section.problem("[drift]", f"at most {MAX_DRIFTS} entries", len(section.table), "cut it")
-    found = []
+    drifts = []
     for name in list(section.table)[:MAX_DRIFTS]:
-        one = _read(section, name, metrics, windows, directory)
-        if one is not None:
-            found.append(one)
+        declaration = _read(section, name, metrics, windows, directory)
+        if declaration is not None:
+            drifts.append(declaration)
     section.done()
-    return tuple(found)
+    return tuple(drifts)
 
 
 def _read(
@@ -82,38 +82,38 @@ def _read(
     windows: WindowsConfig,
     directory: Path,
 ) -> DeclaredDrift | None:
-    where, known = f"drift.{name}", {metric.name: metric for metric in metrics}
-    if not NAME.fullmatch(name) or name in known:
+    where, by_name = f"drift.{name}", {metric.name: metric for metric in metrics}
+    if not NAME.fullmatch(name) or name in by_name:
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-` that no metric has"
         section.problem(f"[{where}]", expected, name, "rename it")
     before = len(section.problems)
-    one = Section(where, section.raw(name), section.problems)
-    entry = read(one, DriftEntry)
-    one.done()
+    subsection = Section(where, section.raw(name), section.problems)
+    entry = read(subsection, DriftEntry)
+    subsection.done()
     if len(section.problems) > before:
         return None
-    if entry.metric not in known:
-        hint = did_you_mean(entry.metric, list(known))
-        section.problem(one.where("metric"), "a metric of [metrics]", entry.metric, hint)
+    if entry.metric not in by_name:
+        hint = did_you_mean(entry.metric, list(by_name))
+        section.problem(subsection.where("metric"), "a metric of [metrics]", entry.metric, hint)
         return None
     metric, label, bins = entry.metric, entry.label, entry.bins
-    empty = known[metric].empty
-    if label is not None and "weights" in known[metric].inputs:
+    empty = by_name[metric].empty
+    if label is not None and "weights" in by_name[metric].inputs:
         expected = "nothing, since the rows of each label are not counted where rows have weights"
-        one.bad("label", expected, "leave it out for the scores of all rows")
+        subsection.bad("label", expected, "leave it out for the scores of all rows")
         return None
-    reference = _reference(one, entry.reference, windows, directory)
+    reference = _reference(subsection, entry.reference, windows, directory)
     if reference is None:
         return None
-    found = DeclaredDrift(name, metric, reference, label, bins)
+    declaration = DeclaredDrift(name, metric, reference, label, bins)
     try:
-        saved = reference_of(found)
+        saved = reference_of(declaration)
         drift(empty if saved is None else saved, empty, label=label, bins=bins)
     except StreamMetricsError as error:
         problem = Problem(f"[{where}] ({error.where})", error.expected, error.got, error.hint)
         section.problems.append(problem)
         return None
-    return found
+    return declaration
 
 
 def _reference(

@@ -150,8 +150,8 @@ class EventConfig:
 
     def path(self, name: str) -> str:
         """The path of a role, or `name` itself, which is then a path."""
-        found = getattr(self, name) if name in ROLES else None
-        return found if isinstance(found, str) else name
+        role_path = getattr(self, name) if name in ROLES else None
+        return role_path if isinstance(role_path, str) else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
     if not isinstance(table, dict):
         section.bad("where", "a table of fields and their required values", _HINT)
         return ()
-    found: dict[str, Condition] = {}
+    conditions: dict[str, Condition] = {}
     for name, value in entries_of(table):
         where = f"[event] where.{name}"
         values = _values(value)
@@ -213,29 +213,29 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
             section.problem(where, _EXPECTED, value, _HINT)
         else:
             path = roles.get(name) or name
-            if path in found:
+            if path in conditions:
                 section.problem(where, "one entry for each field", path, "keep one of them")
             keyword = isinstance(value, str) and value in (PRESENT, ABSENT)
-            found[path] = Condition(name, path, value != ABSENT, None if keyword else values)
-    if len(found) > MAX_CONDITIONS:
+            conditions[path] = Condition(name, path, value != ABSENT, None if keyword else values)
+    if len(conditions) > MAX_CONDITIONS:
         section.bad("where", f"at most {MAX_CONDITIONS} fields", "leave some out")
-    return tuple(found[path] for path in sorted(found))
+    return tuple(conditions[path] for path in sorted(conditions))
 
 
 def conditions_of(plain: Iterable[Mapping[str, object]]) -> tuple[Condition, ...]:
     """Conditions from their fields in JSON."""
-    found = []
-    for one in plain:
-        values = one["values"]
-        found.append(
+    conditions = []
+    for entry in plain:
+        values = entry["values"]
+        conditions.append(
             Condition(
-                str(one["name"]),
-                str(one["path"]),
-                bool(one["present"]),
+                str(entry["name"]),
+                str(entry["path"]),
+                bool(entry["present"]),
                 tuple(map(str, values)) if isinstance(values, list | tuple) else None,
             )
         )
-    return tuple(found)
+    return tuple(conditions)
 
 
 def entries_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -249,11 +249,13 @@ def entries_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[
 
 def _values(value: object) -> tuple[str, ...] | None:
     """The texts of a value or of a list of values; None if one of them is not valid."""
-    given = value if isinstance(value, list) else [value]
-    texts = [plain_text(one) for one in given if not isinstance(one, float)]
-    found = {text for text in texts if text is not None and len(text) <= MAX_TEXT}
-    good = texts.count(None) == 0 and len(texts) == len(given) and 0 < len(given) <= MAX_VALUES
-    return tuple(sorted(found)) if good and found == set(texts) else None
+    elements = value if isinstance(value, list) else [value]
+    texts = [plain_text(element) for element in elements if not isinstance(element, float)]
+    valid_texts = {text for text in texts if text is not None and len(text) <= MAX_TEXT}
+    good = (
+        texts.count(None) == 0 and len(texts) == len(elements) and 0 < len(elements) <= MAX_VALUES
+    )
+    return tuple(sorted(valid_texts)) if good and valid_texts == set(texts) else None
 
 
 def plain_text(value: object) -> str | None:

@@ -65,8 +65,8 @@ class GuardrailConfig:
     @property
     def plain(self) -> list[object]:
         """The guardrail in plain values; a required one as before there were others."""
-        more = [] if self.required else [False]
-        return [self.metric, self.margin, self.higher_is_better, *more]
+        required = [] if self.required else [False]
+        return [self.metric, self.margin, self.higher_is_better, *required]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +262,12 @@ class ExperimentConfig:
     @property
     def watched(self) -> tuple[str, ...]:
         """The names of the decision metrics and the guardrails."""
-        return (*self.decision, *(one.metric for one in self.guardrails))
+        return (*self.decision, *(guardrail.metric for guardrail in self.guardrails))
 
     @property
     def counted(self) -> tuple[str, ...]:
         """The names of all metrics that it counts: the watched ones and the covariates."""
-        return (*self.watched, *(one.metric for one in self.covariates.values()))
+        return (*self.watched, *(covariate.metric for covariate in self.covariates.values()))
 
     @property
     def plan(self) -> dict[str, object]:
@@ -280,12 +280,15 @@ class ExperimentConfig:
         """
         # A plan without `mdes` or `covariates` has the same description as before these keys.
         mdes = {"mdes": dict(sorted(self.mdes.items()))} if self.mdes else {}
-        known = {name: [one.metric, one.theta] for name, one in sorted(self.covariates.items())}
-        covariates = {"covariates": known} if known else {}
+        slopes = {
+            name: [covariate.metric, covariate.theta]
+            for name, covariate in sorted(self.covariates.items())
+        }
+        covariates = {"covariates": slopes} if slopes else {}
         return {
             "control": self.control,
             "decision": list(self.decision),
-            "guardrails": [one.plain for one in self.guardrails],
+            "guardrails": [guardrail.plain for guardrail in self.guardrails],
             "on_several_variants": self.on_several_variants,
             "cluster": self.cluster,
             "horizon": self.horizon,
@@ -300,9 +303,9 @@ class ExperimentConfig:
 
 
 def _iso_utc(ms: int) -> str:
-    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
     precision = "milliseconds" if ms % 1000 else "seconds"
-    return at.isoformat(timespec=precision).replace("+00:00", "Z")
+    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def experiment_metrics(
@@ -312,22 +315,24 @@ def experiment_metrics(
     sorted by name."""
     if experiment is None:
         return ()
-    named = experiment.counted
-    plain = {found[0].name: found[0] for name in named if (found := metric_of(name, metrics))}
-    made = [_watched(experiment, metric) for metric in plain.values()]
+    names = experiment.counted
+    plain = {figure[0].name: figure[0] for name in names if (figure := metric_of(name, metrics))}
+    configs = [_watched(experiment, metric) for metric in plain.values()]
     if experiment.unit is not None:
         empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
         inputs = {"units": Field(experiment.unit, "hashed_id")}
-        made.append(MetricConfig(PREFIX + UNITS, "Units", {}, inputs, empty))
-    return tuple(sorted(made, key=lambda metric: metric.name))
+        configs.append(MetricConfig(PREFIX + UNITS, "Units", {}, inputs, empty))
+    return tuple(sorted(configs, key=lambda metric: metric.name))
 
 
 def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
     name, plain = PREFIX + metric.name, without_groups(metric.empty)
     inputs = {name: field for name, field in metric.inputs.items() if name in plain.arguments()}
     if is_of_units(plain):
-        own = experiment.unit and {"units": Field(experiment.unit, "hashed_id")}
-        return MetricConfig(name, metric.type, metric.settings, {**inputs, **(own or {})}, plain)
+        unit_input = experiment.unit and {"units": Field(experiment.unit, "hashed_id")}
+        return MetricConfig(
+            name, metric.type, metric.settings, {**inputs, **(unit_input or {})}, plain
+        )
     if experiment.cluster == "none" or experiment.unit is None:
         return MetricConfig(name, metric.type, metric.settings, inputs, plain)
     empty = in_groups(plain)
@@ -349,7 +354,7 @@ def experiment_metric_set(
     slices = SlicesConfig((BY,), MAX_KEYS)
     # A new variant changes the plan: more comparisons share one level, and the shares change.
     declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
-    said: Mapping[str, object] = {
+    details: Mapping[str, object] = {
         BETTER: dict(sorted(experiment.better.items())),
         "name": experiment.name,
         "hypothesis": experiment.hypothesis,
@@ -357,7 +362,7 @@ def experiment_metric_set(
         "min_days": experiment.min_days,
         "sample_ratio_acknowledged": experiment.sample_ratio_acknowledged,
     }
-    shown = {key: value for key, value in said.items() if value}
+    shown = {key: value for key, value in details.items() if value}
     shown |= {} if experiment.watch_rates else {WATCH_RATES: False}
     return MetricSet(slices, metrics, event, windows, paths, columns, declared, shown)
 
@@ -367,5 +372,5 @@ def paths_of(experiment: ExperimentConfig | None, event: EventConfig) -> Mapping
     them."""
     if experiment is None:
         return {}
-    found = {"[experiment] unit": experiment.unit, "[event] epoch": event.epoch}
-    return {where: path for where, path in found.items() if path is not None}
+    paths = {"[experiment] unit": experiment.unit, "[event] epoch": event.epoch}
+    return {where: path for where, path in paths.items() if path is not None}

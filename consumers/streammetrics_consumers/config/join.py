@@ -83,15 +83,15 @@ def _impression(section: Section, name: str, value: object) -> Mark | None:
     return _mark(section, section.where(name), value, tuple(keys_of(Mark)))
 
 
-def _mark(section: Section, where: str, given: object, known: Sequence[str]) -> Mark | None:
-    if not isinstance(given, dict) or not given.keys() & {"field", "topic"}:
-        section.problem(where, _A_MARK[0], given, _A_MARK[1])
+def _mark(section: Section, where: str, table: object, keys: Sequence[str]) -> Mark | None:
+    if not isinstance(table, dict) or not table.keys() & {"field", "topic"}:
+        section.problem(where, _A_MARK[0], table, _A_MARK[1])
         return None
-    for name in given.keys() - set(known):
-        section.unknown(f"{where}.{name}", "a known key", name, known)
-    path, equals, topic = given.get("field"), given.get("equals"), given.get("topic")
+    for name in table.keys() - set(keys):
+        section.unknown(f"{where}.{name}", "a known key", name, keys)
+    path, equals, topic = table.get("field"), table.get("equals"), table.get("topic")
     if (path is None) != (equals is None):
-        section.problem(where, "both `field` and `equals`, or neither", given, "add the other")
+        section.problem(where, "both `field` and `equals`, or neither", table, "add the other")
         return None
     if path is not None and not section.takes_path(f"{where}.field", path):
         return None
@@ -110,18 +110,18 @@ def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig
     if not isinstance(value, dict) or not 0 < len(value) <= MAX_OUTCOMES:
         section.bad(name, *_NO_OUTCOMES)
         return None
-    outcomes = (_outcome(section, name, given) for name, given in value.items())
+    outcomes = (_outcome(section, name, table) for name, table in value.items())
     return tuple(outcome for outcome in outcomes if outcome is not None) or None
 
 
-def _outcome(section: Section, name: str, given: Mapping[str, object]) -> OutcomeConfig | None:
+def _outcome(section: Section, name: str, table: Mapping[str, object]) -> OutcomeConfig | None:
     where = f"[join.outcomes] {name}"
     if not name.isidentifier() or len(name) > 64:
         section.problem(where, "a name of up to 64 letters, digits or `_`", name, "rename it")
-    mark = _mark(section, where, given, [*keys_of(Mark), *keys_of(OutcomeConfig)])
+    mark = _mark(section, where, table, [*keys_of(Mark), *keys_of(OutcomeConfig)])
     if mark is None:
         return None
-    counts, value = given.get("counts", "once"), given.get("value")
+    counts, value = table.get("counts", "once"), table.get("value")
     if counts not in get_args(Counts):
         section.unknown(f"{where}.counts", '"once", "count" or "sum"', counts, get_args(Counts))
     elif (counts == "sum") != (value is not None):
@@ -204,7 +204,7 @@ class JoinConfig:
     @property
     def marks(self) -> tuple[Mark, ...]:
         """The mark of the impression, and those of the outcomes in order."""
-        return (self.impression, *(one.mark for one in self.outcomes))
+        return (self.impression, *(outcome.mark for outcome in self.outcomes))
 
     @property
     def label_window_ms(self) -> int:
@@ -223,7 +223,9 @@ class JoinConfig:
         return {
             "id": self.id,
             "marks": [[mark.field, mark.equals, mark.topic] for mark in self.marks],
-            "outcomes": [[one.name, one.counts, one.value] for one in self.outcomes],
+            "outcomes": [
+                [outcome.name, outcome.counts, outcome.value] for outcome in self.outcomes
+            ],
             "label_window_s": self.label_window_s,
             "late_after_s": windows.lateness_s + self.reopen_s,
             "late": "to quarantine",
@@ -247,14 +249,14 @@ def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) ->
 
 
 def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> None:
-    names = ["[join] impression", *(f"[join.outcomes] {one.name}" for one in join.outcomes)]
+    names = ["[join] impression", *(f"[join.outcomes] {outcome.name}" for outcome in join.outcomes)]
     marked = list(zip(names, join.marks, strict=True))
-    for (where, mark), (other, theirs) in combinations(marked, 2):
-        if not mark.excludes(theirs):
+    for (where, mark), (other_where, other_mark) in combinations(marked, 2):
+        if not mark.excludes(other_mark):
             section.problem(
-                other,
+                other_where,
                 f"a mark that excludes that of {where}",
-                _said(theirs),
+                _said(other_mark),
                 "no event may match both",
             )
     for where, mark in marked:
@@ -302,8 +304,8 @@ def labels_of_join(
 ) -> tuple[dict[str, object], dict[str, Field]]:
     """The inputs that are fields of an event, and those that are outcomes: labels, from the outcome
     that the config names, else from the first one; and arguments without a role that name one."""
-    left, found = dict(given), dict[str, Field]()
-    names = [one.name for one in join.outcomes]
+    left, fields = dict(given), dict[str, Field]()
+    names = [outcome.name for outcome in join.outcomes]
     for argument in empty.arguments():
         of_label = argument in ROLE_ARGUMENTS["label"]
         if not of_label and (argument in ARGUMENT_ROLES or left.get(argument) not in names):
@@ -321,8 +323,8 @@ def labels_of_join(
             section.problem(
                 f"{where}.inputs.{argument}", expected, f"{outcome.name} ({outcome.counts})", hint
             )
-        found[argument] = outcome_field(outcome)
-    return left, found
+        fields[argument] = outcome_field(outcome)
+    return left, fields
 
 
 def outcome_field(outcome: OutcomeConfig) -> Field:
@@ -344,12 +346,12 @@ def _takes_only_once(empty: Accumulator, argument: str) -> bool:
     columns: dict[str, object] = dict.fromkeys(("scores", "predictions"), _ONE / 2)
     columns |= {name: hash_ids(["a"]) for name in ("groups", "users", "items")}
     columns["weights"] = _ONE
-    wanted = [name for name, needed in empty.arguments().items() if needed and name != argument]
-    some = {name: columns[name] for name in wanted if name in columns}
+    names = [name for name, needed in empty.arguments().items() if needed and name != argument]
+    inputs = {name: columns[name] for name in names if name in columns}
 
     def takes(label: float) -> bool:
         try:
-            empty.check(**some, **{argument: _ONE * label})
+            empty.check(**inputs, **{argument: _ONE * label})
         except (InputError, TypeError):
             return False
         return True

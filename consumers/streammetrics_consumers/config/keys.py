@@ -122,12 +122,12 @@ class Declaration:
     ) -> T | None:
         """A field with this key; it has the type of the values."""
         declared = Key(kind, default, doc, self.in_states, **options)
-        own = field(repr=not declared.secret, metadata={_KEY: declared})
+        dataclass_field = field(repr=not declared.secret, metadata={_KEY: declared})
         if isinstance(default, dict):
-            own.default_factory = partial(copy, default)
+            dataclass_field.default_factory = partial(copy, default)
         elif not isinstance(default, Required):
-            own.default = default
-        return cast("T", own)
+            dataclass_field.default = default
+        return cast("T", dataclass_field)
 
 
 key: Final = Declaration(in_states=False)
@@ -142,7 +142,9 @@ def keys_of(table: type[object]) -> dict[str, Key]:
 def read(section: Section, table: type[C]) -> C:
     """The table, with the value of each of its keys: that of the file or a flag, else the default,
     also in place of a refused value. Records a problem for each bad value and each missing key."""
-    values = {own: _value(section, name, declared) for own, name, declared in _keys(table)}
+    values = {
+        field_name: _value(section, name, declared) for field_name, name, declared in _keys(table)
+    }
     return table(**values)
 
 
@@ -155,25 +157,29 @@ def is_complete(section: Section, table: type[object]) -> bool:
 def completed(section: Section, table: C, **defaults: object) -> C:
     """The table, with these defaults for keys that have no good value. They replace declared ones
     where the default depends on other keys."""
-    given = {name: defaults[name] for name in defaults if name in section.lacking}
-    return cast("C", replace(cast("Any", table), **given))
+    values = {name: defaults[name] for name in defaults if name in section.lacking}
+    return cast("C", replace(cast("Any", table), **values))
 
 
 def _keys(table: type[object]) -> Iterator[tuple[str, str, Key]]:
     """The field, name and declaration of each key."""
-    for own in fields(cast("Any", table)):
-        if _KEY in own.metadata:
-            yield own.name, own.metadata[_KEY].name or own.name, own.metadata[_KEY]
+    for dataclass_field in fields(cast("Any", table)):
+        if _KEY in dataclass_field.metadata:
+            yield (
+                dataclass_field.name,
+                dataclass_field.metadata[_KEY].name or dataclass_field.name,
+                dataclass_field.metadata[_KEY],
+            )
 
 
 def _value(section: Section, name: str, declared: Key) -> object:
-    given, default = section.raw(name), declared.default
-    value = None if given is None else declared.kind.read(section, name, given)
+    raw, default = section.raw(name), declared.default
+    value = None if raw is None else declared.kind.read(section, name, raw)
     if value is not None:
         return value
     section.lacking.add(name)
     if isinstance(default, Required):
-        if given is None and default.expected:
+        if raw is None and default.expected:
             section.bad(name, default.expected, default.hint)
         return default.instead
-    return copy(default) if given is None or default is not None else declared.kind.refused
+    return copy(default) if raw is None or default is not None else declared.kind.refused

@@ -58,16 +58,16 @@ class MetricEntry:
 
 def read_better(section: Section, where: str, table: Mapping[str, object]) -> Better | None:
     """`better` of an entry of [metrics]; None if it is absent or invalid."""
-    said = table.get("better")
-    if said is None:
+    better = table.get("better")
+    if better is None:
         return None
-    if isinstance(said, str) and said in WORDS:
-        return said
-    if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
-        return float(said)
-    hint = did_you_mean(said, WORDS) if isinstance(said, str) else 'write for example "lower"'
+    if isinstance(better, str) and better in WORDS:
+        return better
+    if isinstance(better, (int, float)) and not isinstance(better, bool) and math.isfinite(better):
+        return float(better)
+    hint = did_you_mean(better, WORDS) if isinstance(better, str) else 'write for example "lower"'
     expected = '"higher", "lower", "none", or a target number'
-    section.problem(f"{where}.better", expected, said, hint)
+    section.problem(f"{where}.better", expected, better, hint)
     return None
 
 
@@ -75,19 +75,19 @@ def read_views(
     section: Section, where: str, table: Mapping[str, object], empty: Accumulator
 ) -> tuple[str, ...]:
     """`views` of an entry of [metrics]; those that are no views become problems."""
-    given = table.get("views", [])
-    if not isinstance(given, list) or len(given) > MAX_VIEWS:
+    entries = table.get("views", [])
+    if not isinstance(entries, list) or len(entries) > MAX_VIEWS:
         hint = 'write for example ["quantile(0.999)"]'
-        section.problem(f"{where}.views", f"a list of at most {MAX_VIEWS} views", given, hint)
+        section.problem(f"{where}.views", f"a list of at most {MAX_VIEWS} views", entries, hint)
         return ()
     result = without_groups(empty).compute()
-    found: dict[str, None] = {}
-    for i, view in enumerate(given):
+    views: dict[str, None] = {}
+    for i, view in enumerate(entries):
         try:
             value_of(result, view if isinstance(view, str) else "")
-            found["".join(str(view).split())] = None
+            views["".join(str(view).split())] = None
         except InputError as error:
-            named = error.where == "view"  # else the view is known, and its arguments are not
-            expected = error.expected if named else f"a view with {error.expected}"
+            is_unknown = error.where == "view"  # else the view is known, and its arguments are not
+            expected = error.expected if is_unknown else f"a view with {error.expected}"
             section.problem(f"{where}.views[{i}]", expected, view, error.hint)
-    return tuple(found)
+    return tuple(views)

@@ -124,17 +124,17 @@ def read_metrics(
         section.problem(
             "[metrics]", f"at most {MAX_METRICS} metrics", len(section.table), "leave some out"
         )
-    found = []
+    metrics = []
     for position, name in enumerate(list(section.table)[:MAX_METRICS]):
-        made = _read_metric(section, name, event, directory, join)
-        if made is not None:
-            found.append(replace(made, position=position))
+        entry = _read_metric(section, name, event, directory, join)
+        if entry is not None:
+            metrics.append(replace(entry, position=position))
     section.done()
-    if event.weight and not any("weights" in made.empty.arguments() for made in found):
+    if event.weight and not any("weights" in entry.empty.arguments() for entry in metrics):
         expected = "nothing, since no metric here takes weights"
         hint = "remove it"
         section.problem("[event] weight", expected, event.weight, hint)
-    return tuple(sorted(found, key=lambda made: made.name))
+    return tuple(sorted(metrics, key=lambda entry: entry.name))
 
 
 def _read_metric(
@@ -165,10 +165,10 @@ def _read_metric(
         )
     for setting, value in table.items():
         if setting in settings and isinstance(value, dict):
-            found = read_setting_file(section, f"{where}.{setting}", value, directory)
-            if found is None:
+            array = read_setting_file(section, f"{where}.{setting}", value, directory)
+            if array is None:
                 return None
-            settings[setting] = cast("Setting", found)
+            settings[setting] = cast("Setting", array)
     defaults = {name: _DEFAULTS[name] for name in _DEFAULTS if name in accepted}
     if "max_rows" in defaults:
         defaults["max_rows"] = _of_each_class(settings)
@@ -184,19 +184,19 @@ def _read_metric(
     try:
         empty = metric(type_name, settings)
     except SettingsError as error:
-        named = [word for word in re.findall(r"\w+", error.where) if word in accepted]
-        at = f"{where}.{named[-1]}" if named else f"{where} ({error.where})"
-        section.problem(at, error.expected, error.got, error.hint)
+        words = [word for word in re.findall(r"\w+", error.where) if word in accepted]
+        place = f"{where}.{words[-1]}" if words else f"{where} ({error.where})"
+        section.problem(place, error.expected, error.got, error.hint)
         return None
-    made = read_users(section, where, table, event, empty)
-    if made is None:
+    users = read_users(section, where, table, event, empty)
+    if users is None:
         return None
-    empty, fields_of_models = made
-    given, labels = table.get("inputs", {}), dict[str, Field]()
-    given = {**fields_of_models, **given} if isinstance(given, dict) else given
-    if join is not None and isinstance(given, dict):
-        given, labels = labels_of_join(section, where, given, join, empty)
-    inputs = _read_inputs(section, where, given, event, empty, labels)
+    empty, fields_of_models = users
+    paths, labels = table.get("inputs", {}), dict[str, Field]()
+    paths = {**fields_of_models, **paths} if isinstance(paths, dict) else paths
+    if join is not None and isinstance(paths, dict):
+        paths, labels = labels_of_join(section, where, paths, join, empty)
+    inputs = _read_inputs(section, where, paths, event, empty, labels)
     if join is not None:
         refuse_arrays(section, where, inputs)
     return MetricConfig(
@@ -212,9 +212,9 @@ def _read_metric(
 
 def _metric_type(section: Section, where: str, name: object) -> type[Accumulator] | None:
     """The class that `type` names: built-in, of an installed package, or `module:Class`."""
-    ours = metric_types()
-    combined = [ours[kind] for kind in NOT_IN_A_CONFIG]
-    if isinstance(name, str) and (name in ours or name in metric_names() or ":" in name):
+    types = metric_types()
+    combined = [types[kind] for kind in NOT_IN_A_CONFIG]
+    if isinstance(name, str) and (name in types or name in metric_names() or ":" in name):
         try:
             kind = metric_type(name)
         except SettingsError as error:
@@ -222,12 +222,12 @@ def _metric_type(section: Section, where: str, name: object) -> type[Accumulator
             return None
         if kind not in combined:
             return kind
-    known = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
+    names = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
     if name == "Paired":
         hint = 'name the metric of both models, and models = ["score", "score_of_the_other"]'
         section.problem(where, "a metric, or its module:Class", name, hint)
         return None
-    section.unknown(where, "a metric, or its module:Class", name, known)
+    section.unknown(where, "a metric, or its module:Class", name, names)
     return None
 
 
@@ -257,22 +257,22 @@ def _setting(value: object) -> Setting:
 def _read_inputs(
     section: Section,
     where: str,
-    given: object,
+    paths: object,
     event: EventConfig,
     empty: Accumulator,
-    known: Mapping[str, Field],
+    labels: Mapping[str, Field],
 ) -> dict[str, Field]:
     takes = {a: required for a, required in empty.arguments().items() if a not in _OF_BATCHES}
     former = empty.former_arguments()
     of_lists = "offsets" in empty.arguments()
-    if not isinstance(given, dict):
-        section.problem(f"{where}.inputs", "a table", given, 'write { scores = "propensity" }')
-        given = {}
-    for argument, was in former.items():
-        if was in given and argument not in given:
-            given = {**given, argument: given[was]}
-            del given[was]
-    for argument, path in given.items():
+    if not isinstance(paths, dict):
+        section.problem(f"{where}.inputs", "a table", paths, 'write { scores = "propensity" }')
+        paths = {}
+    for argument, former_name in former.items():
+        if former_name in paths and argument not in paths:
+            paths = {**paths, argument: paths[former_name]}
+            del paths[former_name]
+    for argument, path in paths.items():
         if argument not in takes:
             section.problem(
                 f"{where}.inputs.{argument}",
@@ -284,23 +284,23 @@ def _read_inputs(
             section.takes_path(f"{where}.inputs.{argument}", path)
     if reads_subtopics(empty):
         takes["subtopics"] = True  # or relevant items would be refused
-    elif "subtopics" not in given:
+    elif "subtopics" not in paths:
         takes.pop("subtopics", None)
-    found = dict(known)
+    inputs = dict(labels)
     for argument, required in takes.items():
-        if argument in known:
+        if argument in labels:
             continue
         role = ARGUMENT_ROLES.get(former.get(argument, argument))
-        path = given.get(argument, getattr(event, role) if role else None)
+        path = paths.get(argument, getattr(event, role) if role else None)
         if isinstance(path, str) and is_path(path):
             of_models = empty.columns or () if isinstance(empty, Paired) else ()
-            shared = next((one for one in of_models if argument[:-2] == one), argument)
+            shared = next((column for column in of_models if argument[:-2] == column), argument)
             plain = _kind(shared, of_lists, _ids(argument, empty))
             widths = empty.widths().get(argument, (None,))
-            if argument == "predictions" and argument not in given:
+            if argument == "predictions" and argument not in paths:
                 widths = widths[-1:]  # a score that is one number is not a predicted class
-            found[argument] = _field(event.path(path), plain, widths)
-        elif required and argument not in given:
+            inputs[argument] = _field(event.path(path), plain, widths)
+        elif required and argument not in paths:
             hint = f"name [event] {role}, or" if role else "write"
             section.problem(
                 where,
@@ -308,11 +308,14 @@ def _read_inputs(
                 None,
                 f'{hint} inputs = {{ {argument} = "..." }}',
             )
-    if of_lists and "labels" in found and found.get("scores") == found["labels"]:
+    if of_lists and "labels" in inputs and inputs.get("scores") == inputs["labels"]:
         section.problem(
-            where, "different fields for labels and scores", found["labels"].path, "name two fields"
+            where,
+            "different fields for labels and scores",
+            inputs["labels"].path,
+            "name two fields",
         )
-    return found
+    return inputs
 
 
 def _ids(argument: str, metric: Accumulator) -> object:
@@ -320,8 +323,8 @@ def _ids(argument: str, metric: Accumulator) -> object:
     if isinstance(metric, Paired):
         return _ids(argument, metric.metric)
     if isinstance(metric, UserGroups):
-        theirs = argument in metric.metric.arguments()
-        return _ids(argument, metric.metric) if theirs else "hashed"
+        is_inner = argument in metric.metric.arguments()
+        return _ids(argument, metric.metric) if is_inner else "hashed"
     if argument == "units":
         return "hashed"
     return metric.settings().get("item_ids" if argument == "items" else "ids")
@@ -368,11 +371,11 @@ def refuse_clashes(
         uses.append(("[event] variant", event.variant, _ONE))
     uses += [("[slices] by", event.path(name), _ONE) for name in slices.names]
     uses += [(where, path, _ONE) for where, path in more.items()]
-    for made in metrics:
-        for argument, field in made.inputs.items():
+    for entry in metrics:
+        for argument, field in entry.inputs.items():
             if field.kind == "outcome":
                 continue
-            where = f"[metrics] {made.name}, {argument}"
+            where = f"[metrics] {entry.name}, {argument}"
             if field.width:
                 uses.append((where, field.path, f"an array of {field.width} values"))
             if not field.kind.endswith("_or_row"):
@@ -381,28 +384,28 @@ def refuse_clashes(
     first: dict[tuple[str, bool], tuple[str, str]] = {}
     for where, path, read_as in uses:
         of_width = read_as not in (_ONE, _MANY)
-        known, known_as = first.setdefault((path, of_width), (where, read_as))
+        other_where, known_as = first.setdefault((path, of_width), (where, read_as))
         if read_as != known_as:
             section.problem(
                 where,
                 f"a field with {read_as}",
                 path,
-                f"{known} reads it as {known_as}; name another",
+                f"{other_where} reads it as {known_as}; name another",
             )
     places = {path: where for where, path, _ in reversed(uses)}
     for path, where in places.items():
-        for other, known in places.items():
-            if path.startswith(other + "."):
-                hint = f"{known} reads {other!r} itself; name another"
+        for other_path, other_where in places.items():
+            if path.startswith(other_path + "."):
+                hint = f"{other_where} reads {other_path!r} itself; name another"
                 section.problem(where, "a field of an object", path, hint)
 
 
 def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig, str | None] | None:
     """The metric, and the view or None, that `metric` or `metric.view` names. Names may contain
     dots; the longest match wins."""
-    for one in sorted(metrics, key=lambda one: -len(one.name)):
-        if name == one.name:
-            return one, None
-        if name.startswith(f"{one.name}."):
-            return one, name.removeprefix(f"{one.name}.")
+    for entry in sorted(metrics, key=lambda entry: -len(entry.name)):
+        if name == entry.name:
+            return entry, None
+        if name.startswith(f"{entry.name}."):
+            return entry, name.removeprefix(f"{entry.name}.")
     return None

@@ -27,22 +27,27 @@ def with_rates(found: ExperimentConfig, metrics: Sequence[MetricConfig]) -> Expe
     for whose values the config watches a rate itself, or one per row beside a mean over units of
     the same values.
     """
-    named = {name: of for name in found.watched if (of := metric_of(name, metrics)) is not None}
+    figures = {
+        name: figure for name in found.watched if (figure := metric_of(name, metrics)) is not None
+    }
     ways: dict[str, object] = {name: found.better.get(name) for name in found.decision}
-    ways |= {one.metric: _WAYS[one.higher_is_better is not False] for one in found.guardrails}
-    watched = {_values(metric) for metric, view in named.values() if _is_rate(metric, view)}
+    ways |= {
+        guardrail.metric: _WAYS[guardrail.higher_is_better is not False]
+        for guardrail in found.guardrails
+    }
+    watched = {_values(metric) for metric, view in figures.values() if _is_rate(metric, view)}
     rates: dict[str, GuardrailConfig] = {}
     for units in (True, False):
         means = {
-            name: (metric, beside)
-            for name, (metric, view) in named.items()
+            name: (metric, rate_view)
+            for name, (metric, view) in figures.items()
             if is_of_units(metric.empty) == units
-            and (beside := rate_beside(without_groups(metric.empty), view)) is not None
+            and (rate_view := rate_beside(without_groups(metric.empty), view)) is not None
             and ways[name] in _WAYS.values()
             and _values(metric) not in watched
         }
-        for name, (metric, beside) in means.items():
-            rate = f"{metric.name}.{beside}"
+        for name, (metric, rate_view) in means.items():
+            rate = f"{metric.name}.{rate_view}"
             rates[rate] = GuardrailConfig(rate, 0.0, ways[name] == "higher", required=False)
             watched.add(_values(metric))
     return replace(found, guardrails=(*found.guardrails, *rates.values()))
@@ -50,7 +55,7 @@ def with_rates(found: ExperimentConfig, metrics: Sequence[MetricConfig]) -> Expe
 
 def rate_mdes(found: ExperimentConfig) -> Mapping[str, float]:
     """The effects for which the intervals of such rates are the narrowest."""
-    return {one.metric: MDE for one in found.guardrails if not one.required}
+    return {guardrail.metric: MDE for guardrail in found.guardrails if not guardrail.required}
 
 
 _WAYS: Final = {True: "higher", False: "lower"}

@@ -42,26 +42,26 @@ def read_experiment(
         expected = "at least two variants, since there is an [experiment]"
         hint = 'declare them, such as ["control", "new"]'
         section.problem("[event] variants", expected, event.variants, hint)
-    found = read(section, ExperimentConfig)
-    control, unit = found.control, found.unit or event.user
+    experiment = read(section, ExperimentConfig)
+    control, unit = experiment.control, experiment.unit or event.user
     if control and variants and control not in variants:
         section.bad("control", "one of [event] variants", did_you_mean(control, variants))
-    if found.cluster == "groups" and unit is None:
+    if experiment.cluster == "groups" and unit is None:
         expected = "the field of the unit that is assigned to variants, to group rows by"
         hint = 'name it, or write cluster = "none"'
         section.bad("unit", expected, hint)
-    if found.on_several_variants != "keep" and unit is None:
+    if experiment.on_several_variants != "keep" and unit is None:
         hint = "name the field of the unit"
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
-    if found.epochs and event.epoch is not None:
+    if experiment.epochs and event.epoch is not None:
         expected = "nothing, since [event] epoch names the field of the epoch"
         section.bad("epochs", expected, "declare one of the two")
     decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
     names = (*decision, *(rail.metric for rail in rails))
-    watched = {name: one for name in names if (one := metric_of(name, metrics)) is not None}
-    better = _directions(section, watched, found.lower_is_better)
-    found = replace(
-        found,
+    watched = {name: figure for name in names if (figure := metric_of(name, metrics)) is not None}
+    better = _directions(section, watched, experiment.lower_is_better)
+    experiment = replace(
+        experiment,
         decision=decision,
         guardrails=tuple(
             replace(
@@ -78,41 +78,45 @@ def read_experiment(
         ),
         unit=unit,
         shares=_read_shares(section, variants),
-        better={name: said for name, said in better.items() if name in decision},
+        better={name: direction for name, direction in better.items() if name in decision},
     )
-    found = with_rates(found, metrics) if found.watch_rates else found
-    found = replace(
-        found,
-        mdes={**rate_mdes(found), **_read_mdes(section, found.watched)},
-        covariates=_read_covariates(section, found, metrics),
+    experiment = with_rates(experiment, metrics) if experiment.watch_rates else experiment
+    experiment = replace(
+        experiment,
+        mdes={**rate_mdes(experiment), **_read_mdes(section, experiment.watched)},
+        covariates=_read_covariates(section, experiment, metrics),
     )
-    _require_consistent(section, found)
-    _require_comparable_over_epochs(section, found, event, watched)
-    _refuse_epochs_of_units(section, event, found, metrics)
-    if found.on_several_variants == "drop" and found.unit is not None:
-        _require_droppable(section, found, metrics)
+    _require_consistent(section, experiment)
+    _require_comparable_over_epochs(section, experiment, event, watched)
+    _refuse_epochs_of_units(section, event, experiment, metrics)
+    if experiment.on_several_variants == "drop" and experiment.unit is not None:
+        _require_droppable(section, experiment, metrics)
     section.done()
-    return found
+    return experiment
 
 
-def _require_consistent(section: Section, found: ExperimentConfig) -> None:
-    if found.mde is not None and found.horizon is not None:
+def _require_consistent(section: Section, experiment: ExperimentConfig) -> None:
+    if experiment.mde is not None and experiment.horizon is not None:
         section.bad("mde", "nothing, since there is a horizon", "declare one of the two")
-    elif found.horizon is not None and section.raw("baseline") is None:
+    elif experiment.horizon is not None and section.raw("baseline") is None:
         hint = "add it, or declare an mde instead of both"
         section.bad("baseline", "a rate from an earlier period, since there is a horizon", hint)
-    if section.raw("horizon") is None and found.baseline is not None:
+    if section.raw("horizon") is None and experiment.baseline is not None:
         section.bad("baseline", "nothing, since there is no horizon", "remove it, or add a horizon")
-    if found.min_days is not None and found.days is not None and found.min_days > found.days:
-        section.bad("min_days", f"at most days = {found.days}", "lower it, or plan more days")
-    if found.assignment_salt == GROUPS_SALT:
+    if (
+        experiment.min_days is not None
+        and experiment.days is not None
+        and experiment.min_days > experiment.days
+    ):
+        section.bad("min_days", f"at most days = {experiment.days}", "lower it, or plan more days")
+    if experiment.assignment_salt == GROUPS_SALT:
         expected = f"a salt other than {GROUPS_SALT!r}, which hashes units into groups"
         hint = "with the same salt, groups depend on variants; assign with another"
         section.bad("assignment_salt", expected, hint)
-    if len(found.shares) > 1 and len(found.shares) != len(found.epochs) + 1:
+    if len(experiment.shares) > 1 and len(experiment.shares) != len(experiment.epochs) + 1:
         section.bad(
             "shares",
-            f"one table, or {len(found.epochs) + 1}: one before each of epochs, "
+            f"one table, or {len(experiment.epochs) + 1}: one before each of epochs, "
             "and one after the last",
             "add or remove some",
         )
@@ -120,16 +124,19 @@ def _require_consistent(section: Section, found: ExperimentConfig) -> None:
 
 def _require_comparable_over_epochs(
     section: Section,
-    found: ExperimentConfig,
+    experiment: ExperimentConfig,
     event: EventConfig,
     watched: Mapping[str, tuple[MetricConfig, str | None]],
 ) -> None:
     """Check that no quantile is compared over several epochs, which would wait for ever."""
-    if not (found.epochs or event.epoch):
+    if not (experiment.epochs or event.epoch):
         return
     for where, names in (
-        ("decision", found.decision),
-        ("guardrails", [one.metric for one in found.guardrails if one.required]),
+        ("decision", experiment.decision),
+        (
+            "guardrails",
+            [guardrail.metric for guardrail in experiment.guardrails if guardrail.required],
+        ),
     ):
         for name in names:
             metric, view = watched[name]
@@ -161,12 +168,12 @@ def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[s
 
 
 def _is_metric(section: Section, where: str, name: object, metrics: Sequence[MetricConfig]) -> bool:
-    found = metric_of(name, metrics) if isinstance(name, str) else None
-    if found is None:
-        known = [metric.name for metric in metrics]
-        section.unknown(where, "a metric of [metrics], or metric.view", name, known)
+    figure = metric_of(name, metrics) if isinstance(name, str) else None
+    if figure is None:
+        names = [metric.name for metric in metrics]
+        section.unknown(where, "a metric of [metrics], or metric.view", name, names)
         return False
-    metric, view = found
+    metric, view = figure
     if metric.name == UNITS:
         hint = "rename it; the units of the experiment have this name"
         section.problem(where, f"a metric with a name other than {UNITS!r}", name, hint)
@@ -201,68 +208,81 @@ def _read_guardrails(
         hint = 'write [{ metric = "auc", margin = 0.01 }]'
         section.bad("guardrails", f"a list of at most {MAX_WATCHED} tables", hint)
         return ()
-    found: dict[str, GuardrailConfig] = {}
+    guardrails: dict[str, GuardrailConfig] = {}
     for i, table in enumerate(tables):
         where = f"[experiment] guardrails[{i}]"
         if not isinstance(table, dict):
             section.problem(where, "a table", table, 'write { metric = "auc", margin = 0.01 }')
             continue
         entry = where.replace("[experiment] ", "experiment.")
-        one = Section(entry, table, section.problems)
-        name, rail = one.raw("metric"), read(one, GuardrailConfig)
-        one.done()
+        subsection = Section(entry, table, section.problems)
+        name, rail = subsection.raw("metric"), read(subsection, GuardrailConfig)
+        subsection.done()
         if not _is_metric(section, f"{where}.metric", name, metrics):
             continue
-        if str(name) in found:
+        if str(name) in guardrails:
             section.problem(f"{where}.metric", "another metric", name, "remove the repetition")
-        found[str(name)] = replace(rail, metric=str(name))
-    return tuple(found.values())
+        guardrails[str(name)] = replace(rail, metric=str(name))
+    return tuple(guardrails.values())
 
 
 def _require_droppable(
-    section: Section, found: ExperimentConfig, metrics: Sequence[MetricConfig]
+    section: Section, experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
 ) -> None:
     """Check that the states of all counted metrics keep the rows of each unit apart."""
-    named = {one[0].name: one[0] for name in found.counted if (one := metric_of(name, metrics))}
-    others = sorted(name for name, one in named.items() if not _is_per_unit(one, found.unit))
-    if others:
-        could = [one.name for one in metrics if _is_per_unit(one, found.unit)]
+    by_name = {
+        figure[0].name: figure[0]
+        for name in experiment.counted
+        if (figure := metric_of(name, metrics))
+    }
+    undroppable = sorted(
+        name for name, metric in by_name.items() if not _is_per_unit(metric, experiment.unit)
+    )
+    if undroppable:
+        could = [metric.name for metric in metrics if _is_per_unit(metric, experiment.unit)]
         section.bad(
             "on_several_variants",
-            f'"keep" or "error", since {", ".join(others)} adds up rows of many units',
-            _COULD.format(", ".join(could)) if could else _COULD_BE.format(found.unit),
+            f'"keep" or "error", since {", ".join(undroppable)} adds up rows of many units',
+            _COULD.format(", ".join(could)) if could else _COULD_BE.format(experiment.unit),
         )
-    if found.unit_share < 1:
+    if experiment.unit_share < 1:
         hint = "remove it, or keep these units"
         section.bad("unit_share", '1, since on_several_variants = "drop" needs each unit', hint)
 
 
 def _refuse_epochs_of_units(
-    section: Section, event: EventConfig, found: ExperimentConfig, metrics: Sequence[MetricConfig]
+    section: Section,
+    event: EventConfig,
+    experiment: ExperimentConfig,
+    metrics: Sequence[MetricConfig],
 ) -> None:
     """Refuse epochs beside means and rates over units: all rows of a unit belong to the epoch of
     its first one, which an event does not know, and by the event's epoch a ramp alone moves
     them."""
-    named = {one[0].name: one[0] for name in found.counted if (one := metric_of(name, metrics))}
-    of_units = sorted(name for name, one in named.items() if is_of_units(one.empty))
-    if not of_units or not (found.epochs or event.epoch):
+    by_name = {
+        figure[0].name: figure[0]
+        for name in experiment.counted
+        if (figure := metric_of(name, metrics))
+    }
+    of_units = sorted(name for name, metric in by_name.items() if is_of_units(metric.empty))
+    if not of_units or not (experiment.epochs or event.epoch):
         return
-    kinds = " and ".join(sorted({named[name].type for name in of_units}))
+    kinds = " and ".join(sorted({by_name[name].type for name in of_units}))
     expected = (
         f"no epochs, since {', '.join(of_units)} is a {kinds}: all rows of a unit belong to the "
         "epoch of its first one, which events do not say"
     )
-    where = "[experiment] epochs" if found.epochs else "[event] epoch"
-    got = list(found.epoch_names[1:]) if found.epochs else event.epoch
+    where = "[experiment] epochs" if experiment.epochs else "[event] epoch"
+    got = list(experiment.epoch_names[1:]) if experiment.epochs else event.epoch
     section.problem(where, expected, got, "leave the epochs out, or decide by a metric of rows")
 
 
 def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
     """Whether the states keep the rows of each unit apart, under the unit's own id."""
-    of = metric.inputs.get("groups")
-    if of is None or not keeps_units(metric.empty) or "weights" in metric.inputs:
+    groups = metric.inputs.get("groups")
+    if groups is None or not keeps_units(metric.empty) or "weights" in metric.inputs:
         return False
-    return of.path == unit and of.kind in ("hashed_id", "text_id")
+    return groups.path == unit and groups.kind in ("hashed_id", "text_id")
 
 
 def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
@@ -274,7 +294,7 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
         hint = "write for example { auc = 0.005 }"
         section.bad("mdes", "a table of the smallest effects that matter, by metric", hint)
         return {}
-    found = {}
+    mdes = {}
     for name, value in table.items():
         where = f"[experiment] mdes.{name}"
         if isinstance(value, dict):
@@ -286,8 +306,8 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
             hint = "give the smallest absolute difference that matters"
             section.problem(where, "a number above 0", value, hint)
         else:
-            found[name] = float(value)
-    return found
+            mdes[name] = float(value)
+    return mdes
 
 
 def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -> bool:
@@ -298,26 +318,26 @@ def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -
 
 
 def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str, float], ...]:
-    given = section.raw("shares")
-    if given is None:
+    raw = section.raw("shares")
+    if raw is None:
         return ()
-    tables = given if isinstance(given, list) else [given]
-    found = []
+    tables = raw if isinstance(raw, list) else [raw]
+    shares = []
     for i, table in enumerate(tables):
-        where = f"[experiment] shares[{i}]" if isinstance(given, list) else "[experiment] shares"
+        where = f"[experiment] shares[{i}]" if isinstance(raw, list) else "[experiment] shares"
         if (
             isinstance(table, dict)
             and set(table) == set(variants)
             and all(map(_is_positive, table.values()))
         ):
-            found.append({name: float(table[name]) for name in variants})
+            shares.append({name: float(table[name]) for name in variants})
         else:
             expected = "a table with a positive weight for each of variants"
             hint = "write for example { control = 1, new = 1 }"
             section.problem(where, expected, table, hint)
     if not tables:
         section.bad("shares", "at least one table", "leave it out if the shares are equal")
-    return tuple(found)
+    return tuple(shares)
 
 
 def _is_positive(value: object) -> bool:
@@ -331,53 +351,58 @@ def _directions(
 ) -> dict[str, Better]:
     """The declared directions, by name in the decision or the guardrails. watched: the metric and
     view of each name. names: those for which lower is better."""
-    found = {name: one.better for name, (one, _) in watched.items() if one.better is not None}
+    directions = {
+        name: metric.better for name, (metric, _) in watched.items() if metric.better is not None
+    }
     for i, name in enumerate(names):
         where = f"[experiment] lower_is_better[{i}]"
         if name not in watched:
             section.unknown(where, "a name of decision or guardrails", name, list(watched))
-        elif found.get(name, "lower") != "lower":
-            expected = f"another metric, since {name} has better = {found[name]!r}"
+        elif directions.get(name, "lower") != "lower":
+            expected = f"another metric, since {name} has better = {directions[name]!r}"
             hint = "remove one of the two"
             section.problem(where, expected, name, hint)
         else:
-            found[name] = "lower"
-    return found
+            directions[name] = "lower"
+    return directions
 
 
 def _higher_is_better(
     section: Section,
     where: str,
-    given: bool | None,
-    said: Better | None,
-    of: tuple[MetricConfig, str | None],
+    higher_is_better: bool | None,
+    better: Better | None,
+    figure: tuple[MetricConfig, str | None],
 ) -> bool:
     """The direction of a guardrail: its own, else that of the metric in the config, else that of
     the view; True if none is declared."""
-    if given is not None:
-        if said in ("higher", "lower") and given is not (said == "higher"):
-            expected = f"{'true' if said == 'higher' else 'false'}, since {said} is better"
+    if higher_is_better is not None:
+        if better in ("higher", "lower") and higher_is_better is not (better == "higher"):
+            expected = f"{'true' if better == 'higher' else 'false'}, since {better} is better"
             section.problem(
-                f"[experiment] {where}higher_is_better", expected, given, "remove one of the two"
+                f"[experiment] {where}higher_is_better",
+                expected,
+                higher_is_better,
+                "remove one of the two",
             )
-        return given
-    own = direction_of(without_groups(of[0].empty).compute(), of[1])
-    if isinstance(said, float):
-        own = Direction("target", said)
-    elif said is not None:
-        return said != "lower"
-    if own.better == "target":
+        return higher_is_better
+    direction = direction_of(without_groups(figure[0].empty).compute(), figure[1])
+    if isinstance(better, float):
+        direction = Direction("target", better)
+    elif better is not None:
+        return better != "lower"
+    if direction.better == "target":
         section.problem(
             f"[experiment] {where}higher_is_better",
-            f"true or false, since {of[0].name} has the target {own.target:g}",
+            f"true or false, since {figure[0].name} has the target {direction.target:g}",
             None,
             "write false if a rise is harm, else true",
         )
-    return own.better != "lower"
+    return direction.better != "lower"
 
 
 def _read_covariates(
-    section: Section, found: ExperimentConfig, metrics: Sequence[MetricConfig]
+    section: Section, experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
 ) -> Mapping[str, CovariateConfig]:
     """The covariates, by the name of the metric that they adjust."""
     tables = section.raw("covariates")
@@ -386,18 +411,18 @@ def _read_covariates(
     if not isinstance(tables, dict):
         section.bad("covariates", "a table of covariates, by metric", _COVARIATE)
         return {}
-    if tables and found.cluster != "groups":
+    if tables and experiment.cluster != "groups":
         hint = 'covariates need groups of users: write cluster = "groups"'
         section.bad("covariates", 'nothing, since cluster is "none"', hint)
     read = {}
     for name, table in tables.items():
         where = f"[experiment] covariates.{name}"
-        if not _is_watched(section, "covariates", name, found.watched):
+        if not _is_watched(section, "covariates", name, experiment.watched):
             continue
         if not isinstance(table, dict):
             section.problem(where, "a table", table, _COVARIATE)
-        elif (one := _read_covariate(section, name, table, metrics)) is not None:
-            read[name] = one
+        elif (covariate := _read_covariate(section, name, table, metrics)) is not None:
+            read[name] = covariate
     return read
 
 
@@ -409,10 +434,10 @@ def _read_covariate(
 ) -> CovariateConfig | None:
     where = f"[experiment] covariates.{name}"
     entry = where.removeprefix("[experiment] ")
-    one = Section(entry, table, section.problems)
-    read(one, CovariateConfig)
-    metric, theta = one.raw("metric"), one.raw("theta")
-    one.done()
+    subsection = Section(entry, table, section.problems)
+    read(subsection, CovariateConfig)
+    metric, theta = subsection.raw("metric"), subsection.raw("theta")
+    subsection.done()
     good = _is_metric(section, f"{where}.metric", metric, metrics)
     if good and metric == name:
         expected = "another metric than the one that it adjusts"

@@ -65,16 +65,16 @@ def read_setting_file(
 
 def _csv_columns(rows: Sequence[Sequence[str]], names: Sequence[str] | None) -> Table:
     header, *body = rows or [[]]
-    wanted = names or header
-    for name in wanted:
+    columns = names or header
+    for name in columns:
         if header.count(name) != 1:
             raise ValueError(f"{header.count(name)} columns {name!r} in its header")
     for number, row in enumerate(body, 2):
         if len(row) != len(header):
             raise ValueError(f"{len(row)} values in row {number}, {len(header)} in its header")
-    at = [header.index(name) for name in wanted]
-    texts = [[row[place] for place in at] for row in body]
+    positions = [header.index(name) for name in columns]
+    texts = [[row[place] for place in positions] for row in body]
     try:
-        return np.array(texts, np.float64).reshape(len(texts), len(at))
+        return np.array(texts, np.float64).reshape(len(texts), len(positions))
     except ValueError:
         return np.array(texts, object)

@@ -141,10 +141,10 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
     )
     section.done()
     for name, declared in keys_of(SourceConfig).items():
-        given = section.raw(name) is not None
-        if declared.needed and source.kind in declared.of and not given:
+        is_given = section.raw(name) is not None
+        if declared.needed and source.kind in declared.of and not is_given:
             section.bad(name, f'a value, since kind is "{source.kind}"', "add it")
-        elif declared.of and source.kind not in declared.of and given:
+        elif declared.of and source.kind not in declared.of and is_given:
             hint = "remove it, or change the kind"
             section.bad(name, f'nothing, since kind is "{source.kind}"', hint)
     return source
@@ -154,10 +154,10 @@ def _format(section: Section, kind: SourceKind, path: Path | None) -> SourceForm
     default = FORMATS[kind][0]
     if kind == "file" and path is not None:
         default = SUFFIXES.get(path.suffix.lower(), default)
-    given = section.raw("format")
-    if given is None:
+    raw = section.raw("format")
+    if raw is None:
         return default
-    return Choice(FORMATS[kind]).read(section, "format", given) or default
+    return Choice(FORMATS[kind]).read(section, "format", raw) or default
 
 
 def _client(section: Section, kind: str) -> Mapping[str, Value]:

@@ -99,47 +99,47 @@ class MetricSet:
         the fingerprint.
         """
         event, windows = self.event, self.windows
-        by = [[[name, self.paths[name]] for name in names] for names in self.slices.by]
+        groupings = [[[name, self.paths[name]] for name in names] for names in self.slices.by]
         shown = {"variants": list(event.variants or ()), "idle_timeout_s": windows.idle_timeout_s}
         positions = {metric.name: metric.position for metric in self.metrics}
         return {
-            made.name: {
-                "type": type_of(made.empty),
-                "settings": settings_of(made.empty),
+            metric.name: {
+                "type": type_of(metric.empty),
+                "settings": settings_of(metric.empty),
                 "inputs": {
                     former.get(name, name): field.column
-                    for former in (made.empty.former_arguments(),)
-                    for name, field in sorted(made.inputs.items())
+                    for former in (metric.empty.former_arguments(),)
+                    for name, field in sorted(metric.inputs.items())
                 },
                 "time": [event.time, event.time_unit],
                 "variant": [event.variant, sorted(event.variants) if event.variants else None],
                 "windows": {"size_s": windows.size_s, "slide_s": windows.slide_s},
                 "max_ahead_s": windows.max_ahead_s,
                 **where_of(event),
-                "slices": by,
+                "slices": groupings,
                 "max_keys": self.slices.max_keys,
                 SHOWN: {
                     **shown,
-                    "position": positions[made.name],
-                    **({VIEWS: list(made.views)} if made.views else {}),
-                    **self._drifts_of(made.name),
-                    **self._users_beside(made),
+                    "position": positions[metric.name],
+                    **({VIEWS: list(metric.views)} if metric.views else {}),
+                    **self._drifts_of(metric.name),
+                    **self._users_beside(metric),
                     **self.shown,
                 },
                 **self.declared,
             }
-            for made in self.metrics
+            for metric in self.metrics
         }
 
-    def _users_beside(self, made: MetricConfig) -> dict[str, object]:
+    def _users_beside(self, metric: MetricConfig) -> dict[str, object]:
         """The users that [event] names, if the metric of a slice does not use them."""
         user = self.event.user
-        used = user is None or any(one.path == user for one in made.inputs.values())
+        used = user is None or any(field.path == user for field in metric.inputs.values())
         return {} if used else {USERS: user}
 
     def _drifts_of(self, metric: str) -> dict[str, object]:
-        found = [one.plain for one in self.drifts if one.metric == metric]
-        return {DRIFT: found} if found else {}
+        drifts = [drift.plain for drift in self.drifts if drift.metric == metric]
+        return {DRIFT: drifts} if drifts else {}
 
 
 def slice_column(event: EventConfig, name: str) -> str:
@@ -151,41 +151,43 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
     """The fields that a config needs: the time, the variant, slices, and those of metrics; each
     column once."""
     unit = cast("Kind", f"time_{event.time_unit or 'iso'}")
-    found = [Field(event.time, unit, name="time")]
+    fields = [Field(event.time, unit, name="time")]
     if event.variant is not None:
-        found.append(Field(event.variant, "variant", name="variant", texts=event.variants))
+        fields.append(Field(event.variant, "variant", name="variant", texts=event.variants))
     for metric_set in metric_sets:
         for name, key in metric_set.columns.items():
             if key != EPOCH:
-                found.append(Field(metric_set.paths[name], "slice", name=key))
+                fields.append(Field(metric_set.paths[name], "slice", name=key))
             elif event.epoch is not None:
-                found.append(Field(event.epoch, "variant", name=EPOCH))
+                fields.append(Field(event.epoch, "variant", name=EPOCH))
     for metric_set in metric_sets:
         for metric in metric_set.metrics:
             # An outcome is not a field of an event: [join] creates it.
-            found += [one for one in metric.inputs.values() if one.kind != "outcome"]
+            fields += [field for field in metric.inputs.values() if field.kind != "outcome"]
     by_column: dict[str, Field] = {}
-    for one in found:
-        by_column.setdefault(one.column, one)
+    for event_field in fields:
+        by_column.setdefault(event_field.column, event_field)
     return tuple(by_column.values())
 
 
 def where_of(event: EventConfig) -> dict[str, object]:
     """The conditions of [event] where, in plain values; empty without conditions, as before the
     setting existed."""
-    return {"where": [one.plain for one in event.where]} if event.where else {}
+    return {"where": [condition.plain for condition in event.where]} if event.where else {}
 
 
 def columns_to_keep(fields: Iterable[Field]) -> list[Field]:
     """The fields of an impression that a join keeps, sorted by column: all but the time."""
-    return sorted((one for one in fields if one.column != "time"), key=lambda one: one.column)
+    return sorted(
+        (field for field in fields if field.column != "time"), key=lambda field: field.column
+    )
 
 
 def empty_rows(fields: Iterable[Field], join: JoinConfig) -> JoinRows:
     """The empty state of impressions and outcomes. fields: all that are read of an event."""
     return JoinRows(
-        columns={one.column: _TYPES[one.kind] for one in columns_to_keep(fields)},
-        outcomes={one.name: one.counts for one in join.outcomes},
+        columns={field.column: _TYPES[field.kind] for field in columns_to_keep(fields)},
+        outcomes={outcome.name: outcome.counts for outcome in join.outcomes},
         label_window_ms=join.label_window_ms,
         attribution=join.attribution,
     )
@@ -193,7 +195,7 @@ def empty_rows(fields: Iterable[Field], join: JoinConfig) -> JoinRows:
 
 def empty_delays(join: JoinConfig) -> LabelDelays:
     """The empty state of label delays."""
-    names = tuple(one.name for one in join.outcomes)
+    names = tuple(outcome.name for outcome in join.outcomes)
     return LabelDelays(outcomes=names, label_window_ms=join.label_window_ms)
 
 
@@ -208,7 +210,7 @@ def describe_join(
         **where_of(event),
         SHOWN: {"warn_cut": join.warn_cut},
     }
-    inputs = {one.column: [one.path, one.kind] for one in columns_to_keep(fields)}
+    inputs = {field.column: [field.path, field.kind] for field in columns_to_keep(fields)}
     rows, delays = empty_rows(fields, join), empty_delays(join)
     return {
         ROWS: {"type": rows.schema, "settings": settings_of(rows), "inputs": inputs, **shared},

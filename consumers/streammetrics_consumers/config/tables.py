@@ -303,7 +303,7 @@ def _groupings(section: Section, event: EventConfig) -> tuple[tuple[str, ...], .
     if not isinstance(value, list) or not 0 < len(value) <= MAX_GROUPINGS:
         section.bad("by", f"a list of 1 to {MAX_GROUPINGS} groupings", 'write [[], ["variant"]]')
         return default
-    by: list[tuple[str, ...]] = []
+    groupings: list[tuple[str, ...]] = []
     for i, names in enumerate(value):
         where = f"[slices] by[{i}]"
         if not isinstance(names, list):
@@ -316,11 +316,11 @@ def _groupings(section: Section, event: EventConfig) -> tuple[tuple[str, ...], .
             )
         elif "variant" in names and not event.variant:
             section.problem(where, "fields that exist", names, "name [event] variant first")
-        elif frozenset(names) in map(frozenset, by):
+        elif frozenset(names) in map(frozenset, groupings):
             section.problem(where, "another grouping", names, "remove the repetition")
         else:
-            by.append(tuple(names))
-    return tuple(by)
+            groupings.append(tuple(names))
+    return tuple(groupings)
 
 
 def read_store(section: Section, directory: Path) -> StoreConfig:
@@ -364,8 +364,8 @@ def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
     section.done()
     if not is_complete(section, DedupConfig):
         return None
-    beside = dedup.event_id == "key" or dedup.event_id.startswith(("key.", "header."))
-    if source.kind == "kafka" and beside and source.format in _MANY:
+    is_of_record = dedup.event_id == "key" or dedup.event_id.startswith(("key.", "header."))
+    if source.kind == "kafka" and is_of_record and source.format in _MANY:
         section.bad(
             "event_id",
             "a path in the event",
@@ -380,12 +380,12 @@ def require_keyed(dedup: DedupConfig | None, partitions: Collection[Partition]) 
     remembers its own ids, since no worker sees them all."""
     if dedup is None or dedup.keyed:
         return
-    more = sorted(str(partition) for partition in partitions if partition.number > 0)
-    if more:
+    names = sorted(str(partition) for partition in partitions if partition.number > 0)
+    if names:
         problem = Problem(
             "[dedup] keyed",
             "true, since a topic has several partitions, and each remembers only its own ids",
-            f"false, with {more[0]}",
+            f"false, with {names[0]}",
             "give events a key that repeats share, such as the event id, and write keyed = true",
         )
         raise ConfigError("the config", [problem])

@@ -51,14 +51,14 @@ def read_users(
         section.problem(f"{where}.cluster", '"groups" or "none"', cluster, hint)
         return None
     if cluster is None and paths is not None:
-        known = event.user is not None and "groups" not in metric.arguments()
-        cluster = CLUSTERS[0] if known else CLUSTERS[1]
-    at = f"{where}.cluster"
+        is_grouped = event.user is not None and "groups" not in metric.arguments()
+        cluster = CLUSTERS[0] if is_grouped else CLUSTERS[1]
+    place = f"{where}.cluster"
     try:
         counted = in_groups(metric) if cluster == CLUSTERS[0] else metric
         if paths is None:
             return counted, {}
-        at = f"{where}.models"
+        place = f"{where}.models"
         if (
             not isinstance(paths, list)
             or len(paths) != 2
@@ -66,11 +66,11 @@ def read_users(
             or paths[0] == paths[1]
         ):
             hint = 'write models = ["score", "score_of_the_other"]'
-            section.problem(at, "the fields of two models", paths, hint)
+            section.problem(place, "the fields of two models", paths, hint)
             return None
         counted = Paired(counted)
     except SettingsError as error:
-        section.problem(at, error.expected, error.got, error.hint)
+        section.problem(place, error.expected, error.got, error.hint)
         return None
-    own = (counted.columns or ("",))[0]
-    return counted, dict(zip((f"{own}_a", f"{own}_b"), paths, strict=True))
+    column = (counted.columns or ("",))[0]
+    return counted, dict(zip((f"{column}_a", f"{column}_b"), paths, strict=True))

@@ -106,21 +106,21 @@ class Block:
         if self.across == VARIANT:
             order: dict[SliceValue, int] = {name: i for i, name in enumerate(self.tables.variants)}
             rows = sorted(rows, key=lambda row: order.get(row.slice.get(VARIANT), len(order)))
-        found: dict[tuple[bool, SliceValue], list[Result]] = {}
+        columns: dict[tuple[bool, SliceValue], list[Result]] = {}
         for row in rows:
             value = row.slice.get(self.across) if self.across else None
-            found.setdefault((OTHER in row.slice, value), []).append(row)
-        return [(self._name(*key), some) for key, some in found.items()]
+            columns.setdefault((OTHER in row.slice, value), []).append(row)
+        return [(self._name(*key), column) for key, column in columns.items()]
 
     def figures(self) -> list[Figure]:
         """A figure for each view: metrics in the order of the config, and headline views first."""
         columns = [{(row.metric, row.view): row for row in rows} for _, rows in self.columns()]
         views = dict.fromkeys(key for column in columns for key in column)
         first = {key: i for i, key in enumerate(self.tables.headlines)}
-        of = {metric: i for (metric, _), i in reversed(first.items())}
+        order = {metric: i for (metric, _), i in reversed(first.items())}
         last = len(first)
         ordered = sorted(
-            views, key=lambda key: (of.get(key[0], last), key[0], first.get(key, last))
+            views, key=lambda key: (order.get(key[0], last), key[0], first.get(key, last))
         )
         metrics = [metric for metric, _ in ordered]
         return [
@@ -128,8 +128,8 @@ class Block:
             for key in ordered
         ]
 
-    def _name(self, other: bool, value: SliceValue) -> str:
-        if other:
+    def _name(self, is_other: bool, value: SliceValue) -> str:
+        if is_other:
             return OTHER
         return "all rows" if self.across is None else formatting.name(value, COLUMN)
 
@@ -152,16 +152,18 @@ def blocks_of(rows: Sequence[Result], tables: Tables) -> Iterator[Block]:
 
 def names_of(row: Result) -> frozenset[str]:
     """The grouping of a row, also of one that is the sum of the keys past `max_keys`."""
-    other = row.slice.get(OTHER)
-    return frozenset(other) if isinstance(other, tuple) else frozenset(row.slice)
+    names = row.slice.get(OTHER)
+    return frozenset(names) if isinstance(names, tuple) else frozenset(row.slice)
 
 
 def groupings_of(results: Results) -> tuple[frozenset[str] | None, list[frozenset[str]]]:
     """The default grouping, which is the smallest with variants, else the smallest (None without
     rows); and all groupings."""
-    known = {*results.tables.groupings, *map(names_of, results.rows)}
-    found = sorted(known, key=preference)
-    return next(iter(found), None), sorted(known, key=lambda names: (len(names), sorted(names)))
+    groupings = {*results.tables.groupings, *map(names_of, results.rows)}
+    by_preference = sorted(groupings, key=preference)
+    return next(iter(by_preference), None), sorted(
+        groupings, key=lambda names: (len(names), sorted(names))
+    )
 
 
 def rows_shown(results: Results) -> list[Result]:
@@ -172,8 +174,8 @@ def rows_shown(results: Results) -> list[Result]:
 
 def headline_rows(results: Results) -> list[Result]:
     """The rows of headline views."""
-    known = results.tables.headlines
-    return [row for row in results.rows if (row.metric, row.view) in known]
+    headlines = results.tables.headlines
+    return [row for row in results.rows if (row.metric, row.view) in headlines]
 
 
 def value_texts(
@@ -197,8 +199,8 @@ def window_text(window: Window) -> str:
 
 def interval_bounds(row: Result) -> tuple[float, float]:
     """The bounds of the statistical interval; nan if there is none."""
-    one = row.interval
-    return (math.nan, math.nan) if one is None else (one.lower, one.upper)
+    interval = row.interval
+    return (math.nan, math.nan) if interval is None else (interval.lower, interval.upper)
 
 
 def effects_of(rows: Sequence[Comparison]) -> list[ComparisonText]:
@@ -214,14 +216,14 @@ def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
     otherwise it is not adjusted, and the title says so. Guardrails have none: they are judged by
     their margin.
     """
-    adjusted = all(one.guardrail or not math.isnan(one.holm_pvalue) for one in rows)
+    adjusted = all(row.guardrail or not math.isnan(row.holm_pvalue) for row in rows)
 
-    def value(one: Comparison) -> float:
-        if one.anytime_reason or one.guardrail:
+    def value(row: Comparison) -> float:
+        if row.anytime_reason or row.guardrail:
             return math.nan
-        return one.holm_pvalue if adjusted else one.anytime_pvalue
+        return row.holm_pvalue if adjusted else row.anytime_pvalue
 
-    return "p (Holm)" if adjusted else "p (not adjusted)", [value(one) for one in rows]
+    return "p (Holm)" if adjusted else "p (not adjusted)", [value(row) for row in rows]
 
 
 def decimals_of(row: Comparison) -> int:
@@ -237,7 +239,7 @@ def contrast_numbers(row: Comparison) -> list[float]:
     always = (row.anytime_lower, row.anytime_upper)
     once = (row.effect_size_ci_lower, row.effect_size_ci_upper)
     shown = (row.effect_size, row.margin, *(once if row.anytime_reason else always))
-    return [one for one in shown if math.isfinite(one)]
+    return [number for number in shown if math.isfinite(number)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +276,8 @@ def units_of(found: SampleRatio, control: str = "") -> Units:
 
 def notes_of(results: Results) -> list[str]:
     """The notes that are not the sentence of a comparison."""
-    said = {row.sentence for row in results.comparisons}
-    return [note for note in results.notes if note not in said]
+    sentences = {row.sentence for row in results.comparisons}
+    return [note for note in results.notes if note not in sentences]
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +316,7 @@ def join_window(found: Join) -> str:
 
 def join_line(found: Join) -> str:
     """The counts of a join in one line."""
-    unattributed = sum(one.unattributed for one in found.outcomes.values())
+    unattributed = sum(outcome.unattributed for outcome in found.outcomes.values())
     return (
         f"{formatting.count(found.closed)} impressions counted, "
         f"{formatting.count(found.pending)} pending, "
@@ -336,16 +338,16 @@ def join_counts(found: Join) -> Iterator[tuple[str, str, str]]:
 
 def join_outcomes(found: Join) -> Iterator[tuple[str, ...]]:
     """The cells under OUTCOME_HEAD for each outcome of a join."""
-    for name, one in found.outcomes.items():
-        alone = one.unattributed
-        share = f" ({formatting.percent(one.share_unattributed)})" if alone else ""
+    for name, outcome in found.outcomes.items():
+        unattributed = outcome.unattributed
+        share = f" ({formatting.percent(outcome.share_unattributed)})" if unattributed else ""
         yield (
             formatting.name(name, COLUMN),
-            formatting.count(one.attributed),
-            formatting.count(alone) + share,
-            _within(found, one, 0.5),
-            _within(found, one, 0.99),
-            formatting.percent(one.share_after_window) if one.attributed else "",
+            formatting.count(outcome.attributed),
+            formatting.count(unattributed) + share,
+            _within(found, outcome, 0.5),
+            _within(found, outcome, 0.99),
+            formatting.percent(outcome.share_after_window) if outcome.attributed else "",
         )
 
 
@@ -359,10 +361,10 @@ def _figure(metric: str, view: str, only_view: bool, rows: Sequence[Result | Non
 
 def _result(row: Result, decimals: int) -> ResultText:
     lower, upper = interval_bounds(row)
-    known, n = not math.isnan(lower) and not math.isnan(upper), row.counts.get("rows")
+    has_interval, n = not math.isnan(lower) and not math.isnan(upper), row.counts.get("rows")
     return ResultText(
         *value_texts(row.view, row.value, row.low, row.high, decimals),
-        _interval_text(lower, upper, decimals) if known else "",
+        _interval_text(lower, upper, decimals) if has_interval else "",
         formatting.level(row.interval.level) if row.interval else "",
         "" if n is None else formatting.count(n),
         "",
@@ -409,18 +411,18 @@ def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
     )
 
 
-def _share(share: float, of: str) -> str:
-    return f"{formatting.percent(share)} of {of}" if share > 0 else ""
+def _share(share: float, whole: str) -> str:
+    return f"{formatting.percent(share)} of {whole}" if share > 0 else ""
 
 
-def _within(found: Join, one: JoinOutcome, share: float) -> str:
+def _within(join: Join, outcome: JoinOutcome, share: float) -> str:
     """An upper bound of the delay of this share of the attributed outcomes, by the bins of the
     delays; "" if there are none."""
-    least, so_far = share * one.attributed, 0
-    for _, end_s, n in one.delays_s:
+    least, so_far = share * outcome.attributed, 0
+    for _, end_s, n in outcome.delays_s:
         so_far += n
         if so_far >= least:
-            return f"{formatting.plain(min(end_s, found.label_window_s))} s"
+            return f"{formatting.plain(min(end_s, join.label_window_s))} s"
     return ""
 
 
@@ -432,14 +434,14 @@ def results_with_texts(results: Results) -> Results:
     numbers: dict[tuple[str, str], list[float]] = defaultdict(list)
     for row in results.rows:
         numbers[row.metric, row.view] += [row.value, *interval_bounds(row)]
-    axes = {key: formatting.axis(some) for key, some in numbers.items()}
+    axes = {key: formatting.axis(values) for key, values in numbers.items()}
     texts: dict[int, ResultText] = {}
     for block in blocks_of(results.rows, results.tables):
         checkpoint()
         for figure in block.figures():
-            for one, text in zip(figure.rows, figure.texts, strict=True):
-                if one is not None and text is not None:
-                    texts[id(one)] = _explained(one, text, axes[one.metric, one.view])
+            for result, text in zip(figure.rows, figure.texts, strict=True):
+                if result is not None and text is not None:
+                    texts[id(result)] = _explained(result, text, axes[result.metric, result.view])
     return replace(
         results,
         rows=tuple(replace(row, text=texts[id(row)]) for row in results.rows),
@@ -469,7 +471,7 @@ def compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
     numbers: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0])
     for row in rows:
         numbers[row.metric, row.view] += contrast_numbers(row)
-    found = []
+    comparisons = []
     for row, text in zip(rows, effects_of(rows), strict=True):
         dashes = {name: getattr(text, name) == NONE for name in ("once", "always", "p")}
         dashes |= {"effect": math.isnan(row.effect_size), "lift": not text.lift}
@@ -479,19 +481,19 @@ def compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
             axis=formatting.axis(numbers[row.metric, row.view], signed=True),
             **{name: formatting.DASH for name, undefined in dashes.items() if undefined},
         )
-        found.append(replace(row, text=text))
-    return tuple(found)
+        comparisons.append(replace(row, text=text))
+    return tuple(comparisons)
 
 
-def _joined(found: Join) -> Join:
+def _joined(join: Join) -> Join:
     counts = ", ".join(
         f"{count} {name.strip()}" + (f" ({share})" if share else "")
-        for name, count, share in join_counts(found)
+        for name, count, share in join_counts(join)
     )
     outcomes = {
-        name: replace(one, text=OutcomeText(attributed, unattributed, after_window))
-        for (name, one), (_, attributed, unattributed, _, _, after_window) in zip(
-            found.outcomes.items(), join_outcomes(found), strict=True
+        name: replace(outcome, text=OutcomeText(attributed, unattributed, after_window))
+        for (name, outcome), (_, attributed, unattributed, _, _, after_window) in zip(
+            join.outcomes.items(), join_outcomes(join), strict=True
         )
     }
-    return replace(found, outcomes=outcomes, text=counts)
+    return replace(join, outcomes=outcomes, text=counts)

@@ -111,7 +111,7 @@ def figure_of_effects(
     """The effect since the start, look by look, with its always-valid interval against zero."""
     values = [
         EffectValue(
-            at=at,
+            at=time_ms,
             series=effect.treatment_variant,
             effect=value,
             lower=lower,
@@ -119,7 +119,7 @@ def figure_of_effects(
             gated=gated,
         )
         for effect in history.effects[:MAX_SERIES]
-        for at, value, lower, upper, gated in zip(
+        for time_ms, value, lower, upper, gated in zip(
             effect.looks.watermark_ms,
             effect.looks.effect,
             effect.looks.lower,
@@ -127,11 +127,11 @@ def figure_of_effects(
             effect.looks.gated,
             strict=True,
         )
-        if at is not None
+        if time_ms is not None
     ]
     y = f"effect on {history.view}"
     spec = effect_over_time(values, title=title, y=y, x="time", theme=theme)
-    slices: list[Slice] = [{"variant": one.treatment_variant} for one in history.effects]
+    slices: list[Slice] = [{"variant": effect.treatment_variant} for effect in history.effects]
     return _counted(placed(spec, _places(slices, tables)), len(history.effects))
 
 
@@ -141,19 +141,19 @@ def _places(slices: Sequence[Slice], tables: Tables) -> dict[str, Place]:
     >>> _places([{"variant": "b"}, {OTHER: ("variant",)}], Tables(("a", "b")))
     {'b': Place(colour=1, mark=1), '(other)': Place(colour=2, mark=2)}
     """
-    if not all("variant" in one or OTHER in one for one in slices):
+    if not all("variant" in slice_ or OTHER in slice_ for slice_ in slices):
         return {}
-    named = [one["variant"] for one in slices if OTHER not in one]
-    colours = {name: i for i, name in enumerate(tables.variants or dict.fromkeys(named))}
+    variants = [slice_["variant"] for slice_ in slices if OTHER not in slice_]
+    colours = {name: i for i, name in enumerate(tables.variants or dict.fromkeys(variants))}
     rests: dict[str, int] = {}
-    found: dict[str, Place] = {}
-    for one in slices:
-        colour = len(colours) if OTHER in one else colours.get(one["variant"], len(colours))
-        rest = series_name({name: one[name] for name in one if name != "variant"})
-        alone = OTHER in one or len(one) == 1
-        mark = colour if alone else rests.setdefault(rest, len(rests))
-        found[series_name(one, tables.control)] = Place(colour, mark)
-    return found
+    places: dict[str, Place] = {}
+    for slice_ in slices:
+        colour = len(colours) if OTHER in slice_ else colours.get(slice_["variant"], len(colours))
+        rest = series_name({name: slice_[name] for name in slice_ if name != "variant"})
+        only_variant = OTHER in slice_ or len(slice_) == 1
+        mark = colour if only_variant else rests.setdefault(rest, len(rests))
+        places[series_name(slice_, tables.control)] = Place(colour, mark)
+    return places
 
 
 def _counted(spec: dict[str, object], series: int) -> dict[str, object]:
@@ -161,5 +161,5 @@ def _counted(spec: dict[str, object], series: int) -> dict[str, object]:
     head = cast("Mapping[str, str]", spec["title"])
     if series <= MAX_SERIES:
         return spec
-    said = f"{MAX_SERIES} of {series} series; {head.get('subtitle', '')}".removesuffix("; ")
-    return {**spec, "title": {**head, "subtitle": said}}
+    subtitle = f"{MAX_SERIES} of {series} series; {head.get('subtitle', '')}".removesuffix("; ")
+    return {**spec, "title": {**head, "subtitle": subtitle}}

@@ -47,7 +47,7 @@ def experiment_with_texts(answer: Experiment) -> Experiment:
         symbol=ACTION_SYMBOLS[advice.action],
         tone=ACTION_TONES[advice.action],
         worst=tone_of(advice, mixed),
-        advice=tuple(_shortened(one, arms) for one in parted(advice.sentence, mixed)),  # type: ignore[arg-type]
+        advice=tuple(_shortened(part, arms) for part in parted(advice.sentence, mixed)),  # type: ignore[arg-type]
         standing=_shortened(standing(answer.state, answer.sentence, mixed, advice), arms),
         units="" if answer.srm is None else "".join(units_of(answer.srm, control).line),
         arms=tuple(arms_of(answer.comparisons)),
@@ -67,12 +67,12 @@ def _shortened(sentence: str, variants: Iterable[str]) -> str:
 def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
     """Each treatment in one line: the verdicts on its decisions, then its guardrails."""
     for arm in dict.fromkeys(row.treatment_variant for row in rows):
-        mine = [row for row in rows if row.treatment_variant == arm]
-        tones = {tone_of_verdict(row) for row in mine}
-        tone = next(one for one in _WORST if one in tones)
-        parts = [_decision(row) for row in mine if not row.guardrail]
+        comparisons = [row for row in rows if row.treatment_variant == arm]
+        tones = {tone_of_verdict(row) for row in comparisons}
+        tone = next(tone for tone in _WORST if tone in tones)
+        parts = [_decision(row) for row in comparisons if not row.guardrail]
         many = f"{len(parts) - NAMES} more decisions" if len(parts) > NAMES else ""
-        parts = [*parts[:NAMES], *filter(None, (many, *_rails(mine)))]
+        parts = [*parts[:NAMES], *filter(None, (many, *_rails(comparisons)))]
         yield ArmText(formatting.name(arm), _SYMBOLS[tone], tone, "; ".join(parts))
 
 
@@ -101,10 +101,10 @@ def progress_text(found: Progress | None, looks: int) -> str:
     return text[0].upper() + text[1:]
 
 
-def _of_planned(so_far: str | None, planned: str | None, what: str) -> str:
+def _of_planned(so_far: str | None, planned: str | None, unit: str) -> str:
     if planned is None:
-        return "" if so_far is None else f"{so_far} {what} so far"
-    return f"planned {planned} {what}" + ("" if so_far is None else f", {so_far} so far")
+        return "" if so_far is None else f"{so_far} {unit} so far"
+    return f"planned {planned} {unit}" + ("" if so_far is None else f", {so_far} so far")
 
 
 def _decision(row: Comparison) -> str:
@@ -123,12 +123,12 @@ def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
     rails = [row for row in every if row.required or row.verdict in ("broken", "disbelieved")]
     broken = [_label(row) for row in rails if row.verdict == "broken"]
     unresolved = [_label(row) for row in rails if row.verdict in _UNRESOLVED]
-    kept = len(rails) - len(broken) - len(unresolved)
-    for names, what in ((broken, "broken"), (unresolved, "unresolved")):
+    n_kept = len(rails) - len(broken) - len(unresolved)
+    for names, status in ((broken, "broken"), (unresolved, "unresolved")):
         if names:
-            yield f"{_guardrails(len(names))} {what}: {_listed(names)}"
-    if kept:
-        yield f"{formatting.count(kept)} {_guardrails(kept)} kept"
+            yield f"{_guardrails(len(names))} {status}: {_listed(names)}"
+    if n_kept:
+        yield f"{formatting.count(n_kept)} {_guardrails(n_kept)} kept"
     if watched := [_label(row) for row in every if row not in rails]:
         yield f"no harm shown to {_listed(watched)}"
 
@@ -138,8 +138,8 @@ def _guardrails(n: int) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = [f"and {len(names) - NAMES} more"] if len(names) > NAMES else []
-    return ", ".join([*names[:NAMES], *more])
+    rest = [f"and {len(names) - NAMES} more"] if len(names) > NAMES else []
+    return ", ".join([*names[:NAMES], *rest])
 
 
 def _axes(rows: Sequence[Comparison]) -> Iterator[tuple[str, tuple[tuple[float, str], ...]]]:
@@ -149,8 +149,8 @@ def _axes(rows: Sequence[Comparison]) -> Iterator[tuple[str, tuple[tuple[float, 
         of_metric = by_view.setdefault(row.view, {})
         of_metric.setdefault(row.metric, []).extend(contrast_numbers(row))
     for view, metrics in by_view.items():
-        extents = [max(map(abs, some), default=0.0) for some in metrics.values()]
-        known = [one for one in extents if one > 0]
-        if view and len(metrics) > 1 and known and max(known) <= ALIKE * min(known):
-            numbers = [one for some in metrics.values() for one in some if math.isfinite(one)]
-            yield view, formatting.axis([*numbers, 0.0], signed=True)
+        extents = [max(map(abs, numbers), default=0.0) for numbers in metrics.values()]
+        positive = [extent for extent in extents if extent > 0]
+        if view and len(metrics) > 1 and positive and max(positive) <= ALIKE * min(positive):
+            finite = [n for numbers in metrics.values() for n in numbers if math.isfinite(n)]
+            yield view, formatting.axis([*finite, 0.0], signed=True)

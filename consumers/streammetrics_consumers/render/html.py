@@ -203,22 +203,22 @@ def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
         yield _effects(results.comparisons)
     sentences = dict.fromkeys(row.sentence for row in results.comparisons)
     sentences.pop(material.verdict, None)  # it is shown above
-    yield from (f"<p>{_with_mixed(one, results)}</p>" for one in sentences)
+    yield from (f"<p>{_with_mixed(sentence, results)}</p>" for sentence in sentences)
     if results.srm is not None:
         yield _units(results.srm, results.tables.control)
     yield from map(_picture, (p for p in material.pictures if p.kind == EFFECTS))
 
 
 def _warnings(sentences: Iterable[str]) -> Iterator[str]:
-    yield from (f'<p class="attention">{escaped(one, 1000)}</p>' for one in sentences)
+    yield from (f'<p class="attention">{escaped(sentence, 1000)}</p>' for sentence in sentences)
 
 
 def _with_mixed(sentence: str, results: Results) -> str:
     """A sentence as HTML, with the words about units of several variants in amber."""
-    before, said, after = (
+    before, words, after = (
         escaped(part, 1000) if part else "" for part in parted(sentence, results.contamination)
     )
-    return f'{before}<span class="mixed">{said}</span>{after}' if said else before
+    return f'{before}<span class="mixed">{words}</span>{after}' if words else before
 
 
 BAND: Final = " Band: it holds for all quantiles together, and at all looks."
@@ -246,27 +246,27 @@ def _values(block: Block) -> str:
 
 def _effects(rows: Sequence[Comparison]) -> str:
     """Each comparison with its verdict, always-valid interval, and interval of one planned look."""
-    found = effects_of(rows)
-    head = ("metric", "treatment - control", "verdict", "effect", "always valid", found[0].p_title,
+    texts = effects_of(rows)
+    head = ("metric", "treatment - control", "verdict", "effect", "always valid", texts[0].p_title,
             "one look", "looks")  # fmt: skip
-    lines = map(_effect, rows, found)
-    return _table("treatment minus control", head, 3, lines, (one.tone for one in found))
+    lines = map(_effect, rows, texts)
+    return _table("treatment minus control", head, 3, lines, (text.tone for text in texts))
 
 
-def _effect(one: Comparison, found: ComparisonText) -> tuple[str, ...]:
-    guard = f", guardrail, margin {found.margin}" if found.margin else ""
-    guard += f", rows per unit {found.rows}" if found.rows else ""
+def _effect(row: Comparison, text: ComparisonText) -> tuple[str, ...]:
+    guard = f", guardrail, margin {text.margin}" if text.margin else ""
+    guard += f", rows per unit {text.rows}" if text.rows else ""
     return (
-        f"{found.label}{guard}",
-        f"{formatting.name(one.treatment_variant)} - {formatting.name(one.control_variant)}",
-        f"{found.symbol} {found.verdict}",
-        found.effect, found.always, found.p, found.once, formatting.count(one.looks),
+        f"{text.label}{guard}",
+        f"{formatting.name(row.treatment_variant)} - {formatting.name(row.control_variant)}",
+        f"{text.symbol} {text.verdict}",
+        text.effect, text.always, text.p, text.once, formatting.count(row.looks),
     )  # fmt: skip
 
 
-def _units(found: SampleRatio, control: str) -> str:
+def _units(sample_ratio: SampleRatio, control: str) -> str:
     """The units of each variant, against the planned shares."""
-    units, caption = units_of(found, control), "units"
+    units, caption = units_of(sample_ratio, control), "units"
     if units.e_value:
         e_value = html.escape(units.e_value)
         caption += f"; against the planned shares: e-value {e_value} (1,000 is an alarm)"
@@ -295,10 +295,10 @@ def _table(
     )
     body = ""
     for line, tone in zip(lines, tones, strict=False):
-        mine = [f' class="{tone}"' if tone and i == names - 1 else look
-                for i, look in enumerate(classes)]  # fmt: skip
-        first, *others = map(html.escape, line)
-        cells = (f"<td{look}>{text}</td>" for look, text in zip(mine[1:], others, strict=True))
+        row_classes = [f' class="{tone}"' if tone and i == names - 1 else look
+                       for i, look in enumerate(classes)]  # fmt: skip
+        first, *rest = map(html.escape, line)
+        cells = (f"<td{look}>{text}</td>" for look, text in zip(row_classes[1:], rest, strict=True))
         body += f'<tr><th scope="row">{first}</th>{"".join(cells)}</tr>\n'
     return (
         f'<div class="wide"><table><caption>{caption}</caption>'
@@ -370,8 +370,9 @@ def _planned(plan: Plan) -> str:
     )
     if plan.guardrails:
         rails = (
-            name(one.metric) + (f" within {plain(one.margin)}" if one.required else " (watched)")
-            for one in plan.guardrails
+            name(guardrail.metric)
+            + (f" within {plain(guardrail.margin)}" if guardrail.required else " (watched)")
+            for guardrail in plan.guardrails
         )
         text += f"guardrails {', '.join(rails)}; "
     if plan.cluster == "none":
@@ -382,14 +383,14 @@ def _planned(plan: Plan) -> str:
 def _made(row: Result) -> str:
     name = formatting.name
     text = f"{name(row.metric)}: {name(row.type)}, {name(row.view)}"
-    one = row.interval
-    if one is None:
+    interval = row.interval
+    if interval is None:
         return f"{text}; no interval: there is no formula for it."
-    made, why = (
-        f"{text}; {formatting.level(one.level)} interval by {name(one.method)}",
-        name(one.reason, 100),
+    sentence, why = (
+        f"{text}; {formatting.level(interval.level)} interval by {name(interval.method)}",
+        name(interval.reason, 100),
     )
-    if not one.reason:
-        return f"{made}."
-    defined = one.lower > -math.inf or one.upper < math.inf
-    return f"{made}; {why}." if defined else f"{made} (undefined for some: {why})."
+    if not interval.reason:
+        return f"{sentence}."
+    defined = interval.lower > -math.inf or interval.upper < math.inf
+    return f"{sentence}; {why}." if defined else f"{sentence} (undefined for some: {why})."

@@ -63,11 +63,11 @@ def gather(
             hint="name total, latest or START/END; figures over time show all windows",
         )  # fmt: skip
     reader = _Reader(ledger, query)
-    wanted = list(reader.wanted())
+    figures = list(reader.wanted())
     pictures: list[Picture] = []
     nothing: list[str] = []
-    for done, (metric, kind) in enumerate(wanted[:MAX_FIGURES]):
-        report(done, len(wanted))
+    for n_done, (metric, kind) in enumerate(figures[:MAX_FIGURES]):
+        report(n_done, len(figures))
         spec = reader.spec(metric, kind)
         meta = spec.get("usermeta")
         why = meta.get("reason") if isinstance(meta, dict) else ""
@@ -75,14 +75,14 @@ def gather(
             nothing.append(f"{metric}, {kind}: {why}")
             continue
         pictures.append(Picture(metric, kind, _image(spec), str(spec.get("description", ""))))
-    report(len(wanted), len(wanted))
+    report(len(figures), len(figures))
     return Material(
         name=store_name(ledger.store.name),
         results=reader.results,
         experiment=reader.of,
         verdict=reader.verdict(),
         pictures=tuple(pictures),
-        undrawn=len(wanted[MAX_FIGURES:]),
+        undrawn=len(figures[MAX_FIGURES:]),
         nothing=tuple(nothing),
     )
 
@@ -114,9 +114,9 @@ class _Reader:
         if not self._query.where:
             yield from ((metric, EFFECTS) for metric in metrics if metric in compared)
         for metric in metrics:
-            known = self._known(metric).figures
+            kinds = self._known(metric).figures
             yield metric, WINDOWS
-            yield from ((metric, kind) for kind in KINDS if kind in known)
+            yield from ((metric, kind) for kind in KINDS if kind in kinds)
 
     def spec(self, metric: str, kind: str) -> dict[str, object]:
         """The figure as a specification."""

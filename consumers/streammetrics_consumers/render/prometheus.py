@@ -109,12 +109,12 @@ def _fewest_names(row: Result) -> tuple[int, list[str]]:
 
 def _row_gauges(rows: Sequence[tuple[str, Result]]) -> Iterator[Metric]:
     families = families_of(_ROW_GAUGES, _ROW)
-    seen: set[tuple[str, ...]] = set()
+    series: set[tuple[str, ...]] = set()
     for window, row in rows:
         labels = (row.metric, row.view, window, *slice_labels(row.slice))
-        if labels in seen:  # a number and a string with the same text
+        if labels in series:  # a number and a string with the same text
             continue
-        seen.add(labels)
+        series.add(labels)
         counted = float(row.counts.get("rows", math.nan))
         band = math.nan, math.nan
         if isinstance(row.band, Interval):
@@ -136,20 +136,20 @@ def _effect_gauges(rows: Sequence[Comparison]) -> Iterator[Metric]:
     for row in rows:
         variants = _encodable(row.control_variant), _encodable(row.treatment_variant)
         labels = (row.metric, row.view, *variants)
-        again = labels in verdicts_by
+        is_repeated = labels in verdicts_by
         verdicts_by.setdefault(labels, set()).add(row.verdict)
         always = (
             row.anytime_lower, row.anytime_upper, row.anytime_pvalue, row.holm_pvalue, row.e_value,
         )  # fmt: skip
         shown = [math.nan] * len(always) if row.anytime_reason else always
-        if again:
+        if is_repeated:
             shown = [math.nan] * len(always)
         for i, figure in enumerate((row.effect_size, *shown, row.margin)):
-            if not again if i == 0 else not math.isnan(figure):
+            if not is_repeated if i == 0 else not math.isnan(figure):
                 families[i].add_metric(labels, figure)
-    for named, given in verdicts_by.items():
+    for effect_labels, effect_verdicts in verdicts_by.items():
         for verdict in VERDICTS:
-            verdicts.add_metric([*named, verdict], float(verdict in given))
+            verdicts.add_metric([*effect_labels, verdict], float(verdict in effect_verdicts))
     yield from (*families, verdicts)
 
 
@@ -173,7 +173,7 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
     yield from _outcome_families(found)
 
 
-def _outcome_families(found: Join) -> Iterator[Metric]:
+def _outcome_families(join: Join) -> Iterator[Metric]:
     states = GaugeMetricFamily(
         "streammetrics_join_outcomes", "Outcomes since the start, by state",
         labels=["outcome", "state"],
@@ -190,33 +190,36 @@ def _outcome_families(found: Join) -> Iterator[Metric]:
         "streammetrics_join_label_delay_seconds",
         "Time from impressions to their outcomes", labels=["outcome"],
     )  # fmt: skip
-    for name, one in found.outcomes.items():
-        states.add_metric([name, "waiting"], one.waiting)
-        states.add_metric([name, "attributed"], one.attributed)
-        states.add_metric([name, "unattributed"], one.unattributed)
-        for family, share in ((after, one.share_after_window), (last, one.share_last_tenth)):
+    for name, outcome in join.outcomes.items():
+        states.add_metric([name, "waiting"], outcome.waiting)
+        states.add_metric([name, "attributed"], outcome.attributed)
+        states.add_metric([name, "unattributed"], outcome.unattributed)
+        for family, share in (
+            (after, outcome.share_after_window),
+            (last, outcome.share_last_tenth),
+        ):
             if not math.isnan(share):
                 family.add_metric([name], share)
-        delays.add_metric([name], _buckets(found, one), None)
+        delays.add_metric([name], _buckets(join, outcome), None)
     yield from (states, after, last, delays)
 
 
-def _buckets(found: Join, one: JoinOutcome) -> list[tuple[str, float]]:
+def _buckets(join: Join, outcome: JoinOutcome) -> list[tuple[str, float]]:
     """Buckets for all delays within the label window, also those that have not occurred yet."""
     bounds = [1]
-    while bounds[-1] < found.label_window_s:
+    while bounds[-1] < join.label_window_s:
         bounds.append(2 * bounds[-1])
-    counts = {end: n for _, end, n in one.delays_s}
+    counts = {end: n for _, end, n in outcome.delays_s}
     sums = list(accumulate(float(counts.get(bound, 0)) for bound in bounds))
     return [*zip(map(str, map(float, bounds)), sums, strict=True), ("+Inf", sums[-1])]
 
 
-def _gauge(name: str, what: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"streammetrics_{name}", what, value=float(value))
+def _gauge(name: str, help_text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"streammetrics_{name}", help_text, value=float(value))
 
 
-def _by(name: str, what: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
-    family = GaugeMetricFamily(f"streammetrics_{name}", what, labels=[label])
+def _by(name: str, help_text: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+    family = GaugeMetricFamily(f"streammetrics_{name}", help_text, labels=[label])
     for key, value in values:
         family.add_metric([key], float(value))
     return family
@@ -224,7 +227,7 @@ def _by(name: str, what: str, label: str, values: Iterable[tuple[str, float]]) -
 
 def families_of(gauges: Mapping[str, str], labels: Sequence[str]) -> list[GaugeMetricFamily]:
     """A metric family for each of these gauges, from its name and help text."""
-    return [GaugeMetricFamily(name, what, labels=labels) for name, what in gauges.items()]
+    return [GaugeMetricFamily(name, help_text, labels=labels) for name, help_text in gauges.items()]
 
 
 def slice_labels(slice_: Slice) -> tuple[str, str]:
@@ -234,9 +237,9 @@ def slice_labels(slice_: Slice) -> tuple[str, str]:
     >>> slice_labels({"variant": "bts", "phase": "eval"}), slice_labels({})
     (('bts', 'phase=eval'), ('', ''))
     """
-    other = slice_.get(OTHER)
-    if isinstance(other, tuple):
-        return OTHER if VARIANT in other else "", _encodable(f"{OTHER}={' '.join(other)}")
+    grouping = slice_.get(OTHER)
+    if isinstance(grouping, tuple):
+        return OTHER if VARIANT in grouping else "", _encodable(f"{OTHER}={' '.join(grouping)}")
     rest = (f"{_escaped(name)}={_escaped(_text(value))}" for name, value in sorted(slice_.items())
             if name != VARIANT)  # fmt: skip
     return (_text(slice_[VARIANT]) if VARIANT in slice_ else ""), ",".join(rest)

@@ -48,8 +48,10 @@ def refused_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     generation = snapshot_of(ledger, wanted).generation.id
     reasons, newest = open_by_reason(ledger.store, generation, NEWEST)
     events = (
-        RefusedEvent(str(one.partition), one.offset, one.index, one.reason, one.field or "")
-        for one in newest
+        RefusedEvent(
+            str(entry.partition), entry.offset, entry.index, entry.reason, entry.field or ""
+        )
+        for entry in newest
     )
     return dumps(RefusedEvents(generation, sum(reasons.values()), reasons, tuple(events)))
 
@@ -77,8 +79,8 @@ def listing(ledger: Ledger) -> Iterator[str]:
 
 def as_json(ledger: Ledger) -> bytes:
     """All entries as one JSON document."""
-    found: list[Json] = [entry_json(entry) for entry in entries(ledger)]
-    return dumps({"format": "streammetrics-quarantine/1", "entries": found})
+    documents: list[Json] = [entry_json(entry) for entry in entries(ledger)]
+    return dumps({"format": "streammetrics-quarantine/1", "entries": documents})
 
 
 def exported(ledger: Ledger) -> Iterator[bytes]:
@@ -115,8 +117,8 @@ def _lines(entry: QuarantineRow) -> Iterator[str]:
     if entry.index:
         place += f" event {entry.index}"
     field = f" in {formatting.name(entry.field)}" if entry.field else ""
-    done = " (retried)" if entry.done else ""
-    yield f"{place}: {entry.reason}{field}{done}"
+    note = " (retried)" if entry.done else ""
+    yield f"{place}: {entry.reason}{field}{note}"
     if entry.detail:
         yield f"  {formatting.name(entry.detail, 300)}"
     yield f"  {_payload(entry)}"

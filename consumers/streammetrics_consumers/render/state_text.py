@@ -35,13 +35,13 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
     ]
     parts.append(_pairs([(name, json.dumps(value)) for name, value in settings_json(state).items()]
                         or [("settings", "none")]))  # fmt: skip
-    for one in islice(plain_states(state), MAX_STATES):
-        heading = " / ".join(formatting.name(step, 60) for step in one.path)
-        parts.append(Text(f"\n{heading or 'result'} ({type(one.state).__name__})", "bold cyan"))
-        parts.append(_result(one.state.compute()))
-    more = n_states(state) - MAX_STATES
-    if more > 0:
-        parts.append(Text(f"\n{more} more: use --json"))
+    for entry in islice(plain_states(state), MAX_STATES):
+        heading = " / ".join(formatting.name(step, 60) for step in entry.path)
+        parts.append(Text(f"\n{heading or 'result'} ({type(entry.state).__name__})", "bold cyan"))
+        parts.append(_result(entry.state.compute()))
+    n_hidden = n_states(state) - MAX_STATES
+    if n_hidden > 0:
+        parts.append(Text(f"\n{n_hidden} more: use --json"))
     parts.append(Text(f"\ndigest {state.digest()}"))
     ranges = list(state.provenance)
     if isinstance(state, Sealed):
@@ -58,41 +58,43 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
 def drifts_text(found: Found, style: Style, *, title: str) -> str:
     """The text of `drift`."""
     parts: list[RenderableType] = [Text(title, "bold")]
-    for path, one in found[:MAX_STATES]:
+    for path, drift in found[:MAX_STATES]:
         heading = " / ".join(formatting.name(step, 60) for step in path)
         parts.append(Text(f"\n{heading or 'drift'}", "bold cyan"))
-        parts.append(_pairs([*_lines(one), ("drift is certain", _certain(one))]))
-    more = len(found) - MAX_STATES
-    if more > 0:
-        parts.append(Text(f"\n{more} more: use --json"))
+        parts.append(_pairs([*_lines(drift), ("drift is certain", _certain(drift))]))
+    n_hidden = len(found) - MAX_STATES
+    if n_hidden > 0:
+        parts.append(Text(f"\n{n_hidden} more: use --json"))
     return rendered(parts, style)
 
 
-def _certain(one: Drift) -> str:
+def _certain(drift: Drift) -> str:
     """Whether the two distributions differ, as far as it is known."""
-    band = one.ks_band
+    band = drift.ks_band
     if band is None:
         return "not known, since rows are of users; see the p-value"
     if math.isnan(band):
         return "not known"
-    return "yes, KS is above its band" if one.certain() else "no, KS is within its band"
+    return "yes, KS is above its band" if drift.certain() else "no, KS is within its band"
 
 
 def _range(source: str, start: int, end: int) -> str:
     """A source, the unit of its range unless the source names it, and the range."""
     unit = "buckets" if source.startswith("sealed/") else "offsets"
-    one = end == start + 1
-    unit = "" if source.endswith(("/tasks", "/batches")) else unit[: -1 if one else None] + " "
-    return f"{formatting.name(source, 120)} {unit}{start if one else f'{start} to {end - 1}'}"
+    is_single = end == start + 1
+    unit = (
+        "" if source.endswith(("/tasks", "/batches")) else unit[: -1 if is_single else None] + " "
+    )
+    return f"{formatting.name(source, 120)} {unit}{start if is_single else f'{start} to {end - 1}'}"
 
 
 def _sealed(state: Sealed) -> str:
-    here, of = state.buckets
-    if not of:
+    n_held, n_buckets = state.buckets
+    if not n_buckets:
         return "sealed, without the provenance that would prove it: it merges with no state"
     rest = "" if state.complete else "; the others have no rows, or are not merged yet"
     scope = formatting.name(state.scope, 120)
-    return f"sealed: {here} of {of} buckets of users of {scope or 'one scope'}{rest}"
+    return f"sealed: {n_held} of {n_buckets} buckets of users of {scope or 'one scope'}{rest}"
 
 
 def _result(result: object) -> Table:

@@ -124,7 +124,7 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
     yield from health(results)
     if results.join is not None:
         yield Text(join_line(results.join))
-        yield from (Text(one, "yellow") for one in results.join.warnings)
+        yield from (Text(warning, "yellow") for warning in results.join.warnings)
     if results.recommendation is not None:
         yield advice(results.recommendation, results.contamination)
     if shown.verdict:
@@ -182,19 +182,19 @@ def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
     says more; an only line has both. most: characters of a label."""
     headers = [name for name, _ in block.columns()]
     for figure in block.figures():
-        mine = [
+        entries = [
             (name, text, shown.history.get(history_key(row), ()))
             for name, row, text in zip(headers, figure.rows, figure.texts, strict=True)
             if row and text
         ]
-        bounds = scale([value for _, _, course in mine for value in course])
+        bounds = scale([value for _, _, course in entries for value in course])
         whole = formatting.label(figure.metric, figure.view, only_view=figure.only_view, most=most)
         label, aside = formatting.name(figure.metric, most), ""
         if whole != label:
             aside = f"  {formatting.name(figure.view, most - 2)}"
-        if len(mine) == 1:
+        if len(entries) == 1:
             label = whole
-        for i, (name, text, course) in enumerate(mine):
+        for i, (name, text, course) in enumerate(entries):
             first = (label, aside)[i] if i < 2 else ""
             header = formatting.name(name, NAME)
             band = str(text.band or "")
@@ -205,17 +205,19 @@ def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
 def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
     """Each effect on its own scale, because the metrics are of several kinds. On short lines, the
     p-values are left out to make room for the looks."""
-    found = effects_of(rows)
+    effects = effects_of(rows)
     lines = [
         (
             formatting.label(row.metric, row.view, most=NAME),
             formatting.name(row.treatment_variant, NAME),
-            *(one.effect, one.always, one.verdict, one.p),
+            *(effect.effect, effect.always, effect.verdict, effect.p),
         )
-        for row, one in zip(rows, found, strict=True)
+        for row, effect in zip(rows, effects, strict=True)
     ]
-    titles = {2: "effect", 3: "always valid", VERDICT: "verdict", P: found[0].p_title}
-    widths = {i: max(len(one), *(cell_len(line[i]) for line in lines)) for i, one in titles.items()}
+    titles = {2: "effect", 3: "always valid", VERDICT: "verdict", P: effects[0].p_title}
+    widths = {
+        i: max(len(title), *(cell_len(line[i]) for line in lines)) for i, title in titles.items()
+    }
     courses = [shown.looks.get(row.name, ()) for row in rows]
     least = SPARKS_LEAST if any(map(len, courses)) else 0
     names = [max(len(title), *(cell_len(line[i]) for line in lines))
@@ -229,12 +231,12 @@ def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
         table.add_column(titles[i], justify=side, no_wrap=True, min_width=width)
     if room > 0:
         table.add_column("looks"[:room], no_wrap=True)
-    for one, line, course in zip(found, lines, courses, strict=True):
-        seen = [*thinned(course, room)] if room > 1 else course
-        spark = sparkline(seen, room, bounds=scale(course), bars=shown.bars)
+    for effect, line, course in zip(effects, lines, courses, strict=True):
+        looks = [*thinned(course, room)] if room > 1 else course
+        spark = sparkline(looks, room, bounds=scale(course), bars=shown.bars)
         cells = [*line[:2], *(line[i] for i in widths), *[spark] * (room > 0)]
         texts = list(map(Text, cells))
-        texts[2 + list(widths).index(VERDICT)].stylize(COLOURS[one.tone])
+        texts[2 + list(widths).index(VERDICT)].stylize(COLOURS[effect.tone])
         table.add_row(*texts)
     return table
 
@@ -248,8 +250,8 @@ def scale(values: Sequence[float]) -> tuple[float, float]:
     >>> scale([0.25, float("nan"), 0.75])
     (0.25, 0.75)
     """
-    known = [value for value in values if math.isfinite(value)]
-    return min(known, default=math.nan), max(known, default=math.nan)
+    numbers = [value for value in values if math.isfinite(value)]
+    return min(numbers, default=math.nan), max(numbers, default=math.nan)
 
 
 def sparkline(
@@ -312,8 +314,8 @@ class Watcher:
             self._looks = self._read_looks(results)
             self._read = now_s, results.generation, results.rows_read
         title = f"{store_name(self._ledger.store.name)}, generation {results.generation}"
-        said = self._verdict(results)
-        return Shown(title, results, said, history=self._history, looks=self._looks)
+        verdict = self._verdict(results)
+        return Shown(title, results, verdict, history=self._history, looks=self._looks)
 
     def _measure(self, now_s: float, rows: int) -> None:
         if self._seen and rows != self._seen[-1][1]:
@@ -333,22 +335,24 @@ class Watcher:
     def _read_history(self, results: Results) -> History:
         rows = rows_shown(results)
         metrics = list(dict.fromkeys(row.metric for row in rows))[:MAX_METRICS]
-        found: dict[tuple[str, str, tuple[object, ...]], Sequence[float]] = {}
+        history: dict[tuple[str, str, tuple[object, ...]], Sequence[float]] = {}
         for (metric, name), row in {(row.metric, row.view): row for row in rows}.items():
             if metric in metrics:
                 query = replace(self._query, by=names_of(row))
                 _, read = self._histories.read(query, metric, name, effects="none", most=maxsize)
-                found |= {(metric, name, slice_key(one.slice)): one.value for one in read.series}
-        return found
+                history |= {
+                    (metric, name, slice_key(series.slice)): series.value for series in read.series
+                }
+        return history
 
     def _read_looks(self, results: Results) -> dict[str, list[float]]:
         names = [row.name for row in results.comparisons[:MAX_EFFECTS]]
 
         def look(now: StoreView) -> dict[str, list[float]]:
-            of = declared(now.version.generation)
-            if of is None:
+            experiment = declared(now.version.generation)
+            if experiment is None:
                 return {}
-            return {name: [one.effect for one in now.points(of.fingerprint, name)]
+            return {name: [point.effect for point in now.points(experiment.fingerprint, name)]
                     for name in dict.fromkeys(names)}  # fmt: skip
 
         return view(self._ledger, look, generation=results.generation) if names else {}
@@ -356,7 +360,7 @@ class Watcher:
     def _verdict(self, results: Results) -> str:
         if results.srm is None:
             return ""
-        of = view(self._ledger, lambda now: declared(now.version.generation),
-                  generation=results.generation)  # fmt: skip
+        experiment = view(self._ledger, lambda now: declared(now.version.generation),
+                          generation=results.generation)  # fmt: skip
         total = self._answers.experiment(Query(generation=self._query.generation))
-        return standing_over(of, total)
+        return standing_over(experiment, total)

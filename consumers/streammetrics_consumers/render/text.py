@@ -166,8 +166,8 @@ def table(
 ) -> str:
     """The text of the default grouping; a line names the others."""
     chosen, groupings = groupings_of(results)
-    found = blocks_of(results.rows, results.tables)
-    blocks = [block for block in found if block.names == chosen]
+    all_blocks = blocks_of(results.rows, results.tables)
+    blocks = [block for block in all_blocks if block.names == chosen]
     shown = blocks[:MAX_BLOCKS]
     parts: list[RenderableType] = [Text(formatting.name(title, 70), "bold")]
     if results.recommendation is not None:
@@ -180,12 +180,12 @@ def table(
     parts.extend(_experiment(results, truth, style))
     parts.extend(join_table(results.join))
     notes = [] if _has_experiment(results) else list(results.notes)  # else they are shown there
-    more = len(blocks) - len(shown) + results.tables.left_out
-    if more:
-        notes.append(f"{more} more tables: narrow with --where, or use --json")
-    others = [",".join(sorted(names)) or "''" for names in groupings if names != chosen]
-    if others:
-        notes.append("more: " + ", ".join(f"--by {names}" for names in others))
+    n_hidden = len(blocks) - len(shown) + results.tables.left_out
+    if n_hidden:
+        notes.append(f"{n_hidden} more tables: narrow with --where, or use --json")
+    alternatives = [",".join(sorted(names)) or "''" for names in groupings if names != chosen]
+    if alternatives:
+        notes.append("more: " + ", ".join(f"--by {names}" for names in alternatives))
     rows = [row for block in shown for row in block.rows]
     if any(row.low < row.high for row in rows):
         measured = any(math.isnan(row.low) and not math.isnan(row.value) for row in rows)
@@ -205,11 +205,11 @@ def health(results: Results) -> list[Text]:
     line = Text(f"{reading.rows} read")
     for text, is_marked in reading.counts:
         line.append(f", {text}", "yellow" if is_marked else "")
-    found = [Text(reading.incomplete, "bold yellow")] if reading.incomplete else []
-    found += [line, Text(f"newest event {reading.newest}")]
+    lines = [Text(reading.incomplete, "bold yellow")] if reading.incomplete else []
+    lines += [line, Text(f"newest event {reading.newest}")]
     if reading.skipped_all:
-        found.append(Text("no event meets [event] where: all are skipped", "yellow"))
-    return found
+        lines.append(Text("no event meets [event] where: all are skipped", "yellow"))
+    return lines
 
 
 def advice(found: Recommendation, mixed: Contamination | None) -> Text:
@@ -234,7 +234,7 @@ def join_table(found: Join | None) -> Iterator[RenderableType]:
     for cells in join_outcomes(found):
         outcomes.add_row(*map(Text, cells))
     yield outcomes
-    yield from (Text(f"warning: {one}", "yellow") for one in found.warnings)
+    yield from (Text(f"warning: {warning}", "yellow") for warning in found.warnings)
 
 
 # -- values ------------------------------------------------------------------------------------
@@ -251,8 +251,12 @@ class _Line:
 def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableType]:
     """A line for each value and key, with certain bounds and intervals in columns of their own, or
     below the value where the width is too small; then the counts, with a column for each key."""
-    known = None if all_views else block.tables.headlines
-    figures = [one for one in block.figures() if not known or (one.metric, one.view) in known]
+    headlines = None if all_views else block.tables.headlines
+    figures = [
+        figure
+        for figure in block.figures()
+        if not headlines or (figure.metric, figure.view) in headlines
+    ]
     keys = [name for name, _ in block.columns()]
     lines = list(_lines(figures, keys))
     titles = ("metric", block.across or "", "value", EXACT_WITHIN, block.ci_title, "band")
@@ -271,18 +275,18 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
     )
     numbers = sum(width for i, width in widths.items() if i >= VALUE)
     aside = names + numbers + GAP * (len(widths) - 1) <= style.width
-    found = columns(*(formatting.name(titles[i], NAME) for i in shown if i < VALUE))
+    value_table = columns(*(formatting.name(titles[i], NAME) for i in shown if i < VALUE))
     for i in shown:
         if i == VALUE or (i > VALUE and aside):
-            found.add_column(titles[i], justify="right", no_wrap=True)
+            value_table.add_column(titles[i], justify="right", no_wrap=True)
     for line in lines:
         cells = [line.cells[i] for i in shown if i <= VALUE or aside]
-        found.add_row(*map(Text, cells))
+        value_table.add_row(*map(Text, cells))
         for i in shown if not aside else ():
             if i > VALUE and line.cells[i]:
                 words = [titles[i] if name == shown[0] else "" for name in shown if name < VALUE]
-                found.add_row(*map(Text, words), Text(line.cells[i]), style="dim")
-    yield found
+                value_table.add_row(*map(Text, words), Text(line.cells[i]), style="dim")
+    yield value_table
     reasons = _undefined(figures, keys, intervals=INTERVAL in shown)
     for text in list(reasons)[:_MOST_REASONS]:
         yield Text(text, style="dim")
@@ -307,29 +311,29 @@ def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
 def _undefined(figures: Sequence[Figure], keys: Sequence[str], *, intervals: bool) -> Iterator[str]:
     """Why values, and `intervals`, are undefined: a line for each reason of a metric, with the keys
     that have it."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    keys_by_reason: dict[tuple[str, str], dict[str, None]] = {}
     for figure in figures:
         for key, row, text in zip(keys, figure.rows, figure.texts, strict=True):
             if not row or not text or not row.interval or not row.interval.reason:
                 continue
             if math.isnan(row.value) or (intervals and text.interval == NONE):
-                found.setdefault((figure.metric, row.interval.reason), {})[key] = None
-    for (metric, reason), those in found.items():
-        first, more = next(iter(those)), len(those) - 1
-        where = f" ({first}{f' and {more} more' * bool(more)})" * (len(keys) > 1)
+                keys_by_reason.setdefault((figure.metric, row.interval.reason), {})[key] = None
+    for (metric, reason), reason_keys in keys_by_reason.items():
+        first, n_more = next(iter(reason_keys)), len(reason_keys) - 1
+        where = f" ({first}{f' and {n_more} more' * bool(n_more)})" * (len(keys) > 1)
         yield f"{formatting.name(metric, NAME)}{where}: {reason}"
 
 
 def _counted(figures: Sequence[Figure]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The counts, by label: those that metrics share, then the others of each metric."""
     metrics = {
-        metric: list(mine) for metric, mine in groupby(figures, lambda figure: figure.metric)
+        metric: list(group) for metric, group in groupby(figures, lambda figure: figure.metric)
     }
-    counts = {metric: _counts(mine) for metric, mine in metrics.items()}
+    counts = {metric: _counts(group) for metric, group in metrics.items()}
     shared = _shared(list(counts.values()))
     yield from ((_label(name), cells) for name, cells in shared.items())
-    for metric, mine in counts.items():
-        for name, cells in mine.items():
+    for metric, metric_counts in counts.items():
+        for name, cells in metric_counts.items():
             if shared.get(name) != cells:
                 yield f"{formatting.name(metric, NAME)}: {_label(name)}", cells
 
@@ -343,23 +347,23 @@ def _split(
         max(min(cell_len(key), LABEL), _word(key), *(cell_len(cells[i]) for _, cells in lines))
         for i, key in enumerate(keys)
     ]
-    at = 0
-    while at < len(keys):
-        end, used = at + 1, label_width + GAP + widths[at]
+    start = 0
+    while start < len(keys):
+        end, used = start + 1, label_width + GAP + widths[start]
         while end < len(keys) and used + GAP + widths[end] <= style.width:
             used += GAP + widths[end]
             end += 1
         table = columns()
         table.add_column(title, overflow="fold", min_width=min(label_width, LABEL))
-        for i, key in enumerate(keys[at:end], at):
+        for i, key in enumerate(keys[start:end], start):
             table.add_column(Text(key), justify="right", overflow="fold", width=widths[i])
         for label, cells in lines:
-            if any(cells[at:end]):
-                table.add_row(Text(label), *map(Text, cells[at:end]))
-        if at:
+            if any(cells[start:end]):
+                table.add_row(Text(label), *map(Text, cells[start:end]))
+        if start:
             yield Table.grid()
         yield table
-        at = end
+        start = end
 
 
 def _word(key: str) -> int:
@@ -382,14 +386,14 @@ def _counts(figures: Sequence[Figure]) -> dict[str, tuple[str, ...]]:
 
 def _shared(counted: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
     """The counts that are equal for two or more metrics, or of the only metric; rows first."""
-    found: dict[str, tuple[str, ...]] = {}
+    shared: dict[str, tuple[str, ...]] = {}
     names = {name for counts in counted for name in counts}
     for name in sorted(names, key=lambda name: (name != "rows", name)):
         values = Counter(counts[name] for counts in counted if name in counts)
         value, times = values.most_common(1)[0]
         if times > 1 or len(counted) == 1:
-            found[name] = value
-    return found
+            shared[name] = value
+    return shared
 
 
 def _label(name: str) -> str:
@@ -411,23 +415,25 @@ def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator
     windows = [(w, list(rows)) for w, rows in groupby(results.comparisons, lambda row: row.window)]
     for window, rows in windows[:MAX_WINDOWS]:
         arms = list(dict.fromkeys(map(_arms, rows)))
-        of = f": {arms[0]}" if len(arms) == 1 else ""
-        yield Text(f"\nexperiment, {window_text(window)}{of}\n", "bold cyan")
+        common_arms = f": {arms[0]}" if len(arms) == 1 else ""
+        yield Text(f"\nexperiment, {window_text(window)}{common_arms}\n", "bold cyan")
         effects = effects_of(rows)
         keys = [
             formatting.label(row.metric, row.view, most=NAME)
             + (", guardrail" if row.guardrail else "")
-            + ("" if of else f": {_arms(row)}")
+            + ("" if common_arms else f": {_arms(row)}")
             for row in rows
         ]
-        found = [_numbers(row, one, truth) for row, one in zip(rows, effects, strict=True)]
-        labels = dict.fromkeys(label for one in found for label in one)
-        lines = [(label, tuple(one.get(label, "") for one in found)) for label in labels]
+        numbers = [_numbers(row, effect, truth) for row, effect in zip(rows, effects, strict=True)]
+        labels = dict.fromkeys(label for column in numbers for label in column)
+        lines = [(label, tuple(column.get(label, "") for column in numbers)) for label in labels]
         lines = [(label, cells) for label, cells in lines if any(cells)]
         yield from _split("", keys, lines, style)
         for row, effect in zip(rows, effects, strict=True):
-            said, of_rows = on_rows(row.sentence)
-            sentence = _marked(said, results.contamination, "").append(of_rows, COLOURS["warn"])
+            statement, of_rows = on_rows(row.sentence)
+            sentence = _marked(statement, results.contamination, "").append(
+                of_rows, COLOURS["warn"]
+            )
             line = Text("\n").append(effect.verdict, COLOURS[effect.tone] or "bold")
             yield line.append(": ").append_text(sentence)
     yield Text("")
@@ -467,8 +473,8 @@ def _numbers(row: Comparison, effect: ComparisonText, truth: Truth | None) -> di
     }
 
 
-def _sample_ratio(found: SampleRatio, control: str) -> Text:
-    units = units_of(found, control)
+def _sample_ratio(sample_ratio: SampleRatio, control: str) -> Text:
+    units = units_of(sample_ratio, control)
     counts, planned = units.line
     return Text(f"units: {counts}").append(planned, "bold red" if units.alarm else "")
 

@@ -85,8 +85,8 @@ def on_rows(sentence: str) -> tuple[str, str]:
     ...         "units.")[0]
     'new is lower. '
     """
-    found = _ON_ROWS.search(sentence)
-    return (sentence, "") if found is None else (sentence[: found.start()], found[0])
+    match = _ON_ROWS.search(sentence)
+    return (sentence, "") if match is None else (sentence[: match.start()], match[0])
 
 
 def tone_of(found: Recommendation, mixed: Contamination | None) -> Tone:
@@ -99,8 +99,8 @@ def tone_of(found: Recommendation, mixed: Contamination | None) -> Tone:
 def parted(sentence: str, mixed: Contamination | None) -> tuple[str, str, str]:
     """A sentence in three parts: before, within and after the words about units of several
     variants, which every surface shows in amber."""
-    said = "" if mixed is None else mixed.sentence.removesuffix(".")
-    return sentence.partition(said) if said else (sentence, "", "")
+    warning = "" if mixed is None else mixed.sentence.removesuffix(".")
+    return sentence.partition(warning) if warning else (sentence, "", "")
 
 
 def standing(
@@ -110,10 +110,10 @@ def standing(
     without its sentences and without the one about units of several variants."""
     if state in ("waiting", "distrusted", "early"):
         return ""
-    said = "" if mixed is None else mixed.sentence
-    rest = sentence.replace(said, "").strip() if said else sentence
+    warning = "" if mixed is None else mixed.sentence
+    rest = sentence.replace(warning, "").strip() if warning else sentence
     advice = "" if found is None else found.sentence
-    return " ".join(one for one in _ENDS.split(rest) if one not in advice)
+    return " ".join(part for part in _ENDS.split(rest) if part not in advice)
 
 
 def standing_over(of: Declared | None, total: Results) -> str:
