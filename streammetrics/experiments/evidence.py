@@ -99,7 +99,9 @@ def factors(a: Arm, b: Arm) -> dict[str, Parts[float]]:
 def _factors(control: Basis, treatment: Basis) -> Parts[float] | None:
     if isinstance(control, RowsAndUsers) and isinstance(treatment, RowsAndUsers):
         masses = control.rows, control.users, treatment.rows, treatment.users
-        return control.factors(treatment) if all(0 < mass < math.inf for mass in masses) else None
+        return (
+            control.factors(treatment) if all(0 < number < math.inf for number in masses) else None
+        )
     if isinstance(control, RowsAndUsers) or isinstance(treatment, RowsAndUsers):
         return None
     is_known = 0 < control < math.inf and 0 < treatment < math.inf
