@@ -122,7 +122,7 @@ class Arm:
         """The number of groups that have rows; None if rows are independent."""
         if self.replicates is None:
             return None
-        return sum(one is not None for one in self.replicates)
+        return sum(replicate is not None for replicate in self.replicates)
 
     @property
     def least(self) -> int:
@@ -144,8 +144,8 @@ class Arm:
         if math.isnan(self.variance) or not self.is_skew:
             return ""  # without a variance there is no interval at all, and `reason` says why
         need = ALONE_ROWS if self.replicates is None else ALONE
-        found = 0.0 if math.isnan(self.skewness) else _rounded_down(self.skewness)
-        return _TOO_SKEW.format(found, need) if not self.skewness >= need else ""
+        number = 0.0 if math.isnan(self.skewness) else _rounded_down(self.skewness)
+        return _TOO_SKEW.format(number, need) if not self.skewness >= need else ""
 
     @property
     def is_skew(self) -> bool:
@@ -183,7 +183,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         )
     chosen = view_of(figures, view).text
     plain = cast("_Result", figures).interval(chosen, level=level)
-    found = grouped.interval(chosen, level=level) if grouped else plain
+    interval = grouped.interval(chosen, level=level) if grouped else plain
     counts, share = counts_of(figures), _share(plain, figures, chosen)
     cell = figures.least_cell(chosen) if isinstance(figures, HasIntervals) else None
     quantile = quantile_arm(figures, chosen, grouped)
@@ -193,44 +193,44 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
     replicates = None
     growing = "" if same_rows else grows(figures, chosen)
     if growing:
-        found = Interval.undefined(
-            growing, level=level, method=found.method, n=found.n, estimate=found.estimate
+        interval = Interval.undefined(
+            growing, level=level, method=interval.method, n=interval.n, estimate=interval.estimate
         )
     unsound = growing or no_jackknife(figures, chosen) or scarce(figures, chosen)
     if grouped:
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
         sound = math.nan if unsound else 1.0
-        replicates = tuple(one * sound if weight else None for one, weight in pairs)
+        replicates = tuple(replicate * sound if weight else None for replicate, weight in pairs)
     unit = getattr(figures, "independent", "") or "rows"
     of_units = _unit_replicates(figures, chosen) if grouped is None else None
     if of_units is not None:
         unit = "units"
         if independent is None:
             replicates, of_units = of_units, None
-    bounded = found.method in _BOUNDED
+    bounded = interval.method in _BOUNDED
     rows = grouped.rows if grouped else counts.get("rows", plain.n)
     return Arm(
         view=chosen,
-        value=Fraction(*share) if share and share[1] else found.estimate,
-        variance=share_variance(*independent) if independent else found.se * found.se,
-        df=found.df,
-        lower=found.lower if bounded else -math.inf,
-        upper=found.upper if bounded else math.inf,
-        method=found.method,
+        value=Fraction(*share) if share and share[1] else interval.estimate,
+        variance=share_variance(*independent) if independent else interval.se * interval.se,
+        df=interval.df,
+        lower=interval.lower if bounded else -math.inf,
+        upper=interval.upper if bounded else math.inf,
+        method=interval.method,
         rows=rows,
-        n=found.n,
-        deff=found.deff if grouped else 1.0,
-        resolution=found.resolution,
+        n=interval.n,
+        deff=interval.deff if grouped else 1.0,
+        resolution=interval.resolution,
         kind=kind,
         counted=counted,
         share=independent,
         counted_of=sum(counted) if kind == "rate" else rows,
         unit=unit,
-        masses=masses_of(kind, figures, plain.n, rows, grouped, found.deff),
+        masses=masses_of(kind, figures, plain.n, rows, grouped, interval.deff),
         skewness=_skewness(figures, chosen, plain, replicates),
         replicates=replicates,
-        together=grouped.group_estimate(chosen) if grouped else found.estimate,
-        reason=found.reason,
+        together=grouped.group_estimate(chosen) if grouped else interval.estimate,
+        reason=interval.reason,
         direction=direction_of(figures, chosen),
         limits=range_of(figures, chosen),
         largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
@@ -263,9 +263,9 @@ def _moments(share: tuple[int, int] | None, figures: object, view: str) -> Momen
 
 def is_effect(result: object, view: str | None = None) -> bool:
     """Whether a view of a result, None the headline, is itself an effect."""
-    known = effects_of(result)
+    effects = effects_of(result)
     figures = result.value if isinstance(result, UserGroupsResult) else result
-    return bool(known) and view_of(figures, view).text in known
+    return bool(effects) and view_of(figures, view).text in effects
 
 
 def effects_of(result: object) -> tuple[str, ...]:
@@ -296,7 +296,7 @@ def without_effect(arm: Arm) -> Arm:
         deff=1.0,
         kind=arm.kind,
         counted=arm.counted,
-        replicates=groups and tuple(None if one is None else 0.0 for one in groups),
+        replicates=groups and tuple(None if replicate is None else 0.0 for replicate in groups),
         together=0.0,
         direction=arm.direction,
         limits=(0.0, 0.0),
@@ -357,10 +357,10 @@ def _skewness(
     """The skewness number of the values that an estimate is a mean of; where their cubes are
     unknown, the bound that follows from the squares, of measures in [0, 1] also of 1 - value."""
     if replicates is not None:
-        return skewness_number([one for one in replicates if one is not None])
-    found = skewness_of(figures, view)
-    if not math.isnan(found):
-        return found
+        return skewness_number([replicate for replicate in replicates if replicate is not None])
+    number = skewness_of(figures, view)
+    if not math.isnan(number):
+        return number
     n, mean, variance = plain.n, plain.estimate, plain.se * plain.se
     ends = [mean, 1.0 - mean] if isinstance(figures, Averages) and 0 <= mean <= 1 else [mean]
     return min(most_skewness_number(n, end, variance) for end in ends)

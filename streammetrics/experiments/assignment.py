@@ -133,12 +133,12 @@ class SampleRatio:
         """
         unknown = [arm for arm in units if arm not in self.weights]
         if unknown:
-            known = list(map(str, self.weights))
+            names = list(map(str, self.weights))
             raise InputError(
-                expected=f"units of the declared arms: {', '.join(known)}",
+                expected=f"units of the declared arms: {', '.join(names)}",
                 got=shown(unknown[0]),
                 where="units",
-                hint=f"{nearest(unknown[0], known)}; declare an arm that must get no unit with the "
+                hint=f"{nearest(unknown[0], names)}; declare an arm that must get no unit with the "
                 "weight 0",
             )
         for arm, count in cast("Mapping[str, object]", units).items():
@@ -160,9 +160,15 @@ class SampleRatio:
         else:
             reason = ""
         evidence = log_mean_e(counts, weights) if self.k is None else log_e(counts, weights, self.k)
-        named = tuple(zip(arms, counts, strict=True))
+        counts_by_arm = tuple(zip(arms, counts, strict=True))
         return SampleRatioFound(
-            named, test.statistic, test.df, test.pvalue, evidence, reason, epoch_counts=named
+            counts_by_arm,
+            test.statistic,
+            test.df,
+            test.pvalue,
+            evidence,
+            reason,
+            epoch_counts=counts_by_arm,
         )
 
 
@@ -197,9 +203,9 @@ class Contamination(Shown):
         if not self.warning:
             return ""
         share = f"{least(100 * self.share)} % of all"
-        seen = in_several_variants(self.units, share, estimated=self.estimated)
-        what = " and dropped" if self.dropped else ", which may bias the difference"
-        return f"{seen[0].upper()}{seen[1:]}{what}."
+        clause = in_several_variants(self.units, share, estimated=self.estimated)
+        consequence = " and dropped" if self.dropped else ", which may bias the difference"
+        return f"{clause[0].upper()}{clause[1:]}{consequence}."
 
     def _notes(self) -> Iterator[str]:
         yield from filter(None, (self.sentence,))
@@ -233,39 +239,42 @@ def sample_ratio(
     if not units:
         return _unknown(NOT_COUNTED)
     totals: dict[str, int] = dict.fromkeys(variants or plan.variants, 0)
-    found: dict[str, SampleRatioFound] = {}
+    checks: dict[str, SampleRatioFound] = {}
     newest, before_it = "", np.empty(0, np.uint64)
-    seen = np.empty(0, np.uint64)
+    hashes = np.empty(0, np.uint64)
     for epoch in plan.ordered(units):
-        arms = {name: one for name, one in units[epoch].items() if name in totals}
-        why = next((one.reason for one in arms.values() if one.sampled is None), "")
+        arms = {name: result for name, result in units[epoch].items() if name in totals}
+        why = next((result.reason for result in arms.values() if result.sampled is None), "")
         if why:
             return _unknown(why)
-        fresh, together = first_seen(arms, seen)
+        fresh, together = first_seen(arms, hashes)
         if any(fresh.values()):
             weights = {name: plan.weights(epoch)[name] for name in totals}
-            found[epoch] = SampleRatio(weights).at(dict.fromkeys(totals, 0) | fresh)
+            checks[epoch] = SampleRatio(weights).at(dict.fromkeys(totals, 0) | fresh)
             totals = {name: n + fresh.get(name, 0) for name, n in totals.items()}
-            newest, before_it = epoch, seen
-        seen = together
+            newest, before_it = epoch, hashes
+        hashes = together
     counts = tuple(sorted(totals.items()))
-    if not found:
+    if not checks:
         return _unknown("no unit was counted", counts)
-    last, each = found[newest], list(found.values())
-    if len(found) > 1:
-        statistic, df = math.fsum(one.statistic for one in each), sum(one.df for one in each)
-        pvalue = 0.0 if any(not one.pvalue for one in each) else chi2_sf(statistic, df)
+    last, epoch_checks = checks[newest], list(checks.values())
+    if len(checks) > 1:
+        statistic, df = (
+            math.fsum(check.statistic for check in epoch_checks),
+            sum(check.df for check in epoch_checks),
+        )
+        pvalue = 0.0 if any(not check.pvalue for check in epoch_checks) else chi2_sf(statistic, df)
         last = replace(last, statistic=statistic, df=df, pvalue=pvalue, reason="", counts=counts)
     last = replace(
         last,
         epoch=newest,
-        earlier=tuple(name for name, one in found.items() if one.alarm and name != newest),
+        earlier=tuple(name for name, check in checks.items() if check.alarm and name != newest),
         acknowledged=plan.sample_ratio_acknowledged,
     )
     if days is None:
         return last
     weights = {name: plan.weights(newest)[name] for name in totals}
-    of_epoch = {day: _of_variants(one.get(newest, {}), totals) for day, one in days.items()}
+    of_epoch = {day: _of_variants(epochs.get(newest, {}), totals) for day, epochs in days.items()}
     by_day = log_e_by_day(weights, of_epoch, before_it, start_day(newest))
     return last if by_day is None else with_days(last, by_day)
 
@@ -273,20 +282,20 @@ def sample_ratio(
 def _of_variants(
     arms: Mapping[str, UnitsResult], variants: Collection[str]
 ) -> Mapping[str, UnitsResult]:
-    return {name: one for name, one in arms.items() if name in variants}
+    return {name: result for name, result in arms.items() if name in variants}
 
 
 def with_days(found: SampleRatioFound, by_day: float) -> SampleRatioFound:
     """The sample ratio with the e-value of the days beside that of the total: the mean of both."""
-    both = log_sum(((found.log_e, 0.5), (by_day, 0.5)))
-    return replace(found, log_e=both, by_day=by_day)
+    log_mean = log_sum(((found.log_e, 0.5), (by_day, 0.5)))
+    return replace(found, log_e=log_mean, by_day=by_day)
 
 
 def first_seen(arms: Mapping[str, UnitsResult], before: Words) -> tuple[dict[str, int], Words]:
     """The number of units of each variant that were not seen `before`, and the hashes of all that
     are seen now."""
-    hashes = {name: one.hashes() for name, one in arms.items()}
-    fresh = {name: len(np.setdiff1d(one, before, True)) for name, one in hashes.items()}
+    hashes = {name: result.hashes() for name, result in arms.items()}
+    fresh = {name: len(np.setdiff1d(words, before, True)) for name, words in hashes.items()}
     return fresh, np.unique(np.concatenate([before, *hashes.values()]))
 
 
@@ -300,8 +309,8 @@ def start_day(epoch: str) -> int | None:
         start = datetime.fromisoformat(epoch)
     except ValueError:
         return None
-    at = start if start.tzinfo else start.replace(tzinfo=UTC)
-    return (at - datetime(1970, 1, 1, tzinfo=UTC)).days
+    instant = start if start.tzinfo else start.replace(tzinfo=UTC)
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)).days
 
 
 def log_e_by_day(
@@ -317,7 +326,7 @@ def log_e_by_day(
     epoch. start: the epoch's first day, None for the first one with a unit. D is the last day with
     a unit; a day without units has e = 1. None without a unit, or if those of a day are not known.
     """
-    if any(one.sampled is None for arms in days.values() for one in arms.values()):
+    if any(result.sampled is None for arms in days.values() for result in arms.values()):
         return None
     new = _new_by_day(days, before)
     if not new:
@@ -325,9 +334,9 @@ def log_e_by_day(
     start = min(new) if start is None else start
     counts: dict[int, dict[str, int]] = {}
     for day, fresh in new.items():
-        known = counts.setdefault(max(1, day - start + 1), {})
+        counts_of_day = counts.setdefault(max(1, day - start + 1), {})
         for name, n in fresh.items():
-            known[name] = known.get(name, 0) + n
+            counts_of_day[name] = counts_of_day.get(name, 0) + n
     evidence = {day: SampleRatio(weights).at(arms).log_e for day, arms in counts.items()}
     last = max(evidence)
     terms = [(evidence.get(d, 0.0), 1.0 / (d * (d + 1.0))) for d in range(1, last + 1)]
@@ -340,9 +349,9 @@ def _new_by_day(
     """The number of units of each variant that were first seen on each day, without those that were
     seen `before`; a unit in two variants on its first day counts in both."""
     places = [(day, name) for day in sorted(days) for name in days[day]]
-    each = [days[day][name].hashes() for day, name in places]
-    hashes = np.concatenate([np.empty(0, np.uint64), *each])
-    place = np.repeat(np.arange(len(places)), [len(one) for one in each])
+    words = [days[day][name].hashes() for day, name in places]
+    hashes = np.concatenate([np.empty(0, np.uint64), *words])
+    place = np.repeat(np.arange(len(places)), [len(part) for part in words])
     day = np.array([day for day, _ in places], np.int64)[place]
     order = np.argsort(hashes, kind="stable")  # it merges ascending runs, and keeps days in order
     hashes, place, day = hashes[order], place[order], day[order]
@@ -351,11 +360,11 @@ def _new_by_day(
     fresh = day == first
     if len(before):
         fresh &= ~np.isin(hashes, before)
-    found: dict[int, dict[str, int]] = {}
+    counts: dict[int, dict[str, int]] = {}
     for i, n in enumerate(np.bincount(place[fresh], minlength=len(places)).tolist()):
         if n:
-            found.setdefault(places[i][0], {})[places[i][1]] = n
-    return found
+            counts.setdefault(places[i][0], {})[places[i][1]] = n
+    return counts
 
 
 def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:
@@ -370,14 +379,14 @@ def contamination(plan: Plan, units: Found, several: UnitsResult | None) -> Cont
     several: from `seen_in_several`."""
     if several is None or several.sampled is None:
         return None
-    both, seen, again = several.hashes(), 0, 0
+    shared_hashes, total, repeats = several.hashes(), 0, 0
     for name in plan.variants:
         hashes = _of_variant(name, units).hashes()
-        seen += len(hashes)
-        first, last = (np.searchsorted(hashes, both, side) for side in ("left", "right"))
-        again += int((last - first).sum())
-    whole = seen - (again - len(both))  # each unit once
-    share = len(both) / whole if whole else math.nan
+        total += len(hashes)
+        first, last = (np.searchsorted(hashes, shared_hashes, side) for side in ("left", "right"))
+        repeats += int((last - first).sum())
+    whole = total - (repeats - len(shared_hashes))  # each unit once
+    share = len(shared_hashes) / whole if whole else math.nan
     dropped = plan.on_several_variants == "drop" and not why_unknown(several)
     return Contamination(several.units, share, dropped, several.share < 1)
 
@@ -387,10 +396,10 @@ def units_of(units: Found, variants: Collection[str], epochs: Collection[str]) -
     unknown."""
     total = 0.0
     for name in variants:
-        each = [units[epoch][name] for epoch in epochs if name in units.get(epoch, {})]
-        if len(each) < len(epochs) or not each:
+        results = [units[epoch][name] for epoch in epochs if name in units.get(epoch, {})]
+        if len(results) < len(epochs) or not results:
             return None
-        total += (each[0] if len(each) == 1 else _united(each, units)).units
+        total += (results[0] if len(results) == 1 else _united(results, units)).units
     return None if math.isnan(total) else round(total)
 
 
@@ -407,12 +416,13 @@ def left(units: Found, dropped: UnitsResult) -> Found:
     """The remaining units, by epoch and variant."""
     removed = dropped.hashes()
 
-    def without(one: UnitsResult) -> UnitsResult:
-        kept = np.setdiff1d(one.hashes(), removed, assume_unique=True)
-        return replace(one, sampled=len(kept), _hashes=kept)
+    def without(result: UnitsResult) -> UnitsResult:
+        rest = np.setdiff1d(result.hashes(), removed, assume_unique=True)
+        return replace(result, sampled=len(rest), _hashes=rest)
 
     return {
-        epoch: {name: without(one) for name, one in arms.items()} for epoch, arms in units.items()
+        epoch: {name: without(variant_units) for name, variant_units in arms.items()}
+        for epoch, arms in units.items()
     }
 
 
@@ -420,12 +430,14 @@ def _of_variant(variant: str, units: Found) -> UnitsResult:
     return _united([arms[variant] for arms in units.values() if variant in arms], units)
 
 
-def _united(each: Sequence[UnitsResult], units: Found) -> UnitsResult:
-    share = next((one.share for arms in units.values() for one in arms.values()), 1.0)
-    unknown = next((one for one in each if one.sampled is None), None)
+def _united(results: Sequence[UnitsResult], units: Found) -> UnitsResult:
+    share = next((result.share for arms in units.values() for result in arms.values()), 1.0)
+    unknown = next((result for result in results if result.sampled is None), None)
     if unknown is not None:
         return unknown
-    hashes = np.unique(np.concatenate([np.empty(0, np.uint64), *(one.hashes() for one in each)]))
+    hashes = np.unique(
+        np.concatenate([np.empty(0, np.uint64), *(result.hashes() for result in results)])
+    )
     return UnitsResult(share, len(hashes), _hashes=hashes)
 
 

@@ -111,8 +111,8 @@ def not_ready(found: Compared, min_count: int | None) -> Anytime | None:
     """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready.
     min_count: None for that of the kind."""
     error, df = error_of(found)
-    known = found.quantiles is not None or (0 < error < math.inf and df > 0)
-    if not (math.isfinite(found.effect_size) and known):
+    is_known = found.quantiles is not None or (0 < error < math.inf and df > 0)
+    if not (math.isfinite(found.effect_size) and is_known):
         why = found.reason or found.no_sequence or "the effect or its standard error is undefined"
         return Anytime(gated=True, reason=why)
     if found.groups is not None and found.groups < GROUPS:

@@ -133,8 +133,8 @@ class Comparison(Shown):
         lift = self._ci(
             self.rel_effect_size, self.rel_effect_size_ci_lower, self.rel_effect_size_ci_upper
         )
-        found = {"control": None, "treatment": None, "effect_size": effect}
-        for name, ci in {**found, "rel_effect_size": lift, "pvalue": None}.items():
+        intervals = {"control": None, "treatment": None, "effect_size": effect}
+        for name, ci in {**intervals, "rel_effect_size": lift, "pvalue": None}.items():
             value = float(getattr(self, name))
             why = self.reason if ci or math.isnan(value) else ""
             if name == "rel_effect_size" and self.kind == "quantile":
@@ -192,19 +192,19 @@ def compare(
     check_share("level", level)
     relative = flag(relative, "compare(relative)", SettingsError)
     paired = flag(paired, "compare(paired)", SettingsError)
-    if treatment is None and (alone := _effect(control, view, level)) is not None:
-        asked = {"relative": relative, "paired": paired, "covariate": covariate is not None}
-        if name := next((name for name, is_asked in asked.items() if is_asked), ""):
+    if treatment is None and (arm := _effect(control, view, level)) is not None:
+        options = {"relative": relative, "paired": paired, "covariate": covariate is not None}
+        if name := next((name for name, is_asked in options.items() if is_asked), ""):
             raise SettingsError(
                 expected="two states",
                 got="one state",
                 where=f"compare({name})",
-                hint=f"leave it out: {alone.view} is compared with 0",
+                hint=f"leave it out: {arm.view} is compared with 0",
             )
-        won = None if alone.sides is None else (alone.sides,)
-        return compared(pair_of(without_effect(alone), alone), level, successes=won)
+        won = None if arm.sides is None else (arm.sides,)
+        return compared(pair_of(without_effect(arm), arm), level, successes=won)
     control, treatment = _same_metric(control, treatment)
-    a, b = (arm_of(one, view, level, same_rows=paired) for one in (control, treatment))
+    a, b = (arm_of(state, view, level, same_rows=paired) for state in (control, treatment))
     pair = pair_of(a, b)
     if paired:
         if covariate is not None:
@@ -216,9 +216,9 @@ def compare(
             )
         return _of_shared_users(pair, level, relative=relative)
     equally_many = pair.control.rows == pair.treatment.rows
-    said = same_rows(control, treatment, equally_many=equally_many)
-    if said is not None:
-        warnings.warn(f"compare: {said}", stacklevel=2)
+    warning = same_rows(control, treatment, equally_many=equally_many)
+    if warning is not None:
+        warnings.warn(f"compare: {warning}", stacklevel=2)
     if covariate is not None:
         pair = adjusted_pair(pair, covariate, level)
     return compared(pair, level, relative=relative)
@@ -240,8 +240,8 @@ def compared(
     mover = _method(a, b) == "mover"
     df = min(a.df, b.df) if mover else welch_df(a.variance, a.df, b.variance, b.df)
     q = critical(level, df)
-    known = a.resolution + b.resolution
-    resolution = known if known > COARSE * std_error else 0.0
+    uncertainty = a.resolution + b.resolution
+    resolution = uncertainty if uncertainty > COARSE * std_error else 0.0
     lower, upper = _bounds(pair, std_error, q, correlation)
     bounds = pair.within((lower - resolution, upper + resolution))
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
@@ -257,8 +257,8 @@ def compared(
     deff = _deff(a, b)
     n, quantiles, unbounded = a.n + b.n, None, ""
     if a.quantile is not None and b.quantile is not None:
-        both = math.isfinite(lower) and math.isfinite(upper)
-        unbounded = _NO_LIFT if relative else "" if both else _UNBOUNDED
+        is_bounded = math.isfinite(lower) and math.isfinite(upper)
+        unbounded = _NO_LIFT if relative else "" if is_bounded else _UNBOUNDED
         quantiles = None if relative else (a.quantile, b.quantile)
     return Comparison(
         control=a.estimate,
@@ -305,19 +305,19 @@ def _effect(state: object, view: str | None, level: float) -> Arm | None:
 
 def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
     """The comparison of two arms with the same users."""
-    found = compared(pair, level)
+    comparison = compared(pair, level)
     a, b = pair.control, pair.treatment
     if (together := correlation_of_quantiles(pair)) is not None:
-        found = compared(pair, level, relative=relative, correlation=together)
-        alike = replace(found, n_eff=math.nan, deff=math.nan, quantiles=None)
+        comparison = compared(pair, level, relative=relative, correlation=together)
+        alike = replace(comparison, n_eff=math.nan, deff=math.nan, quantiles=None)
         return replace(alike, method="paired", no_sequence=_ONE_LOOK)
     users = shared_users(pair, _origin(b), a.resolution + b.resolution)
-    lift, moved = found.rel_effect_size, _lift_moved(a, b) if users.resolution else 0.0
+    lift, moved = comparison.rel_effect_size, _lift_moved(a, b) if users.resolution else 0.0
     lower, upper = users.lift_bounds(lift, level)
     bounds, lift_bounds = pair.within(users.bounds(level)), (lower - moved, upper + moved)
     chosen = lift_bounds if relative else bounds
     return replace(
-        found,
+        comparison,
         effect_size=lift if relative else pair.effect,
         effect_size_ci_lower=chosen[0],
         effect_size_ci_upper=chosen[1],
@@ -336,7 +336,7 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
         moments=None,
         quantiles=None,
         resolution=moved if relative else users.resolution,
-        reason=a.no_jackknife or users.difference.reason or found.reason,
+        reason=a.no_jackknife or users.difference.reason or comparison.reason,
     )
 
 
@@ -354,7 +354,7 @@ def _no_sequence(pair: Pair, names: tuple[str, str]) -> str:
         return why
     if a.known:
         return b.no_sequence
-    if any(one.quantile is not None and not one.quantile.known for one in (a, b)):
+    if any(arm.quantile is not None and not arm.quantile.known for arm in (a, b)):
         return NO_VARIANCE
     return _NO_VARIANCE if a.variance == b.variance == 0 else too_skew(pair, names)
 
@@ -380,8 +380,8 @@ def _test_error(a: Arm, b: Arm, std_error: float) -> float:
     estimated variance of 0, in one arm. The p-value would contradict Newcombe's interval."""
     if a.share is None or b.share is None or min(a.variance, b.variance) > 0 or not std_error > 0:
         return std_error
-    (hits, n), (others, m) = a.share, b.share
-    return math.sqrt(share_variance(hits + others, n + m) * (n + m) * (1 / n + 1 / m))
+    (hits, n), (other_hits, m) = a.share, b.share
+    return math.sqrt(share_variance(hits + other_hits, n + m) * (n + m) * (1 / n + 1 / m))
 
 
 def _bounds(pair: Pair, std_error: float, q: float, correlation: float) -> Bounds:
@@ -395,14 +395,14 @@ def _bounds(pair: Pair, std_error: float, q: float, correlation: float) -> Bound
 def _combined(a: Arm, b: Arm) -> bool:
     """Whether an end of the difference follows from ends of both arms."""
     ends = (b.lower, a.upper), (b.upper, a.lower)
-    return any(math.isfinite(one) and math.isfinite(other) for one, other in ends)
+    return any(math.isfinite(first) and math.isfinite(second) for first, second in ends)
 
 
 def _method(a: Arm, b: Arm) -> str:
     if _combined(a, b):
         return "mover" if math.isnan(a.variance + b.variance) else "newcombe"
-    one = a.known or a.method in ("stratified", "cuped")
-    return a.method if a.method == b.method and one else "welch"
+    has_own_name = a.known or a.method in ("stratified", "cuped")
+    return a.method if a.method == b.method and has_own_name else "welch"
 
 
 def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, float]:
@@ -443,16 +443,16 @@ def _deff(a: Arm, b: Arm) -> float:
     if not (a.deff > 0 and b.deff > 0):
         return math.nan
     # Of a quantile the variance is that of the share at or below it.
-    each = [arm.variance if arm.quantile is None else arm.quantile.variance for arm in (a, b)]
-    alone = each[0] / a.deff + each[1] / b.deff
-    return sum(each) / alone if alone > 0 else math.nan
+    variances = [arm.variance if arm.quantile is None else arm.quantile.variance for arm in (a, b)]
+    row_variance = variances[0] / a.deff + variances[1] / b.deff
+    return sum(variances) / row_variance if row_variance > 0 else math.nan
 
 
 def _reason(a: Arm, b: Arm) -> str:
     if a.reason == b.reason:
         return a.reason
-    said = (("control", a.reason), ("treatment", b.reason))
-    return "; ".join(f"{arm}: {why}" for arm, why in said if why)
+    reasons = (("control", a.reason), ("treatment", b.reason))
+    return "; ".join(f"{arm}: {why}" for arm, why in reasons if why)
 
 
 def _same_metric(control: object, treatment: object) -> tuple[Accumulator, Accumulator]:

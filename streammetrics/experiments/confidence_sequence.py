@@ -198,7 +198,7 @@ class ConfidenceSequence:
             assert rows is not None
             return self._of_quantile(arm, rows)
         assert v_opt is not None
-        found = Evidence(
+        evidence = Evidence(
             effect_size=arm.estimate,
             std_error=error,
             df=arm.df,
@@ -206,11 +206,11 @@ class ConfidenceSequence:
             no_sequence=arm.no_sequence,
             resolution=arm.resolution if arm.resolution > COARSE * error else 0.0,
         )
-        missing = not_ready(found, self._need(arm))
+        missing = not_ready(evidence, self._need(arm))
         if missing is not None:
             return missing
-        made = self._asymptotic(found, v_opt)
-        return replace(made, log_e=0.0) if arm.sides is None else made
+        interval = self._asymptotic(evidence, v_opt)
+        return replace(interval, log_e=0.0) if arm.sides is None else interval
 
     @property
     def _undeclared(self) -> Anytime:
@@ -289,8 +289,8 @@ def _check_compared(given: object) -> None:
 def no_horizon(found: Compared, horizon: Horizon) -> str:
     """Why the horizon gives no interval of this comparison, or "": that of a quantile needs rows,
     any other one needs information."""
-    known = found.kind == "quantile" and horizon.planned_rows is not None
-    return "" if known else horizon.reason
+    has_rows = found.kind == "quantile" and horizon.planned_rows is not None
+    return "" if has_rows else horizon.reason
 
 
 def _missing(
@@ -308,9 +308,9 @@ def _missing(
 
 def _tuning(v_opt: float | None, horizon: Horizon | None) -> float:
     """The v at which the interval is narrowest, where one of both declares it."""
-    found = v_opt if horizon is None else horizon.v_opt
-    assert found is not None
-    return found
+    v = v_opt if horizon is None else horizon.v_opt
+    assert v is not None
+    return v
 
 
 def _positive(name: str, value: float | None) -> None:

@@ -91,10 +91,10 @@ class Contrast(Shown):
     def is_per_row(self) -> bool:
         """Whether the metric is a mean or a rate of rows, of which a unit may have several."""
         arms = () if self.pair is None else (self.pair.control, self.pair.treatment)
-        counted = [one for one in arms if one.rows]
+        counted = [arm for arm in arms if arm.rows]
         return bool(counted) and all(
-            one.kind in ("rate", "mean") and one.unit != "units" and not one.effects
-            for one in counted
+            arm.kind in ("rate", "mean") and arm.unit != "units" and not arm.effects
+            for arm in counted
         )
 
     @property
@@ -112,25 +112,25 @@ class Contrast(Shown):
 
     def effect_row(self, lower: float, upper: float, reason: str) -> ValueRow:
         """The effect, with an always-valid interval."""
-        found = self.comparison
+        comparison = self.comparison
         interval = Interval(
-            found.effect_size,
+            comparison.effect_size,
             lower,
             upper,
             level=1.0 - self.alpha,
             method=ALWAYS_VALID,
-            n=found.n,
-            n_eff=found.n_eff,
-            deff=found.deff,
+            n=comparison.n,
+            n_eff=comparison.n_eff,
+            deff=comparison.deff,
         )
         counts = {
-            "control": found.control,
-            "treatment": found.treatment,
+            "control": comparison.control,
+            "treatment": comparison.treatment,
             "control_variant": self.control_variant,
             "treatment_variant": self.treatment_variant,
-            **counts_of(found),
+            **counts_of(comparison),
         }
-        return ValueRow(self.name, found.effect_size, interval, counts, reason, exact=False)
+        return ValueRow(self.name, comparison.effect_size, interval, counts, reason, exact=False)
 
     @property
     def n_eff(self) -> float:
@@ -166,12 +166,12 @@ def contrast_of(
     safeguard = guardrail
     horizon = plan.horizon_of(watched, treatment)
     alpha = plan.alpha_of(safeguard)
-    own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
+    default = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
     direction_of = plan.direction_of if safeguard else plan.direction_of_decision
-    direction = direction_of(watched, metric, view, own)
+    direction = direction_of(watched, metric, view, default)
     if safeguard is not None:
         safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
-    found = Contrast(
+    contrast = Contrast(
         name=f"{metric}.{view}/{treatment}{AS_GUARDRAIL * decides}",
         watched=watched,
         metric=metric,
@@ -186,19 +186,21 @@ def contrast_of(
         horizon=horizon,
     )
     if safeguard is None:
-        return found
+        return contrast
     rail = Guardrail(
         margin=safeguard.margin,
         horizon=horizon,
         higher_is_better=safeguard.higher_is_better is not False,
         alpha=alpha,
     )
-    guarded, both = rail.at(comparison), found.anytime
+    guarded, anytime = rail.at(comparison), contrast.anytime
     ends = (
-        (guarded.bound, both.upper) if safeguard.higher_is_better else (both.lower, guarded.bound)
+        (guarded.bound, anytime.upper)
+        if safeguard.higher_is_better
+        else (anytime.lower, guarded.bound)
     )
     reading = Anytime(*ends, guarded.log_e, guarded.gated, guarded.reason)
-    return replace(found, anytime=reading, safeguard=safeguard, guarded=guarded)
+    return replace(contrast, anytime=reading, safeguard=safeguard, guarded=guarded)
 
 
 def _successes(
@@ -206,15 +208,15 @@ def _successes(
 ) -> tuple[Successes, ...] | None:
     """The successes of a rate of independent rows, with the planned share, by epoch, or the rows
     that each variant won; else None."""
-    found = []
+    successes = []
     for epoch in pair.used:
         sides = arms[epoch][1].sides
         if sides is not None and arms[epoch][0].known:
-            found.append(sides)
+            successes.append(sides)
             continue
         weights, (a, b) = plan.weights(epoch), arms[epoch]
         control, treated = Fraction(weights[plan.control]), Fraction(weights[treatment])
         if a.share is None or b.share is None or not (control and treated):
             return None
-        found.append(Successes(a.share[0], b.share[0], treated / (control + treated)))
-    return tuple(found) or None
+        successes.append(Successes(a.share[0], b.share[0], treated / (control + treated)))
+    return tuple(successes) or None

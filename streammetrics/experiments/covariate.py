@@ -53,11 +53,11 @@ class UserTotals:
         The sums are exact; each product is rounded once. InputError for columns of other shapes or
         values, or of unequal lengths.
         """
-        known, counted = _finite(x, "x"), _finite(y, "y")
-        checks.same_length(len(known), counted, "y", "x")
-        columns = (known, counted, known * known, known * counted)
+        x_values, y_values = _finite(x, "x"), _finite(y, "y")
+        checks.same_length(len(x_values), y_values, "y", "x")
+        columns = (x_values, y_values, x_values * x_values, x_values * y_values)
         sums = [Fraction(math.fsum(column.tolist())) for column in columns]
-        return cls(len(known), *sums)
+        return cls(len(x_values), *sums)
 
     def __add__(self, other: Self) -> Self:
         sums = self.x + other.x, self.y + other.y, self.xx + other.xx, self.xy + other.xy
@@ -72,9 +72,9 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
     >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
     2.0
     """
-    known = [one for one in arms if one.n]
-    xx = sum((one.xx - one.x * one.x / one.n for one in known), Fraction(0))
-    xy = sum((one.xy - one.x * one.y / one.n for one in known), Fraction(0))
+    counted_arms = [arm for arm in arms if arm.n]
+    xx = sum((arm.xx - arm.x * arm.x / arm.n for arm in counted_arms), Fraction(0))
+    xy = sum((arm.xy - arm.x * arm.y / arm.n for arm in counted_arms), Fraction(0))
     return float(xy / xx) if xx > 0 else 0.0
 
 
@@ -163,9 +163,9 @@ def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple
 
     SettingsError if there are no groups, or different ones.
     """
-    if not all(one.rows for one in y):
+    if not all(arm.rows for arm in y):
         return y  # nothing to adjust
-    if not all(one.rows for one in x):
+    if not all(arm.rows for arm in x):
         return _unknown(y[0]), _unknown(y[1])
     x, y = (_by_groups(x[0]), _by_groups(x[1])), (_by_groups(y[0]), _by_groups(y[1]))
     _require_same_groups(y, x)
@@ -191,7 +191,7 @@ def _require_same_groups(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> None:
         if arm.replicates is None or len(arm.replicates) != len(y[0].replicates or ()):
             raise SettingsError(
                 expected="UserGroups with the same buckets, for the metric and its covariate",
-                got=f"{shown([len(one.replicates or ()) for one in (*y, *x)])} buckets",
+                got=f"{shown([len(side.replicates or ()) for side in (*y, *x)])} buckets",
                 where="covariate",
                 hint="count both in UserGroups of the same buckets and salt, by the same users",
             )
@@ -213,8 +213,10 @@ def _finite(column: ArrayLike, name: str) -> NDArray[np.float64]:
 def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
     """The slope θ over groups; 0 if the covariate is constant."""
     products, squares = [], []
-    for one, other in zip(y, x, strict=True):
-        pairs = [both for both in _by_group(one, other) if both and all(map(math.isfinite, both))]
+    for arm, covariate in zip(y, x, strict=True):
+        pairs = [
+            pair for pair in _by_group(arm, covariate) if pair and all(map(math.isfinite, pair))
+        ]
         if len(pairs) > 1:
             mean_y, mean_x = (math.fsum(column) / len(pairs) for column in zip(*pairs, strict=True))
             products += [(a - mean_y) * (b - mean_x) for a, b in pairs]
@@ -235,7 +237,7 @@ def _by_group(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
 
 def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
     groups = list(_by_group(y, x))
-    residuals = [both[0] - theta * both[1] for both in groups if both]
+    residuals = [pair[0] - theta * pair[1] for pair in groups if pair]
     spread = jackknife_variance(residuals)
     return replace(
         y,
@@ -248,7 +250,7 @@ def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
         deff=math.nan,
         share=None,
         skewness=skewness_number(residuals),
-        replicates=tuple(both and both[0] - theta * (both[1] - middle) for both in groups),
+        replicates=tuple(pair and pair[0] - theta * (pair[1] - middle) for pair in groups),
         together=y.together - theta * (x.together - middle),
         reason=y.no_jackknife or x.no_jackknife or spread.reason or y.reason or x.reason,
         never=y.never if y.quantile is None else _QUANTILE,

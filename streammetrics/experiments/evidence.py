@@ -56,21 +56,24 @@ class Spread:
 def spread_of(pair: Pair) -> Spread:
     """The spread of a pair of arms, of one epoch or of several."""
     a, b = pair.control, pair.treatment
-    own = a.variance, b.variance
+    variances = a.variance, b.variance
     if a.known:
-        return Spread((own,), (a.df, b.df))
+        return Spread((variances,), (a.df, b.df))
     dfs = _df(a), _df(b)
-    if not math.isfinite(sum(own)):
-        return Spread((own,), dfs)
+    if not math.isfinite(sum(variances)):
+        return Spread((variances,), dfs)
     if len(pair.strata) < 2:
-        return Spread((own, *(_times(own, one) for one in factors(a, b).values())), dfs)
+        return Spread(
+            (variances, *(_times(variances, multiplier) for multiplier in factors(a, b).values())),
+            dfs,
+        )
     forms = [{_OWN: (1.0, 1.0), **factors(s.control, s.treatment)} for s in pair.strata]
     chosen = [[name] * len(forms) for name in dict.fromkeys(n for form in forms for n in form)]
     chosen.append([_widest(s, form) for s, form in zip(pair.strata, forms, strict=True)])
     parts = []
     for names in chosen:
-        each = [form.get(name, (1.0, 1.0)) for name, form in zip(names, forms, strict=True)]
-        parts.append(_together(pair, each))
+        multipliers = [form.get(name, (1.0, 1.0)) for name, form in zip(names, forms, strict=True)]
+        parts.append(_together(pair, multipliers))
     return Spread(tuple(dict.fromkeys(parts)), dfs)
 
 
@@ -79,7 +82,7 @@ def not_surer(pair: Pair) -> tuple[Arm, Arm]:
     a, b = pair.control, pair.treatment
     if a.known:
         return a, b
-    pooled = [_times((a.variance, b.variance), one) for one in factors(a, b).values()]
+    pooled = [_times((a.variance, b.variance), multiplier) for multiplier in factors(a, b).values()]
     return (
         replace(a, variance=max([a.variance, *(t for _, t in pooled)])),
         replace(b, variance=max([b.variance, *(c for c, _ in pooled)])),
@@ -88,19 +91,21 @@ def not_surer(pair: Pair) -> tuple[Arm, Arm]:
 
 def factors(a: Arm, b: Arm) -> dict[str, Parts[float]]:
     """For each mass that both arms have, what their variances are multiplied by."""
-    both = {name: (own, b.masses[name]) for name, own in a.masses.items() if name in b.masses}
-    each = {name: _factors(*pair) for name, pair in both.items()}
-    return {name: found for name, found in each.items() if found is not None}
+    bases = {name: (basis, b.masses[name]) for name, basis in a.masses.items() if name in b.masses}
+    multipliers = {name: _factors(*pair) for name, pair in bases.items()}
+    return {name: multiplier for name, multiplier in multipliers.items() if multiplier is not None}
 
 
 def _factors(control: Basis, treatment: Basis) -> Parts[float] | None:
     if isinstance(control, RowsAndUsers) and isinstance(treatment, RowsAndUsers):
-        some = control.rows, control.users, treatment.rows, treatment.users
-        return control.factors(treatment) if all(0 < one < math.inf for one in some) else None
+        masses = control.rows, control.users, treatment.rows, treatment.users
+        return (
+            control.factors(treatment) if all(0 < number < math.inf for number in masses) else None
+        )
     if isinstance(control, RowsAndUsers) or isinstance(treatment, RowsAndUsers):
         return None
-    known = 0 < control < math.inf and 0 < treatment < math.inf
-    return pooling_factors(control, treatment) if known else None
+    is_known = 0 < control < math.inf and 0 < treatment < math.inf
+    return pooling_factors(control, treatment) if is_known else None
 
 
 def _times(variances: Parts[float], factor: Parts[float]) -> Parts[float]:
@@ -113,13 +118,13 @@ def _df(arm: Arm) -> float:
 
 
 def _widest(stratum: Stratum, form: dict[str, Parts[float]]) -> str:
-    own = float(stratum_variance(stratum.control)), float(stratum_variance(stratum.treatment))
-    return max(form, key=lambda name: sum(_times(own, form[name])))
+    variances = float(stratum_variance(stratum.control)), float(stratum_variance(stratum.treatment))
+    return max(form, key=lambda name: sum(_times(variances, form[name])))
 
 
-def _together(pair: Pair, each: Sequence[Parts[float]]) -> Parts[float]:
+def _together(pair: Pair, multipliers: Sequence[Parts[float]]) -> Parts[float]:
     """What both arms add over all epochs, if those of each epoch are pooled over this mass."""
-    of_control, of_treatment = zip(*each, strict=True)
+    of_control, of_treatment = zip(*multipliers, strict=True)
     control = scaled_variance([s.control for s in pair.strata], pair.weights, of_control)
     treatment = scaled_variance([s.treatment for s in pair.strata], pair.weights, of_treatment)
     return control, treatment
@@ -150,9 +155,9 @@ class Shortage:
         'at least 300 more rows of new before its rate can be judged: 2.5 events expected, needs 10'
         """
         counted = f"{self.what.format(f'{_down(self.count):g}')}, needs {need:g}"
-        more = f"at least {about(self.rows * (need / self.count - 1.0))} " if self.count else ""
+        amount = f"at least {about(self.rows * (need / self.count - 1.0))} " if self.count else ""
         return (
-            f"{more}more {self.unit} of {self.arm} before its {self.quantity} can be judged: "
+            f"{amount}more {self.unit} of {self.arm} before its {self.quantity} can be judged: "
             f"{counted}"
         )
 
@@ -167,8 +172,8 @@ def shortage_of(pair: Pair, names: tuple[str, str] = NAMES) -> Shortage | None:
     Of a rate the events, and the other rows, that each arm would have at the rate of both together,
     divided by the design effect; never the observed ones, because a treatment may end all events.
     """
-    found = [one for one in _shortages(pair, names) if not math.isnan(one.count)]
-    return min(found, key=lambda one: one.count, default=None)
+    shortages = [shortage for shortage in _shortages(pair, names) if not math.isnan(shortage.count)]
+    return min(shortages, key=lambda shortage: shortage.count, default=None)
 
 
 def _shortages(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
@@ -182,27 +187,27 @@ def _shortages(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
         if a.kind != b.kind:
             yield Shortage(name, arm.rows, f"{{}} {arm.unit}", arm.rows, arm.unit, "metric")
         elif arm.kind == "area":
-            for count, what in zip(arm.counted, ("positives", "negatives"), strict=True):
-                yield Shortage(name, count, f"{{}} {what}", arm.rows, arm.unit, "area")
+            for count, label in zip(arm.counted, ("positives", "negatives"), strict=True):
+                yield Shortage(name, count, f"{{}} {label}", arm.rows, arm.unit, "area")
         elif arm.kind == "quantile":
-            what = f"{{}} {'effective ' * (arm.groups is not None)}{_QUANTILE}"
-            yield Shortage(name, arm.least, what, arm.rows, arm.unit, "quantile")
+            template = f"{{}} {'effective ' * (arm.groups is not None)}{_QUANTILE}"
+            yield Shortage(name, arm.least, template, arm.rows, arm.unit, "quantile")
         else:
-            what = f"{{}} {'effective ' * (arm.groups is not None)}{arm.unit}"
-            yield Shortage(name, arm.least, what, arm.rows, arm.unit, "mean")
+            template = f"{{}} {'effective ' * (arm.groups is not None)}{arm.unit}"
+            yield Shortage(name, arm.least, template, arm.rows, arm.unit, "mean")
 
 
 def _expected(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
     """What each arm would have of the cells of a rate, or of a view of a confusion matrix."""
     arms = pair.control, pair.treatment
-    deff = max((one.deff for one in arms if 1.0 < one.deff < math.inf), default=1.0)
+    deff = max((arm.deff for arm in arms if 1.0 < arm.deff < math.inf), default=1.0)
     quantity, events = _SPARSE[pair.control.kind]
     for cell in range(len(pair.control.counted)):
-        each = [_of_stratum(one, cell) for one in pair.strata]
-        what = "rows without an event" if cell else events
+        expectations = [_of_stratum(stratum, cell) for stratum in pair.strata]
+        label = "rows without an event" if cell else events
         for side, (name, arm) in enumerate(zip(names, arms, strict=True)):
-            count = math.fsum(one[side] for one in each) / deff
-            yield Shortage(name, count, f"{{}} {what} expected", arm.rows, arm.unit, quantity)
+            count = math.fsum(sides[side] for sides in expectations) / deff
+            yield Shortage(name, count, f"{{}} {label} expected", arm.rows, arm.unit, quantity)
 
 
 def _of_stratum(stratum: Stratum, cell: int) -> Parts[float]:
@@ -216,8 +221,8 @@ def too_skew(pair: Pair, names: tuple[str, str] = NAMES) -> str:
     for name, arm in zip(names, (pair.control, pair.treatment), strict=True):
         if arm.variance > 0 and arm.is_skew and not arm.skewness >= SKEWNESS:
             number = 0.0 if math.isnan(arm.skewness) else arm.skewness
-            what = "its skewness number is {}"
-            return Shortage(name, number, what, arm.rows, arm.unit, "mean").reason(SKEWNESS)
+            template = "its skewness number is {}"
+            return Shortage(name, number, template, arm.rows, arm.unit, "mean").reason(SKEWNESS)
     return ""
 
 

@@ -75,13 +75,17 @@ class Experiment:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if any(isinstance(one, Accumulator) for of in self.states.values() for one in of.values()):
+        if any(
+            isinstance(state, Accumulator)
+            for metrics in self.states.values()
+            for state in metrics.values()
+        ):
             object.__setattr__(self, "states", {"": self.states})
-        if any(isinstance(one, Units) for one in self.units.values()):
+        if any(isinstance(units, Units) for units in self.units.values()):
             object.__setattr__(self, "units", {"": self.units})
-        for what, epochs in (("states", self.states), ("units", self.units)):
+        for name, epochs in (("states", self.states), ("units", self.units)):
             for epoch, arms in epochs.items():
-                where = f"{what}[{epoch!r}]" if epoch else what
+                where = f"{name}[{epoch!r}]" if epoch else name
                 known(arms, self.plan.variants, where, "variants of the plan")
 
     def srm(self) -> SampleRatioFound:
@@ -109,21 +113,24 @@ class Experiment:
         if dropped is not None:
             counted = left(counted, dropped)
         known_units: dict[tuple[str, ...], int | None] = {}
-        found = []
+        contrasts = []
         rails = [
-            (one.metric, one)
-            for one in self.plan.guardrails
-            if one.required or one.metric not in unwatched
+            (rail.metric, rail)
+            for rail in self.plan.guardrails
+            if rail.required or rail.metric not in unwatched
         ]
         for name, guardrail in [*((name, None) for name in self.plan.decision), *rails]:
             if watched is not None and name not in watched:
                 continue
-            for one in self._contrasts(name, counted, dropped, guardrail):
-                both, epochs = (self.plan.control, one.treatment_variant), one.comparison.epochs
-                if (*both, *epochs) not in known_units:
-                    known_units[*both, *epochs] = units_of(counted, both, epochs)
-                found.append(replace(one, units=known_units[*both, *epochs] or None))
-        return tuple(found)
+            for contrast in self._contrasts(name, counted, dropped, guardrail):
+                variants, epochs = (
+                    (self.plan.control, contrast.treatment_variant),
+                    contrast.comparison.epochs,
+                )
+                if (*variants, *epochs) not in known_units:
+                    known_units[*variants, *epochs] = units_of(counted, variants, epochs)
+                contrasts.append(replace(contrast, units=known_units[*variants, *epochs] or None))
+        return tuple(contrasts)
 
     def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
         """The current readings by name, for `Look.at`: of the contrasts, of the effects since their
@@ -156,17 +163,20 @@ class Experiment:
     def _sample_ratio(self, units: Found) -> SampleRatioFound:
         """The sample ratio; of the treatments alone if the control gets no unit, because each
         metric compares it within the rows of a treatment."""
-        alone = all(self._in_one_stream(*self._named(name)) for name in self.plan.watched)
-        variants = self.plan.treatments if alone else ()
+        is_one_stream = all(self._in_one_stream(*self._named(name)) for name in self.plan.watched)
+        variants = self.plan.treatments if is_one_stream else ()
         by_day = {day: _results(units) for day, units in self.days.items()} or None
         return sample_ratio(self.plan, units, variants, by_day)
 
     def _in_one_stream(self, metric: str, view: str | None) -> bool:
         """Whether the view is itself an effect."""
         states = (
-            one for of in self.states.values() for arms in of.values() for one in [arms.get(metric)]
+            state
+            for arms in self.states.values()
+            for metrics in arms.values()
+            for state in [metrics.get(metric)]
         )
-        state = next((one for one in states if one is not None), None)
+        state = next((state for state in states if state is not None), None)
         return state is not None and is_effect(state.empty().compute(), view)
 
     def _of_same_rows(self) -> Iterator[str]:
@@ -178,14 +188,14 @@ class Experiment:
             control = arms.get(self.plan.control, {})
             for variant in self.plan.treatments:
                 for name, state in arms.get(variant, {}).items():
-                    said = same_rows(control[name], state) if name in control else None
-                    if said is not None:
-                        yield f"{name} of {self.plan.control} and {variant}: {said}."
+                    warning = same_rows(control[name], state) if name in control else None
+                    if warning is not None:
+                        yield f"{name} of {self.plan.control} and {variant}: {warning}."
 
     def _not_watched(self) -> dict[str, str]:
         """The guardrails beside means whose rows they do not fit, each with a sentence that says
         so; also where the plan has none, because values above 0 were not counted at first."""
-        found = {}
+        sentences = {}
         for watched in self.plan.watched:
             name, view = self._named(watched)
             states = [
@@ -194,23 +204,25 @@ class Experiment:
                 for variant in self.plan.variants
                 if isinstance(state := arms.get(variant, {}).get(name), Accumulator)
             ]
-            beside = rate_beside(states[0][1], view) if states else None
-            rate = f"{name}.{beside}"
-            rail = next((one for one in self.plan.guardrails if one.metric == rate), None)
-            if beside is None or (rail is not None and rail.required):
+            rate_view = rate_beside(states[0][1], view) if states else None
+            rate = f"{name}.{rate_view}"
+            rail = next(
+                (guardrail for guardrail in self.plan.guardrails if guardrail.metric == rate), None
+            )
+            if rate_view is None or (rail is not None and rail.required):
                 continue
-            each = [
-                (variant, why_no_rate(state, beside, planned=rail is not None))
+            reasons = [
+                (variant, why_no_rate(state, rate_view, planned=rail is not None))
                 for variant, state in states
             ]
-            if any(why for _, why in each):
-                found[rate] = not_watched(name, each)
-        return found
+            if any(why for _, why in reasons):
+                sentences[rate] = not_watched(name, reasons)
+        return sentences
 
     def _dropped(self) -> UnitsResult | None:
         """The units to drop from the states; None if none must be dropped or they are unknown."""
-        found = self.in_several() if self.plan.on_several_variants == "drop" else None
-        return None if found is None or why_unknown(found) else found
+        units = self.in_several() if self.plan.on_several_variants == "drop" else None
+        return None if units is None or why_unknown(units) else units
 
     def _contrasts(
         self,
@@ -225,8 +237,8 @@ class Experiment:
             for epoch in self.states
             for variant in self.plan.variants
         }
-        seen = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
-        decides = guardrail is not None and self._decides(metric, seen)
+        arm_view = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
+        decides = guardrail is not None and self._decides(metric, arm_view)
         for treatment in self.plan.treatments:
             pairs = {
                 epoch: _pair(arms[epoch, self.plan.control], arms[epoch, treatment])
@@ -240,11 +252,15 @@ class Experiment:
                 for epoch, pair in pairs.items()
             }
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
-            found = contrast_of(
-                self.plan, watched, metric, seen, treatment, adjusted, sizes, guardrail, decides
+            contrast = contrast_of(
+                self.plan, watched, metric, arm_view, treatment, adjusted, sizes, guardrail, decides
             )
-            rows = self._rows_per_unit(found, counted, sizes, dropped) if found.is_per_row else None
-            yield replace(found, rows_per_unit=rows)
+            rows = (
+                self._rows_per_unit(contrast, counted, sizes, dropped)
+                if contrast.is_per_row
+                else None
+            )
+            yield replace(contrast, rows_per_unit=rows)
 
     def _rows_per_unit(
         self, found: Contrast, counted: Found, sizes: Mapping[str, int], dropped: UnitsResult | None
@@ -252,21 +268,21 @@ class Experiment:
         """The rows of a unit in both arms; None if units are not counted."""
         arms = {}
         for epoch in self.plan.ordered(self.states):
-            both = []
+            pair = []
             for variant in (self.plan.control, found.treatment_variant):
                 state = self._state(epoch, variant, found.metric, dropped)
                 units = counted.get(epoch, {}).get(variant)
                 if state is not None and units is not None:
-                    both.append(arm_of_units(state, units))
-            if len(both) == 2:
-                arms[epoch] = both[0], both[1]
+                    pair.append(arm_of_units(state, units))
+            if len(pair) == 2:
+                arms[epoch] = pair[0], pair[1]
         return rows_per_unit(arms, sizes, found.horizon) if arms else None
 
     def _decides(self, metric: str, view: str) -> bool:
         """Whether the plan decides by this view."""
         for name in self.plan.decision:
-            of, its_view = self._named(name)
-            if of == metric and (its_view or self._headline(of)) == view:
+            its_metric, its_view = self._named(name)
+            if its_metric == metric and (its_view or self._headline(its_metric)) == view:
                 return True
         return False
 
@@ -291,11 +307,11 @@ class Experiment:
             return pairs
         metric, view = self._named(planned.metric)
         arms = self.plan.control, treatment
-        found = {}
+        adjusted_pairs = {}
         for epoch, pair in pairs.items():
             x = [self._arm(epoch, variant, metric, view, dropped) for variant in arms]
-            found[epoch] = adjusted_arms(pair, (x[0], x[1]), planned.theta)
-        return found
+            adjusted_pairs[epoch] = adjusted_arms(pair, (x[0], x[1]), planned.theta)
+        return adjusted_pairs
 
     def _arm(
         self,
@@ -317,7 +333,9 @@ class Experiment:
 
     def _named(self, watched: str) -> tuple[str, str | None]:
         """The metric and the view; the longest metric name if several match."""
-        names = {name for arms in self.states.values() for one in arms.values() for name in one}
+        names = {
+            name for arms in self.states.values() for metrics in arms.values() for name in metrics
+        }
         for name in sorted(names, key=len, reverse=True):
             if watched == name:
                 return name, None
@@ -337,16 +355,19 @@ class Experiment:
         self, pair: tuple[Arm, Arm], epoch: str, treatment: str, counted: Found
     ) -> tuple[Arm, Arm]:
         """Both arms, with their number of users as a mass where it is counted; areas have one."""
-        found = counted.get(epoch, {})
-        named = zip((self.plan.control, treatment), pair, strict=True)
-        each = [(arm, found[name].sampled if name in found else None) for name, arm in named]
-        if any(arm.replicates is None or not units for arm, units in each):
+        by_variant = counted.get(epoch, {})
+        named_arms = zip((self.plan.control, treatment), pair, strict=True)
+        sized_arms = [
+            (arm, by_variant[name].sampled if name in by_variant else None)
+            for name, arm in named_arms
+        ]
+        if any(arm.replicates is None or not units for arm, units in sized_arms):
             return pair
         a, b = (
             arm
             if isinstance(arm.masses.get(USERS), RowsAndUsers)
             else replace(arm, masses={**arm.masses, USERS: float(n or 0)})
-            for arm, n in each
+            for arm, n in sized_arms
         )
         return a, b
 
@@ -354,15 +375,17 @@ class Experiment:
         self, pairs: Mapping[str, tuple[Arm, Arm]], treatment: str, counted: Found
     ) -> dict[str, int]:
         """The units of both arms by epoch; their rows unless units are known in every epoch."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for epoch in pairs:
             arms = counted.get(epoch, {})
-            both = [arms[one] for one in (self.plan.control, treatment) if one in arms]
-            sampled = [one.sampled for one in both]
-            if len(both) < 2 or None in sampled:
+            results = [
+                arms[variant] for variant in (self.plan.control, treatment) if variant in arms
+            ]
+            sampled = [result.sampled for result in results]
+            if len(results) < 2 or None in sampled:
                 return {name: a.rows + b.rows for name, (a, b) in pairs.items()}
-            found[epoch] = sum(n for n in sampled if n is not None)
-        return found
+            sizes[epoch] = sum(n for n in sampled if n is not None)
+        return sizes
 
 
 def needs_one_epoch(metric: Accumulator, view: str | None = None) -> bool:

@@ -155,14 +155,16 @@ def _gates_of(
     figures = result.value if isinstance(result, UserGroupsResult) else result
     by_users = plan.cluster == "groups" and arm.unit != "units"
     needed = _needed(arm, figures, by_users or arm.replicates is not None)
-    more = (by_users and arm.replicates is None) or (arm.kind == "mean" and len(plan.epochs) > 1)
+    may_need_more = (by_users and arm.replicates is None) or (
+        arm.kind == "mean" and len(plan.epochs) > 1
+    )
     for treatment in plan.treatments:
-        both = (treatment,) if arm.sides is not None else (plan.control, treatment)
+        variants = (treatment,) if arm.sides is not None else (plan.control, treatment)
         gate = Gate(watched=watched, treatment=treatment, guardrail=rail, unit=arm.unit)
-        last = _last(plan, both)
+        last = _last(plan, variants)
         why = _never(plan, watched, treatment, arm)
         if why or last is None:
-            absent = f"no {arm.unit} are planned for {' and '.join(both)} together"
+            absent = f"no {arm.unit} are planned for {' and '.join(variants)} together"
             yield replace(gate, reason=why or absent)
             continue
         first, longest = (needed.rows / share / pace for share in reversed(last[1]))
@@ -170,10 +172,10 @@ def _gates_of(
             longest = math.inf
         yield replace(
             gate,
-            needs=needed.words.format(_EACH if len(both) > 1 else treatment),
+            needs=needed.words.format(_EACH if len(variants) > 1 else treatment),
             arm=last[0],
             rows=needed.rows,
-            size=_size(needed.is_most, more),
+            size=_size(needed.is_most, may_need_more),
             shares=last[1],
             days=(first, longest),
             advice=needed.advice,
@@ -268,11 +270,11 @@ def _rows_for(rows: int, count: float, need: float) -> float:
 
 def _rows_for_counts(arm: Arm) -> float:
     deff = arm.deff if 1.0 < arm.deff < math.inf and arm.kind != "area" else 1.0
-    each = [_rows_for(arm.rows, count / deff, BURN_IN[arm.kind]) for count in arm.counted]
+    needs = [_rows_for(arm.rows, count / deff, BURN_IN[arm.kind]) for count in arm.counted]
     groups, buckets = arm.groups or 0, len(arm.replicates or ())
     if buckets > GROUPS and 0 < groups < buckets:  # a user falls into any of them
-        each.append(arm.rows * math.log1p(-GROUPS / buckets) / math.log1p(-groups / buckets))
-    return math.nan if any(map(math.isnan, each)) else max(each)
+        needs.append(arm.rows * math.log1p(-GROUPS / buckets) / math.log1p(-groups / buckets))
+    return math.nan if any(map(math.isnan, needs)) else max(needs)
 
 
 def _may_be_share(figures: object, view: str) -> bool:

@@ -48,13 +48,13 @@ def masses_of(
         return {"decided": float(n), "rows": float(rows), **of_users}
     areas = () if kind == "rate" else _areas(figures)
     if areas:
-        alone = harmonic_number(areas)
+        of_rows = harmonic_number(areas)
         if isinstance(figures, GroupedArea) and figures._spread is not None:
-            alone = figures._spread.effective
+            of_rows = figures._spread.effective
         if grouped is None:
-            return {"classes": alone}
+            return {"classes": of_rows}
         users = harmonic_number(_effective(areas, grouped))
-        return {USERS: RowsAndUsers(alone, users, _part_of_rows(deff, grouped))}
+        return {USERS: RowsAndUsers(of_rows, users, _part_of_rows(deff, grouped))}
     if kind == "area":
         return {"classes": harmonic_number([class_counts(figures)]), **of_users}
     return {"rows": float(n or rows), **of_users}
@@ -74,11 +74,11 @@ def class_rows(figures: object, rows: int, grouped: _Users) -> tuple[int, int]:
     units = positives + negatives
     if units in (0, rows):
         return positives, negatives
-    known = [positives * rows // units, negatives * rows // units]
+    counts = [positives * rows // units, negatives * rows // units]
     if grouped is not None:
         for i, parts in enumerate(grouped._added(class_counts)):
-            known[i] = min(known[i], math.floor(effective_number(parts)))
-    return known[0], known[1]
+            counts[i] = min(counts[i], math.floor(effective_number(parts)))
+    return counts[0], counts[1]
 
 
 Sides: TypeAlias = tuple[int, ...]  # of an area: its positives and negatives, or a single number

@@ -44,7 +44,7 @@ def anytime_lift(contrast: Contrast, side: int) -> float:
 def _end(pair: Pair, rho: float, alpha: float, side: int) -> float:
     a, b = pair.control.estimate, pair.treatment.estimate
     spread, farther = spread_of(pair), (min, max)[side]
-    ratio, found = 1.0, EVERYTHING[side]
+    ratio, end = 1.0, EVERYTHING[side]
     for _ in range(_STEPS):
         variance = spread.variance(ratio)
         if not variance > 0:
@@ -54,11 +54,11 @@ def _end(pair: Pair, rho: float, alpha: float, side: int) -> float:
         following = farther(fieller_bounds(a, c, b, t, q)[side] for c, t in spread.parts)
         if not math.isfinite(following):
             return EVERYTHING[side]
-        near = abs(following - found) <= _EXACT * (1.0 + abs(following))
-        found, ratio = following, 1.0 + following
+        near = abs(following - end) <= _EXACT * (1.0 + abs(following))
+        end, ratio = following, 1.0 + following
         if near:
             break
-    return found
+    return end
 
 
 def treatment_is_nearer(contrast: Contrast) -> bool | None:
@@ -178,11 +178,11 @@ class Monitor:
     @classmethod
     def of(cls, looks: Iterable[Look]) -> Monitor:
         """The fold of looks, in any order; StateError if two looks with one key disagree."""
-        found: dict[Key, Look] = {}
+        by_key: dict[Key, Look] = {}
         for look in looks:
-            known = found.get(look.key)
-            found[look.key] = look if known is None else _united(known, look)
-        return cls(found)
+            previous = by_key.get(look.key)
+            by_key[look.key] = look if previous is None else _united(previous, look)
+        return cls(by_key)
 
     def __add__(self, other: Monitor) -> Monitor:
         return Monitor.of((*self.looks.values(), *other.looks.values()))
@@ -198,11 +198,11 @@ class Monitor:
             for name, reading in look.readings
             if name == comparison
         ]
-        chosen.sort(key=lambda one: one[0].place)
+        chosen.sort(key=lambda entry: entry[0].place)
         readings = [reading for _, reading in chosen]
-        most = max((one.log_e for one in readings), default=0.0)
-        lower = max((one.lower for one in readings), default=-math.inf)
-        upper = min((one.upper for one in readings), default=math.inf)
+        most = max((reading.log_e for reading in readings), default=0.0)
+        lower = max((reading.lower for reading in readings), default=-math.inf)
+        upper = min((reading.upper for reading in readings), default=math.inf)
         goal = -math.log(alpha)
         return Watched(
             looks=len(chosen),
@@ -212,39 +212,41 @@ class Monitor:
             upper=upper,
             consistent=lower <= upper,
             nested=all(_within(a.heads, b.heads) for (a, _), (b, _) in pairwise(chosen)),
-            first_reject=next((look.heads for look, one in chosen if one.log_e >= goal), None),
+            first_reject=next(
+                (look.heads for look, reading in chosen if reading.log_e >= goal), None
+            ),
             latest=readings[-1] if readings else None,
         )
 
     def last(self, experiment: str, generation: int) -> dict[str, Anytime]:
         """The readings of the last look of a generation, for `Experiment.readings`."""
-        mine = [
+        looks = [
             look
             for look in self.looks.values()
             if (look.experiment, look.generation) == (experiment, generation)
         ]
-        return dict(max(mine, key=lambda look: look.place).readings) if mine else {}
+        return dict(max(looks, key=lambda look: look.place).readings) if looks else {}
 
 
-def _sorted(named: Mapping[str, T]) -> tuple[tuple[str, T], ...]:
-    return tuple(sorted(named.items(), key=lambda one: one[0]))
+def _sorted(entries: Mapping[str, T]) -> tuple[tuple[str, T], ...]:
+    return tuple(sorted(entries.items(), key=lambda entry: entry[0]))
 
 
-def _united(one: Look, other: Look) -> Look:
-    readings = dict(one.readings)
-    for name, reading in other.readings:
-        known = readings.setdefault(name, reading)
-        if known != reading:
+def _united(first: Look, second: Look) -> Look:
+    readings = dict(first.readings)
+    for name, reading in second.readings:
+        stored = readings.setdefault(name, reading)
+        if stored != reading:
             raise StateError(
                 expected=f"one reading of {name!r} at one head vector",
                 got=" and ".join(
                     f"{x.lower:.6g} to {x.upper:.6g} with ln e = {x.log_e:.6g}"
-                    for x in (known, reading)
+                    for x in (stored, reading)
                 ),
-                where=f"looks at {one.experiment!r}, generation {one.generation}",
+                where=f"looks at {first.experiment!r}, generation {first.generation}",
                 hint="give a changed experiment a new generation",
             )
-    return Look(one.experiment, one.generation, one.heads, _sorted(readings))
+    return Look(first.experiment, first.generation, first.heads, _sorted(readings))
 
 
 def _within(early: Heads, late: Heads) -> bool:

@@ -34,8 +34,8 @@ def adjust_fwer(
             hint='pass "holm", which rejects at least as much',
         )
     adjusted, worst = dict.fromkeys(pvalues, math.nan), 0.0
-    known = {name: p for name, p in pvalues.items() if not math.isnan(p)}
-    for rank, name in enumerate(sorted(known, key=known.__getitem__)):
+    known_pvalues = {name: p for name, p in pvalues.items() if not math.isnan(p)}
+    for rank, name in enumerate(sorted(known_pvalues, key=known_pvalues.__getitem__)):
         worst = max(worst, (m - rank) * pvalues[name])
         adjusted[name] = min(1.0, worst)
     return adjusted

@@ -31,11 +31,11 @@ def notes_of(found: Outcome) -> list[str]:
             f"{', '.join(srm.earlier)}."
         )
     if mixed is not None and mixed.units and not mixed.warning:
-        seen = in_several_variants(mixed.units, estimated=mixed.estimated)
+        clause = in_several_variants(mixed.units, estimated=mixed.estimated)
         dropped = " and dropped" if mixed.dropped else ""
-        notes.append(f"{seen[0].upper()}{seen[1:]}{dropped}.")
-    compared = [one.comparison for one in contrasts if one.comparison.epochs]
-    left_out = sorted({epoch for one in compared for epoch in one.left_out})
+        notes.append(f"{clause[0].upper()}{clause[1:]}{dropped}.")
+    compared = [contrast.comparison for contrast in contrasts if contrast.comparison.epochs]
+    left_out = sorted({epoch for comparison in compared for epoch in comparison.left_out})
     if left_out:
         names = ", ".join(epoch or "events without an epoch" for epoch in left_out)
         notes.append(
@@ -43,22 +43,28 @@ def notes_of(found: Outcome) -> list[str]:
             f"estimate in them: {names}."
         )
     notes += found.not_watched
-    known = [one.comparison for one in contrasts if one.comparison.n and not one.is_of_units]
-    if any(one.groups is None for one in known) or (
-        not known and plan.cluster == "none" and not any(one.is_of_units for one in contrasts)
+    comparisons = [
+        contrast.comparison
+        for contrast in contrasts
+        if contrast.comparison.n and not contrast.is_of_units
+    ]
+    if any(comparison.groups is None for comparison in comparisons) or (
+        not comparisons
+        and plan.cluster == "none"
+        and not any(contrast.is_of_units for contrast in contrasts)
     ):
         notes.append("Rows are taken as independent, which is right only if no unit has several.")
     notes += [
-        f"{name} is adjusted for the pre-exposure covariate {one.metric}, with the slope "
-        f"{one.theta:.6g} (CUPED)."
-        for name, one in plan.covariates.items()
+        f"{name} is adjusted for the pre-exposure covariate {covariate.metric}, with the slope "
+        f"{covariate.theta:.6g} (CUPED)."
+        for name, covariate in plan.covariates.items()
     ]
     unfit = dict.fromkeys(
-        one.watched
-        for one in contrasts
-        if one.comparison.kind not in ("rate", "quantile")
-        and one.comparison.least_count  # without rows the kind is unknown
-        and plan.is_for_rates(one.watched)
+        contrast.watched
+        for contrast in contrasts
+        if contrast.comparison.kind not in ("rate", "quantile")
+        and contrast.comparison.least_count  # without rows the kind is unknown
+        and plan.is_for_rates(contrast.watched)
     )
     if unfit:
         notes.append(

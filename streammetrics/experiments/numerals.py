@@ -23,10 +23,10 @@ def plain(
     scientific = value != 0 and not _LEAST <= abs(value) < 1e15
     places = digits - 1 - exact.adjusted() if value else 0
     places = places if scientific else max(0, places)
-    found = exact.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=60))
+    number = exact.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=60))
     if scientific:
-        return f"{float(found):{'+' if signed else ''}.{digits - 1}e}"
-    text = f"{found:+,f}" if signed else f"{found:,f}"
+        return f"{float(number):{'+' if signed else ''}.{digits - 1}e}"
+    text = f"{number:+,f}" if signed else f"{number:,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -45,10 +45,10 @@ class HasEvidence(Shown):
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """Each value; an infinite bound is not known yet, infinite evidence is beyond numbers."""
         for row in rows_of_views(self, level, headlines):
-            known, why = math.isfinite(row.value), self.reason or "nothing is excluded"
-            if not known and row.name in ("e_value", "log_e"):
+            is_finite, why = math.isfinite(row.value), self.reason or "nothing is excluded"
+            if not is_finite and row.name in ("e_value", "log_e"):
                 why = row.reason
-            yield replace(row, reason="" if known else why)
+            yield replace(row, reason="" if is_finite else why)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -90,9 +90,9 @@ class Horizon:
         if self.baseline is not None and not 0 <= numeric(self.baseline) <= 1:
             hint = "pass a rate as a share of 1; for a mean, pass variance="
             _refuse("baseline", "a rate from 0 to 1", shown(self.baseline), hint)
-        others = [name for name in ("units", "baseline", "variance") if self._has(name)]
-        if self.mde is not None and others:
-            got = ", ".join([*others, "mde"])
+        rest = [name for name in ("units", "baseline", "variance") if self._has(name)]
+        if self.mde is not None and rest:
+            got = ", ".join([*rest, "mde"])
             _refuse("mde", "either mde, or units with baseline or variance", got, _ONE_OF_TWO)
 
     def _has(self, name: str) -> bool:
@@ -112,9 +112,9 @@ class Horizon:
         if self.mde is not None:
             return _ROWS, _ROWS
         rows = math.nan if self.units is None else self.optimize_at * self.units
-        found = rows * (1.0 - self.treatment_share), rows * self.treatment_share
-        good = all(0 < one < math.inf for one in (*found, self.deff))
-        return found if good else None
+        rows_by_arm = rows * (1.0 - self.treatment_share), rows * self.treatment_share
+        good = all(0 < number < math.inf for number in (*rows_by_arm, self.deff))
+        return rows_by_arm if good else None
 
     @property
     def of_one(self) -> tuple[float | None, float | None]:
@@ -122,8 +122,8 @@ class Horizon:
         share, v, rows = self.treatment_share, self.v_opt, self.planned_rows
         if self.mde is not None:
             return v, _ROWS
-        alone = None if v is None else v / (share * (1.0 - share))
-        return alone, rows and sum(rows)
+        v_of_one = None if v is None else v / (share * (1.0 - share))
+        return v_of_one, rows and sum(rows)
 
     @property
     def reason(self) -> str:
@@ -178,7 +178,7 @@ def check_plan(plan: Plan) -> None:
         refuse("variants", "each variant once", plan.variants, "leave out the repeated one")
     if not plan.treatments:
         refuse("variants", "the control and another variant", plan.variants, "name a treatment")
-    rails = tuple(one.metric for one in plan.guardrails)
+    rails = tuple(rail.metric for rail in plan.guardrails)
     for where, names in (("decision", plan.decision), ("guardrails", rails)):
         if len(set(names)) != len(names):
             refuse(where, "each metric once", names, "leave out the repeated one")
@@ -211,7 +211,7 @@ def refuse(where: str, expected: str, got: object, hint: str) -> NoReturn:
 def _names(where: str, given: object) -> None:
     if isinstance(given, str):
         refuse(where, "a tuple of names", given, f"write ({given!r},)")
-    if not (isinstance(given, (tuple, list)) and all(isinstance(one, str) for one in given)):
+    if not (isinstance(given, (tuple, list)) and all(isinstance(name, str) for name in given)):
         refuse(where, "a tuple of names", given, 'write them as in ("ctr", "auc")')
 
 
@@ -219,9 +219,9 @@ def _check_safeguards(plan: Plan) -> None:
     hint = 'write guardrails=(Safeguard("auc", margin=0.01),)'
     if not isinstance(plan.guardrails, (tuple, list)):
         refuse("guardrails", "a tuple of Safeguard", plan.guardrails, hint)
-    for one in plan.guardrails:
-        if not hasattr(one, "margin"):
-            refuse("guardrails", "a tuple of Safeguard", one, hint)
+    for rail in plan.guardrails:
+        if not hasattr(rail, "margin"):
+            refuse("guardrails", "a tuple of Safeguard", rail, hint)
 
 
 def _check_directions(plan: Plan) -> None:
@@ -231,15 +231,21 @@ def _check_directions(plan: Plan) -> None:
         known(strangers, plan.watched, where, "metrics of decision and guardrails")
     if not isinstance(plan.better, Mapping):
         refuse("better", "directions by metric", plan.better, 'write {"bounce": "lower"}')
-    for name, said in plan.better.items():
-        number = isinstance(said, (int, float)) and not isinstance(said, bool)
-        if not (said in _WORDS if isinstance(said, str) else number and math.isfinite(said)):
+    for name, direction in plan.better.items():
+        number = isinstance(direction, (int, float)) and not isinstance(direction, bool)
+        if not (
+            direction in _WORDS
+            if isinstance(direction, str)
+            else number and math.isfinite(direction)
+        ):
             expected = '"higher", "lower", "none", or a number as its target'
-            hint = nearest(said, _WORDS) if isinstance(said, str) else "choose one of these"
-            refuse(f"better ({name})", expected, said, hint)
-        if name in plan.lower_is_better and said != "lower":
+            hint = (
+                nearest(direction, _WORDS) if isinstance(direction, str) else "choose one of these"
+            )
+            refuse(f"better ({name})", expected, direction, hint)
+        if name in plan.lower_is_better and direction != "lower":
             hint = "remove it from one of the two"
-            refuse(f"better ({name})", '"lower", as in lower_is_better', said, hint)
+            refuse(f"better ({name})", '"lower", as in lower_is_better', direction, hint)
     for rail in plan.guardrails:
         if rail.higher_is_better and rail.metric in plan.lower_is_better:
             hint = "remove it from lower_is_better, or pass higher_is_better=False"
@@ -248,13 +254,16 @@ def _check_directions(plan: Plan) -> None:
 
 def _is_of(name: str, watched: Collection[str]) -> bool:
     return any(
-        name == one or name.startswith(f"{one}.") or one.startswith(f"{name}.") for one in watched
+        name == metric or name.startswith(f"{metric}.") or metric.startswith(f"{name}.")
+        for metric in watched
     )
 
 
 def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        refuse(where, " or ".join(f'"{one}"' for one in allowed), value, nearest(value, allowed))
+        refuse(
+            where, " or ".join(f'"{option}"' for option in allowed), value, nearest(value, allowed)
+        )
 
 
 Weights = Mapping[str, int | float]
@@ -336,18 +345,18 @@ class Plan:
     @property
     def treatments(self) -> tuple[str, ...]:
         """All variants but the control."""
-        return tuple(one for one in self.variants if one != self.control)
+        return tuple(variant for variant in self.variants if variant != self.control)
 
     @property
     def watched(self) -> tuple[str, ...]:
         """The decision metrics and the guardrails, as named in the plan."""
-        return (*self.decision, *(one.metric for one in self.guardrails))
+        return (*self.decision, *(rail.metric for rail in self.guardrails))
 
     @property
     def alpha(self) -> float:
         """The alpha of the interval of each decision, and of each guardrail that is only watched:
         1 - level, after the correction."""
-        watched = sum(not one.required for one in self.guardrails)
+        watched = sum(not rail.required for rail in self.guardrails)
         many = max(1, (len(self.decision) + watched) * len(self.treatments))
         return (1.0 - self.level) / (many if self.correction == "bonferroni" else 1)
 
@@ -363,41 +372,47 @@ class Plan:
         SettingsError for a guardrail on a metric with a target, unless the plan declares which
         side is harm.
         """
-        rail = next((one for one in self.guardrails if one.metric == watched), None)
+        rail = next(
+            (safeguard for safeguard in self.guardrails if safeguard.metric == watched), None
+        )
         if rail is not None and rail.higher_is_better is not None:
             return HIGHER if rail.higher_is_better else LOWER
-        found = self.direction_of_decision(watched, metric, view, own)
-        if rail is not None and found.better == "target":
+        direction = self.direction_of_decision(watched, metric, view, own)
+        if rail is not None and direction.better == "target":
             refuse(
                 f"guardrails ({watched})",
                 "higher_is_better, because the metric has a target",
                 None,
                 "pass higher_is_better=False if a rise of the metric is harm, else True",
             )
-        return found
+        return direction
 
     def direction_of_decision(
         self, watched: str, metric: str, view: str, own: Direction
     ) -> Direction:
         """The same of a metric that decides, and may be a guardrail as well."""
-        found = own
+        direction = own
         for name in (metric, f"{metric}.{view}", watched):  # the last one takes precedence
-            said = self.better.get(name)
-            if said is not None:
-                found = _WORDS[said] if isinstance(said, str) else Direction("target", float(said))
-            found = LOWER if name in self.lower_is_better else found
-        return found
+            declared = self.better.get(name)
+            if declared is not None:
+                direction = (
+                    _WORDS[declared]
+                    if isinstance(declared, str)
+                    else Direction("target", float(declared))
+                )
+            direction = LOWER if name in self.lower_is_better else direction
+        return direction
 
     def is_for_rates(self, metric: str) -> bool:
         """Whether the horizon of a metric, as named, is derived from the baseline of a rate."""
         horizon = self.horizons.get(metric, self.horizon)
-        known = horizon.mde is not None or horizon.variance is not None
-        return horizon.units is not None and horizon.baseline is not None and not known
+        is_declared = horizon.mde is not None or horizon.variance is not None
+        return horizon.units is not None and horizon.baseline is not None and not is_declared
 
     def weights(self, epoch: str) -> dict[str, int | float]:
         """The planned weight of every variant in an epoch."""
         declared = self.epoch_shares.get(epoch, self.shares)
-        return {one: declared.get(one, 0) if declared else 1 for one in self.variants}
+        return {variant: declared.get(variant, 0) if declared else 1 for variant in self.variants}
 
     def ordered(self, epochs: Iterable[str]) -> list[str]:
         """The epochs in order: those of the plan, then the others by name."""
@@ -413,9 +428,9 @@ class Plan:
         weights = self.weights(last)
         if len(set(weights.values())) == 1:  # equal shares, or none declared
             return replace(horizon, units=horizon.units * 2 / len(weights))
-        both = weights[self.control] + weights[treatment]
-        units = horizon.units * both / math.fsum(weights.values())
-        return replace(horizon, units=units, treatment_share=weights[treatment] / (both or 1))
+        weight = weights[self.control] + weights[treatment]
+        units = horizon.units * weight / math.fsum(weights.values())
+        return replace(horizon, units=units, treatment_share=weights[treatment] / (weight or 1))
 
 
 _SHARES: Final = {

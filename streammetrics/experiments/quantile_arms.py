@@ -68,24 +68,24 @@ class QuantileArm:
 
     def evidence(self, planned: float, deff: float, alpha: float) -> Sided:
         """The evidence against each count, most sensitive at `planned` rows."""
-        of = self.ordered
+        ordered = self.ordered
         if self.users is None:
             prior = prior_rows(planned, alpha)
-            return of_ranks(of.low, of.high, of.cumulative, self.p, prior)
+            return of_ranks(ordered.low, ordered.high, ordered.cumulative, self.p, prior)
         of_users = self.users.se, self.users.df, self._rho(planned, deff, alpha)
-        return of_share(of.low, of.high, of.cumulative, self.p, *of_users)
+        return of_share(ordered.low, ordered.high, ordered.cumulative, self.p, *of_users)
 
     def bounds(self, planned: float, deff: float, alpha: float) -> Bounds:
         """The interval of the quantile at all looks together, narrowest near `planned` rows:
         between two ranks, or the share -/+ c times its error over users, mapped to values."""
-        of, n = self.ordered, self.ordered.n
+        ordered, n = self.ordered, self.ordered.n
         if self.users is None:
-            return of.between(*sequence_ranks(n, self.p, prior_rows(planned, alpha), alpha))
+            return ordered.between(*sequence_ranks(n, self.p, prior_rows(planned, alpha), alpha))
         se, p = self.users.se, float(self.p)
         reach = multiplier(1 / se / se, self._rho(planned, deff, alpha), alpha)
         off = as_t(reach, self.users.df) * se
         first = rank_of(n, Fraction(p - off)) if p > off else 0
-        return of.between(first, rank_of(n, Fraction(p + off)) if p + off <= 1 else n + 1)
+        return ordered.between(first, rank_of(n, Fraction(p + off)) if p + off <= 1 else n + 1)
 
     def _rho(self, planned: float, deff: float, alpha: float) -> float:
         """Of the normal mixture, on the clock of the share's variance."""

@@ -52,8 +52,8 @@ def not_watched(name: str, reasons: Iterable[tuple[str, str]]) -> str:
     for variant, why in reasons:
         if why:
             by_reason.setdefault(why, {})[variant] = None
-    said = "; ".join(f"of {joined(names)}, {why}" for why, names in by_reason.items())
-    return f"The rate of values above 0 beside {name} is no guardrail: {said}."
+    clauses = "; ".join(f"of {joined(names)}, {why}" for why, names in by_reason.items())
+    return f"The rate of values above 0 beside {name} is no guardrail: {clauses}."
 
 
 def _figures(state: Accumulator) -> HasIntervals | None:

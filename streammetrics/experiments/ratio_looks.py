@@ -42,9 +42,9 @@ def with_looks(found: SampleRatioFound, watched: Mapping[str, Watched]) -> Sampl
     """The sample ratio with the looks at it: the greatest e-value, and that of the days."""
     if found.reason:
         return found
-    seen, days = watched.get(_named(RATIO, found)), watched.get(_named(BY_DAY, found))
+    looks, days = watched.get(_named(RATIO, found)), watched.get(_named(BY_DAY, found))
     now = _with_days(found, None if days is None else days.latest)
-    return now if seen is None else replace(now, greatest=max(now.greatest, seen.log_e))
+    return now if looks is None else replace(now, greatest=max(now.greatest, looks.log_e))
 
 
 def _with_days(found: SampleRatioFound, stored: Anytime | None) -> SampleRatioFound:
@@ -53,5 +53,5 @@ def _with_days(found: SampleRatioFound, stored: Anytime | None) -> SampleRatioFo
     return with_days(found, stored.log_e)
 
 
-def _named(what: str, found: SampleRatioFound) -> str:
-    return f"{what} {found.epoch}".rstrip()
+def _named(name: str, found: SampleRatioFound) -> str:
+    return f"{name} {found.epoch}".rstrip()

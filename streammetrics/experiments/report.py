@@ -86,11 +86,17 @@ def recommendation_of(
     if against:
         why = f"Check the setup: {against.removeprefix(DISTRUSTED)}"
         return Recommendation("check_setup", why, (), plan.treatments)
-    each = {
+    advices = {
         name: _unless_warned(
             _unless_odd(
                 _unless_early(
-                    _advice_on([one for one in findings if one.contrast.treatment_variant == name]),
+                    _advice_on(
+                        [
+                            finding
+                            for finding in findings
+                            if finding.contrast.treatment_variant == name
+                        ]
+                    ),
                     plan.min_days,
                     days,
                 )
@@ -99,16 +105,20 @@ def recommendation_of(
         )
         for name in plan.treatments
     }
-    action = next(one for one in _ORDER if any(found.action == one for found in each.values()))
-    chosen = {name: one for name, one in each.items() if one.action == action}
-    others = {name: one for name, one in each.items() if one.action != action}
-    sentences = [_sentence(name, one, len(each) == 1) for name, one in {**chosen, **others}.items()]
-    if warning and not any(warning[:-1] in one for one in sentences):
+    action = next(
+        option for option in _ORDER if any(advice.action == option for advice in advices.values())
+    )
+    chosen = {name: advice for name, advice in advices.items() if advice.action == action}
+    rest = {name: advice for name, advice in advices.items() if advice.action != action}
+    sentences = [
+        _sentence(name, advice, len(advices) == 1) for name, advice in {**chosen, **rest}.items()
+    ]
+    if warning and not any(warning[:-1] in sentence for sentence in sentences):
         sentences.append(warning)
     return Recommendation(
         action,
         " ".join(sentences),
-        tuple(one.contrast.name for found in chosen.values() for one in found.of),
+        tuple(finding.contrast.name for advice in chosen.values() for finding in advice.of),
         tuple(chosen),
     )
 
@@ -125,7 +135,7 @@ def _unless_early(advice: _Advice, min_days: int | None, days: float | None) -> 
 
 def _unless_odd(advice: _Advice) -> _Advice:
     """Nothing is decided for good on an effect that a fault of the logging explains more often."""
-    odd = joined(dict.fromkeys(one.check_logging for one in advice.of))
+    odd = joined(dict.fromkeys(finding.check_logging for finding in advice.of))
     if not odd or advice.action == "check_setup":
         return advice
     if advice.action == "do_not_ship":
@@ -142,17 +152,17 @@ def _unless_warned(advice: _Advice, warning: str) -> _Advice:
     return _Advice("check_setup", warning.removesuffix("."), advice.of, otherwise)
 
 
-def _sentence(name: str, advice: _Advice, alone: bool) -> str:
-    verb = _VERBS[advice.action][0 if alone else 1].format(name)
-    user = joined(dict.fromkeys(heavy_user(one.contrast) for one in advice.of))
+def _sentence(name: str, advice: _Advice, is_only: bool) -> str:
+    verb = _VERBS[advice.action][0 if is_only else 1].format(name)
+    user = joined(dict.fromkeys(heavy_user(finding.contrast) for finding in advice.of))
     why = f"{user}; {advice.reason}" if user else advice.reason
     return " ".join(filter(None, (f"{verb}: {why}.", advice.after)))
 
 
 def _advice_on(findings: Sequence[Finding]) -> _Advice:
     """The advice on one treatment: the first action that has a reason."""
-    decisions = [one for one in findings if one.contrast.safeguard is None]
-    rails = [one for one in findings if one.contrast.safeguard is not None]
+    decisions = [finding for finding in findings if finding.contrast.safeguard is None]
+    rails = [finding for finding in findings if finding.contrast.safeguard is not None]
     drifting = _with(findings, "disbelieved")
     if drifting:
         why = f"the always-valid intervals of {_names(drifting)} exclude one another"
@@ -161,23 +171,27 @@ def _advice_on(findings: Sequence[Finding]) -> _Advice:
     if broken or worse:
         reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
         return _Advice("do_not_ship", joined(reasons), (*broken, *worse))
-    rails = [one for one in rails if _must_be_kept(one)]  # the others have stopped nothing
+    rails = [
+        finding for finding in rails if _must_be_kept(finding)
+    ]  # the others have stopped nothing
     needed = (*decisions, *rails)
-    blocked = tuple(one for one in _with(needed, "not_started") if cannot_start(one.contrast))
+    blocked = tuple(
+        finding for finding in _with(needed, "not_started") if cannot_start(finding.contrast)
+    )
     if blocked:
         why = f"there is no always-valid interval of {_with_reasons(blocked)}"
         return _Advice("check_setup", why, blocked)
-    better, kept = _with(decisions, "better"), _with(rails, "kept")
+    better, kept_rails = _with(decisions, "better"), _with(rails, "kept")
     undirected = tuple(filter(_is_undirected, decisions))
     settled = (*better, *undirected, *_with(decisions, "no_difference_yet"))
-    ready = len(kept) == len(rails) and len(settled) == len(decisions)
+    ready = len(kept_rails) == len(rails) and len(settled) == len(decisions)
     if ready and undirected:
-        known = joined([_is(better, "better"), _each(undirected)])
-        why = f"{known}, but {_why_undirected(undirected)}"
+        summary = joined([_is(better, "better"), _each(undirected)])
+        why = f"{summary}, but {_why_undirected(undirected)}"
         return _Advice("decide", why, (*better, *undirected))
-    if ready and (better or (kept and not decisions)):
-        reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
-        return _Advice("ship", joined(reasons), (*better, *kept))
+    if ready and (better or (kept_rails and not decisions)):
+        reasons = [_is(better, "better"), _is(kept_rails, "kept", guardrails=True)]
+        return _Advice("ship", joined(reasons), (*better, *kept_rails))
     return _waiting(decisions, rails, better, undirected)
 
 
@@ -194,20 +208,20 @@ def _is_undirected(finding: Finding) -> bool:
 def _why_undirected(findings: Sequence[Finding]) -> str:
     """Why the differences that are shown are neither better nor worse."""
     by_reason: dict[str, list[Finding]] = {}
-    for one in findings:
-        by_reason.setdefault(one.contrast.rows_differ, []).append(one)
+    for finding in findings:
+        by_reason.setdefault(finding.contrast.rows_differ, []).append(finding)
     none = by_reason.pop("", [])
     return joined(
         [
             f"no direction of {_names(none)} is declared as better" if none else "",
-            *(f"{rows}: the effect on {_names(of)} is one on rows, not on units"
-              for rows, of in by_reason.items()),
+            *(f"{rows}: the effect on {_names(members)} is one on rows, not on units"
+              for rows, members in by_reason.items()),
         ]
     )  # fmt: skip
 
 
 def _each(findings: Sequence[Finding]) -> str:
-    return joined(f"{one.contrast.watched} is {one.verdict}" for one in findings)
+    return joined(f"{finding.contrast.watched} is {finding.verdict}" for finding in findings)
 
 
 def _waiting(
@@ -218,7 +232,9 @@ def _waiting(
 ) -> _Advice:
     faded, early = _with(decisions, "faded"), _with((*decisions, *rails), "not_started")
     nothing, unknown = _with(decisions, "no_difference_yet"), _with(rails, "open")
-    nearer = [one for one in _with(decisions, "higher", "lower") if not _is_undirected(one)]
+    nearer = [
+        finding for finding in _with(decisions, "higher", "lower") if not _is_undirected(finding)
+    ]
     decided = (*better, *undirected)
     reasons = [
         _is(better, "better"),
@@ -232,22 +248,22 @@ def _waiting(
     why = "; ".join(filter(None, reasons)) or "no metric has been compared yet"
     rests = (*decided, *faded, *nearer, *(() if decided else nothing), *unknown, *early)
     sizes = [
-        found
-        for one in nothing
-        if (found := more_units(one.contrast, one.anytime_lower, one.anytime_upper))
+        size
+        for finding in nothing
+        if (size := more_units(finding.contrast, finding.anytime_lower, finding.anytime_upper))
     ]
-    need = max(sizes, key=lambda one: (one.more, not one.excluded), default=None)
+    need = max(sizes, key=lambda size: (size.more, not size.excluded), default=None)
     if need is None or decided:
         return _Advice("wait", why, rests)
     ends = len(nothing) == len(decisions) == len(sizes) and not (unknown or early)
-    if ends and (not need.more or all(one.excluded for one in sizes)):
+    if ends and (not need.more or all(size.excluded for size in sizes)):
         why = f"no difference in {_names(nothing)} is shown"
         return _Advice("decide", why, rests, planned(need))
     return _Advice("wait", why, rests, planned(need) if need.more else "")
 
 
 def _with(findings: Iterable[Finding], *verdicts: str) -> tuple[Finding, ...]:
-    return tuple(one for one in findings if one.verdict in verdicts)
+    return tuple(finding for finding in findings if finding.verdict in verdicts)
 
 
 def _is(findings: Sequence[Finding], what: str, *, guardrails: bool = False) -> str:
@@ -259,15 +275,15 @@ def _is(findings: Sequence[Finding], what: str, *, guardrails: bool = False) -> 
 
 
 def _names(findings: Sequence[Finding]) -> str:
-    return joined(dict.fromkeys(one.contrast.watched for one in findings))
+    return joined(dict.fromkeys(finding.contrast.watched for finding in findings))
 
 
 def _with_reasons(findings: Sequence[Finding]) -> str:
     """The metrics, each reason in parentheses after those that it applies to."""
     by_reason: dict[str, list[Finding]] = {}
-    for one in findings:
-        by_reason.setdefault(one.reason, []).append(one)
-    return joined(f"{_names(some)} ({reason})" for reason, some in by_reason.items())
+    for finding in findings:
+        by_reason.setdefault(finding.reason, []).append(finding)
+    return joined(f"{_names(members)} ({reason})" for reason, members in by_reason.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -313,8 +329,8 @@ class Finding(Shown):
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         row = self.contrast.effect_row(self.anytime_lower, self.anytime_upper, self.reason)
-        more = {"pvalue": self.anytime_pvalue, "holm": self.holm, "verdict": self.verdict}
-        yield replace(row, counts={**more, **row.counts})
+        figures = {"pvalue": self.anytime_pvalue, "holm": self.holm, "verdict": self.verdict}
+        yield replace(row, counts={**figures, **row.counts})
 
     def _notes(self) -> Iterator[str]:
         yield self.sentence
@@ -341,12 +357,12 @@ class Report(Shown):
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """A row for each effect, with its always-valid interval, whatever `level` is."""
-        for one in self.findings:
-            yield from rows_of(one, level=level)
+        for finding in self.findings:
+            yield from rows_of(finding, level=level)
 
     def _notes(self) -> Iterator[str]:
         yield self.recommendation.sentence
-        yield from (one.sentence for one in self.findings)
+        yield from (finding.sentence for finding in self.findings)
         yield from self.notes
 
 
@@ -364,24 +380,24 @@ class Outcome(Shown):
     not_watched: tuple[str, ...] = ()  # guardrails that do not fit the rows
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        for one in self.contrasts:
-            yield from rows_of(one, level=level)
+        for contrast in self.contrasts:
+            yield from rows_of(contrast, level=level)
 
     @property
     def alphas(self) -> dict[str, float]:
         """The names under which looks store its readings, each with its significance level."""
-        found = {one.name: one.alpha for one in self.contrasts}
-        since = {one.name + SINCE: one.alpha for one in self.contrasts}
-        return {**found, **since, **ratio_alphas(self.srm)}
+        levels = {contrast.name: contrast.alpha for contrast in self.contrasts}
+        since = {contrast.name + SINCE: contrast.alpha for contrast in self.contrasts}
+        return {**levels, **since, **ratio_alphas(self.srm)}
 
     def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
         """See `Experiment.readings`."""
         before = last or {}
-        found = {one.name: one.anytime for one in self.contrasts}
-        for one in self.contrasts:
-            found |= since_readings(one, before)
-        found |= ratio_readings(self.srm, before)
-        return found
+        readings = {contrast.name: contrast.anytime for contrast in self.contrasts}
+        for contrast in self.contrasts:
+            readings |= since_readings(contrast, before)
+        readings |= ratio_readings(self.srm, before)
+        return readings
 
     def report(
         self, watched: Mapping[str, Watched] | None = None, *, days: float | None = None
@@ -389,22 +405,33 @@ class Outcome(Shown):
         """See `Experiment.report`."""
         watched = watched or {}
         plan, contrasts, srm = self.plan, self.contrasts, with_looks(self.srm, watched)
-        decisions = [one for one in contrasts if one.safeguard is None]
+        decisions = [contrast for contrast in contrasts if contrast.safeguard is None]
         readings = {
-            one.name: reading_of(one, watched.get(one.name), watched.get(one.name + SINCE))
-            for one in contrasts
+            contrast.name: reading_of(
+                contrast, watched.get(contrast.name), watched.get(contrast.name + SINCE)
+            )
+            for contrast in contrasts
         }
-        family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
-        holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
-        e_values = {one.name: one.e_value(readings[one.name].last) for one in family}
+        family = (
+            decisions if {contrast.watched for contrast in decisions} == set(plan.decision) else ()
+        )
+        holm = adjust_fwer({contrast.name: readings[contrast.name].pvalue for contrast in family})
+        e_values = {
+            contrast.name: contrast.e_value(readings[contrast.name].last) for contrast in family
+        }
         e_bh = adjust_fdr(e_values=e_values, alpha=1.0 - plan.level)
         against = why_distrusted(plan, srm, self.in_several)
         warning = self.contamination.sentence if self.contamination else ""
         findings = tuple(
             _finding(
-                one, readings[one.name], against, warning, holm.get(one.name), e_bh.get(one.name)
+                contrast,
+                readings[contrast.name],
+                against,
+                warning,
+                holm.get(contrast.name),
+                e_bh.get(contrast.name),
             )
-            for one in contrasts
+            for contrast in contrasts
         )
         return Report(
             name=plan.name,

@@ -78,16 +78,16 @@ def _without_each(rows: Sequence[int], units: Sequence[float]) -> tuple[float | 
     """Rows per unit without each group; None for a group without any."""
     whole, users = sum(rows), math.fsum(units)
     return tuple(
-        None if not (mine or n) else (whole - mine) / (users - n) if users > n else math.nan
-        for mine, n in zip(rows, units, strict=True)
+        None if not (count or n) else (whole - count) / (users - n) if users > n else math.nan
+        for count, n in zip(rows, units, strict=True)
     )
 
 
 def _arm(
     value: float, n: float, replicates: tuple[float | None, ...] | None, reason: str = ""
 ) -> Arm:
-    each = [one for one in replicates or () if one is not None]
-    spread = jackknife_variance(each)
+    estimates = [replicate for replicate in replicates or () if replicate is not None]
+    spread = jackknife_variance(estimates)
     count = 0 if math.isnan(n) else round(n)
     return Arm(
         view="rows per unit",
@@ -103,7 +103,7 @@ def _arm(
         counted_of=count,
         unit="units",
         masses={"units": float(count)},
-        skewness=skewness_number(each) if each else math.nan,
+        skewness=skewness_number(estimates) if estimates else math.nan,
         replicates=replicates,
         together=value,
         reason=reason or spread.reason,

@@ -43,39 +43,39 @@ def same_rows(
     only provenance and users are compared. Users are taken as shared if their rows in each group
     are correlated.
     """
-    said = next(_shared(control, treatment), None)
-    if said is None and equally_many:
-        said = _equal(control.compute(), treatment.compute())
-    if said is None:
-        said = _same_users(control, treatment)
-    return said and f"{said} {_CONSEQUENCE}"
+    claim = next(_shared(control, treatment), None)
+    if claim is None and equally_many:
+        claim = _equal(control.compute(), treatment.compute())
+    if claim is None:
+        claim = _same_users(control, treatment)
+    return claim and f"{claim} {_CONSEQUENCE}"
 
 
 def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
     """The ranges that both states counted, each as a message."""
-    theirs = list(treatment.provenance)
+    treatment_ranges = list(treatment.provenance)
     for source, piece, start, end in control.provenance:
-        for other, of, first, last in theirs:
+        for other_source, other_piece, first, last in treatment_ranges:
             low, high = max(start, first), min(end, last)
-            if (source, piece) == (other, of) and low < high:
+            if (source, piece) == (other_source, other_piece) and low < high:
                 of_piece = f", {piece}" if piece else ""
-                known = f"[{low}, {high}) of {source}{of_piece}"
-                yield f"by their provenance, both states counted {known}, so"
+                span = f"[{low}, {high}) of {source}{of_piece}"
+                yield f"by their provenance, both states counted {span}, so"
 
 
 def _same_users(control: Accumulator, treatment: Accumulator) -> str | None:
     """Whether rows of each group of users are correlated, as they are if both have the users."""
     if not (isinstance(control, UserGroups) and isinstance(treatment, UserGroups)):
         return None
-    mine, theirs = (state.rows_of_groups() for state in (control, treatment))
-    met = [pair for pair in zip(mine, theirs, strict=True) if any(pair)]
-    if len(met) < _FEWEST_CORRELATED:
+    control_rows, treatment_rows = (state.rows_of_groups() for state in (control, treatment))
+    pairs = [pair for pair in zip(control_rows, treatment_rows, strict=True) if any(pair)]
+    if len(pairs) < _FEWEST_CORRELATED:
         return None
-    found = rank_correlation([a for a, _ in met], [b for _, b in met])
-    if not found > _CORRELATED:
+    rho = rank_correlation([a for a, _ in pairs], [b for _, b in pairs])
+    if not rho > _CORRELATED:
         return None
     return (
-        f"rows of the {len(met)} groups of users have a rank correlation of {found:.2f} between "
+        f"rows of the {len(pairs)} groups of users have a rank correlation of {rho:.2f} between "
         "both states, and users of different arms have about 0: if both have the same users,"
     )
 
@@ -86,23 +86,23 @@ def _equal(control: object, treatment: object) -> str | None:
         n_groups = sum(rows > 0 for rows in control.weights)
         if control.weights != treatment.weights or n_groups < _FEWEST_GROUPS:
             return None
-        known = f"both states have equal numbers of rows in each of {n_groups} groups of users"
-        return f"{known}: if these are the same users,"
-    rows, others = getattr(control, "rows", 0), getattr(treatment, "rows", 0)
-    mine, theirs = _of_labels(control), _of_labels(treatment)
-    if not mine or mine != theirs or rows != others or rows < _FEWEST_ROWS:
+        clause = f"both states have equal numbers of rows in each of {n_groups} groups of users"
+        return f"{clause}: if these are the same users,"
+    rows, other_rows = getattr(control, "rows", 0), getattr(treatment, "rows", 0)
+    labels, other_labels = _of_labels(control), _of_labels(treatment)
+    if not labels or labels != other_labels or rows != other_rows or rows < _FEWEST_ROWS:
         return None
-    equal = [f"{rows} rows", *(f"{value} {_OF_LABELS[name]}" for name, value in mine)]
-    known = f"both states have {', '.join(equal[:-1])} and {equal[-1]}"
-    return f"{known}: if these are the same rows, scored by two models,"
+    equal = [f"{rows} rows", *(f"{value} {_OF_LABELS[name]}" for name, value in labels)]
+    clause = f"both states have {', '.join(equal[:-1])} and {equal[-1]}"
+    return f"{clause}: if these are the same rows, scored by two models,"
 
 
 def _of_labels(result: object) -> list[tuple[str, str]]:
-    found = [(name, getattr(result, name, None)) for name in _OF_LABELS]
-    return [(name, _text(value)) for name, value in found if value is not None]
+    counts = [(name, getattr(result, name, None)) for name in _OF_LABELS]
+    return [(name, _text(value)) for name, value in counts if value is not None]
 
 
 def _text(value: object) -> str:
     listed = getattr(value, "tolist", None)
-    found = listed() if callable(listed) else value
-    return str(found) if isinstance(found, Fraction) else shown(found)
+    plain_value = listed() if callable(listed) else value
+    return str(plain_value) if isinstance(plain_value, Fraction) else shown(plain_value)

@@ -75,31 +75,31 @@ def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | No
     Information v = 1 / V grows in proportion to the units if future units are like past ones. A
     true difference d is shown with this power once d √v = c(v) + z_power, c the multiplier.
     """
-    size, v_opt, found = contrast.horizon.mde, contrast.horizon.v_opt, contrast.comparison
-    (error, df), pair = error_of(found), contrast.pair
+    size, v_opt, comparison = contrast.horizon.mde, contrast.horizon.v_opt, contrast.comparison
+    (error, df), pair = error_of(comparison), contrast.pair
     if size is None or v_opt is None or pair is None or not 0 < error < math.inf:
         return None
     counted = contrast.units or pair.control.rows + pair.treatment.rows
     power = contrast.horizon.power
     now = 1.0 / error / error
     needed = _information(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, df)
-    more = counted * (needed / now - 1.0)
-    if not more < _MOST_UNITS:
+    extra_units = counted * (needed / now - 1.0)
+    if not extra_units < _MOST_UNITS:
         return None
     excluded = -size < lower and upper < size
-    return MoreUnits(size, max(0.0, more), bool(contrast.units), power, excluded)
+    return MoreUnits(size, max(0.0, extra_units), bool(contrast.units), power, excluded)
 
 
 def _information(size: float, power: float, rho: float, alpha: float, df: float) -> float:
     """The v with size √v = c(v) + z, by fixed-point iteration until it changes by less than 0.1 %:
     c hardly depends on v, and units are reported to two digits."""
-    z, found = normal_isf(1.0 - power), 0.0
+    z, previous = normal_isf(1.0 - power), 0.0
     v = -2.0 * math.log(alpha) / (size * size)  # c is at least √(2 ln(1/α))
     for _ in range(_STEPS):
-        if abs(v - found) <= _EXACT * v or v == math.inf:
+        if abs(v - previous) <= _EXACT * v or v == math.inf:
             break
         root = (as_t(multiplier(v, rho, alpha), df) + z) / size
-        v, found = root * root, v
+        v, previous = root * root, v
     return v
 
 
@@ -127,16 +127,16 @@ def evidence(srm: SampleRatioFound) -> str:
 
     since = f" since {srm.epoch}" if srm.epoch and srm.counts != srm.epoch_counts else ""
     counts = ", ".join(f"{arm} {n:,}" for arm, n in srm.epoch_counts or srm.counts)
-    found = f"sample-ratio e-value {text(srm.greatest_e_value)}"
+    clause = f"sample-ratio e-value {text(srm.greatest_e_value)}"
     if srm.log_e < srm.greatest:
-        found += f" at an earlier look, {text(srm.e_value)} now"
-    return f"{found}: {counts}{since}"
+        clause += f" at an earlier look, {text(srm.e_value)} now"
+    return f"{clause}: {counts}{since}"
 
 
 def joined(parts: Iterable[str]) -> str:
     """The parts as a list in a sentence: a, b and c."""
-    known = [one for one in parts if one]
-    return " and ".join(filter(None, (", ".join(known[:-1]), *known[-1:])))
+    words = [part for part in parts if part]
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
@@ -158,15 +158,15 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
 def _of_verdict(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
     match verdict:
         case "kept" | "broken" | "open":
-            said = _guardrail(contrast, reading, verdict, faded)
-            return said if faded else f"{said}{since_decision(contrast, reading)}"
+            clause = _guardrail(contrast, reading, verdict, faded)
+            return clause if faded else f"{clause}{since_decision(contrast, reading)}"
         case "no_difference_yet":
             return _no_difference(contrast, reading)
         case "faded":
             return _faded(contrast, reading)
-    said = f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}"
-    more = f"{_target(contrast, verdict)}{since_decision(contrast, reading)}"
-    return f"{said}, a difference of at least {_at_least(contrast, reading)}.{more}"
+    clause = f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}"
+    ending = f"{_target(contrast, verdict)}{since_decision(contrast, reading)}"
+    return f"{clause}, a difference of at least {_at_least(contrast, reading)}.{ending}"
 
 
 def on_rows(contrast: Contrast, verdict: Verdict) -> str:
@@ -174,9 +174,9 @@ def on_rows(contrast: Contrast, verdict: Verdict) -> str:
     if not contrast.rows_differ:
         return ""
     shown = verdict in ("higher", "lower", "broken", "faded")
-    what = "this is an effect" if shown else "an effect would be one"
-    said = f"{contrast.rows_differ}: {what} on rows, not on units."
-    return f" {said[0].upper()}{said[1:]}"
+    subject = "this is an effect" if shown else "an effect would be one"
+    clause = f"{contrast.rows_differ}: {subject} on rows, not on units."
+    return f" {clause[0].upper()}{clause[1:]}"
 
 
 def _faded(contrast: Contrast, reading: Reading) -> str:
@@ -214,11 +214,11 @@ def since_decision(contrast: Contrast, reading: Reading) -> str:
 
 
 def _no_difference(contrast: Contrast, reading: Reading) -> str:
-    found = more_units(contrast, reading.lower, reading.upper)
-    bounds = found is not None and (found.excluded or not found.more)
+    needed_units = more_units(contrast, reading.lower, reading.upper)
+    bounds = needed_units is not None and (needed_units.excluded or not needed_units.more)
     word = "No difference is shown" if bounds else "We cannot tell yet"
-    said = f"{word}: {_interval(contrast, reading)}."
-    return said if found is None else f"{said} {planned(found)}"
+    sentence = f"{word}: {_interval(contrast, reading)}."
+    return sentence if needed_units is None else f"{sentence} {planned(needed_units)}"
 
 
 def planned(found: MoreUnits) -> str:
@@ -236,12 +236,12 @@ def planned(found: MoreUnits) -> str:
 def _at_least(contrast: Contrast, reading: Reading) -> str:
     """The least difference: relative to the control if that is certain as well, else absolute."""
     size = min(abs(reading.lower), abs(reading.upper))
-    found = contrast.comparison
-    if found.kind in ("rate", "mean") and found.control > 0:
+    comparison = contrast.comparison
+    if comparison.kind in ("rate", "mean") and comparison.control > 0:
         lift = anytime_lift(contrast, 0) if reading.lower > 0 else -anytime_lift(contrast, 1)
         if 0 < lift < math.inf:
-            of = "rate" if found.kind == "rate" else "mean"
-            return f"{percent(lift)} of the control's {of}"
+            quantity = "rate" if comparison.kind == "rate" else "mean"
+            return f"{percent(lift)} of the control's {quantity}"
     return least(size)
 
 
@@ -260,17 +260,17 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     assert rail is not None
     bound = reading.lower if rail.higher_is_better else -reading.upper  # the worst, as a gain
     best = reading.upper if rail.higher_is_better else -reading.lower
-    who, what, margin = contrast.treatment_variant, _compared(contrast), declared(rail.margin)
+    who, name, margin = contrast.treatment_variant, _compared(contrast), declared(rail.margin)
     if verdict == "kept":
         harm = f"harm above {most(-bound)}" if bound < 0 else "any harm"
         left = f"all looks together exclude {harm}"
-        return f"{who} keeps the guardrail {what}: {left}; margin: {margin}."
+        return f"{who} keeps the guardrail {name}: {left}; margin: {margin}."
     if verdict == "broken":
         shown = f"harm of at least {least(-best)} is shown"
-        return f"{who} breaks the guardrail {what}: {shown}; margin: {margin}."
+        return f"{who} breaks the guardrail {name}: {shown}; margin: {margin}."
     if faded:
         return (
-            f"We can no longer tell whether {what} keeps its guardrail: all looks together exclude "
+            f"We can no longer tell whether {name} keeps its guardrail: all looks together exclude "
             f"harm above {most(max(0.0, -bound))}, but {_changed(contrast, reading)}; margin: "
             f"{margin}."
         )
@@ -278,21 +278,21 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     if bound == -math.inf:
         lost = "no harm is excluded"
     if not rail.required:
-        return f"No harm to {what} is shown: {lost}; margin: {margin}."
-    return f"It is not shown yet that {what} keeps its guardrail: {lost}; margin: {margin}."
+        return f"No harm to {name} is shown: {lost}; margin: {margin}."
+    return f"It is not shown yet that {name} keeps its guardrail: {lost}; margin: {margin}."
 
 
 def _not_started(contrast: Contrast, reading: Reading) -> str:
-    found, why = contrast.comparison, why_not_started(contrast, reading)
+    comparison, why = contrast.comparison, why_not_started(contrast, reading)
     if not cannot_start(contrast):
         return f"Too early to judge {_compared(contrast)}: {why}."
     fixed = ""
-    if math.isfinite(found.effect_size) and math.isfinite(found.effect_size_ci_lower):
-        bounds = _bounds(contrast, found.effect_size_ci_lower, found.effect_size_ci_upper)
-        level = declared(100 * found.level)
+    if math.isfinite(comparison.effect_size) and math.isfinite(comparison.effect_size_ci_lower):
+        bounds = _bounds(contrast, comparison.effect_size_ci_lower, comparison.effect_size_ci_upper)
+        level = declared(100 * comparison.level)
         # The p-value of few rows, or of a view that they chose, is no measure.
-        few = found.no_sequence or found.least_count < BURN_IN[found.kind]
-        p = "" if few else f", {p_value(found.pvalue)}"
+        few = comparison.no_sequence or comparison.least_count < BURN_IN[comparison.kind]
+        p = "" if few else f", {p_value(comparison.pvalue)}"
         fixed = f" If this is the only look: {bounds} at {level} %{p}."
     return f"No always-valid interval of {_compared(contrast)}: {why}.{fixed}"
 

@@ -68,8 +68,8 @@ def shared_users(pair: Pair, origin: float, off: float) -> SharedUsers:
     ends = zip(control, treatment, strict=True)
     used = [(a, b) for a, b in ends if a is not None or b is not None]
     whole = pair.control.together, pair.treatment.together
-    a = [whole[0] if one is None else one for one, _ in used]
-    b = [whole[1] if one is None else one for _, one in used]
+    a = [whole[0] if estimate is None else estimate for estimate, _ in used]
+    b = [whole[1] if estimate is None else estimate for _, estimate in used]
     lifts = [
         (y - origin) / (x - origin) - 1 if x != origin else math.nan
         for x, y in zip(a, b, strict=True)
@@ -89,9 +89,9 @@ def correlation_of_quantiles(pair: Pair) -> float | None:
     if a is None or b is None:
         return None
     ends = zip(_left_out(pair.control), _left_out(pair.treatment), strict=True)
-    used = [i for i, one in enumerate(ends) if one != (None, None)]
-    found = correlation([a.replicates[i] for i in used], [b.replicates[i] for i in used])
-    return 0.0 if math.isnan(found) else found
+    used = [i for i, estimates in enumerate(ends) if estimates != (None, None)]
+    coefficient = correlation([a.replicates[i] for i in used], [b.replicates[i] for i in used])
+    return 0.0 if math.isnan(coefficient) else coefficient
 
 
 def _left_out(arm: Arm) -> Sequence[float | None]:

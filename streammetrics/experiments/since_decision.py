@@ -64,33 +64,33 @@ def since_readings(
     """What a look stores beside the reading of a contrast: the decision, and the reading of the
     increments since. last: the readings of the look before."""
     decided = last.get(contrast.name + DECIDED)
-    found = contrast.comparison
+    comparison = contrast.comparison
     if decided is not None:
         yield contrast.name + DECIDED, decided
         yield contrast.name + SINCE, reading_of_increments(contrast, decided)
-    elif decides(contrast, contrast.anytime) and 0 < error_of(found)[0] < math.inf:
-        error, _ = error_of(found)
-        ends = found.effect_size - error, found.effect_size + error
+    elif decides(contrast, contrast.anytime) and 0 < error_of(comparison)[0] < math.inf:
+        error, _ = error_of(comparison)
+        ends = comparison.effect_size - error, comparison.effect_size + error
         yield contrast.name + DECIDED, Anytime(*ends)
 
 
 def reading_of_increments(contrast: Contrast, decided: Anytime) -> Anytime:
     """The reading of the effect of the rows since the decision, two-sided."""
-    found = contrast.comparison
+    comparison = contrast.comparison
     before, error = midpoint(decided.lower, decided.upper), (decided.upper - decided.lower) / 2
-    error_now, df = error_of(found)
-    if not (math.isfinite(found.effect_size) and 0 < error_now < math.inf and error > 0):
+    error_now, df = error_of(comparison)
+    if not (math.isfinite(comparison.effect_size) and 0 < error_now < math.inf and error > 0):
         return Anytime(gated=True, reason="the effect or its standard error is undefined")
     v, v0 = error_now**-2.0, error**-2.0
     if not (v > v0 and v < math.inf):
         return Anytime(gated=True, reason="there is no information since the decision")
     increment = Evidence(
-        effect_size=found.effect_size + (found.effect_size - before) * (v0 / (v - v0)),
+        effect_size=comparison.effect_size + (comparison.effect_size - before) * (v0 / (v - v0)),
         std_error=1.0 / math.sqrt(v - v0),
         df=df,
-        least_count=found.least_count,
-        groups=found.groups,
-        resolution=found.resolution * (v + v0) / (v - v0),
+        least_count=comparison.least_count,
+        groups=comparison.groups,
+        resolution=comparison.resolution * (v + v0) / (v - v0),
     )
     return ConfidenceSequence(alpha=contrast.alpha, horizon=contrast.horizon).at(increment)
 

@@ -76,23 +76,30 @@ def combined(strata: Iterable[Part]) -> Combined:
     >>> combined([Part(10, 0.5, 0.25), Part(30, 0.25, 0.125)])
     Combined(effect=0.3125, variance=0.0859375, df=inf)
     """
-    found = [one for one in strata if one.units]
-    if not found or any(not math.isfinite(n) for one in found for n in (one.effect, one.variance)):
+    used_strata = [stratum for stratum in strata if stratum.units]
+    if not used_strata or any(
+        not math.isfinite(n) for stratum in used_strata for n in (stratum.effect, stratum.variance)
+    ):
         return Combined(math.nan, math.nan, math.nan)
-    total = sum(one.units for one in found)
-    weights = [Fraction(one.units, total) for one in found]
-    parts = [w * w * Fraction(one.variance) for w, one in zip(weights, found, strict=True)]
+    total = sum(stratum.units for stratum in used_strata)
+    weights = [Fraction(stratum.units, total) for stratum in used_strata]
+    parts = [
+        w * w * Fraction(stratum.variance) for w, stratum in zip(weights, used_strata, strict=True)
+    ]
     effect = sum(
-        (w * Fraction(one.effect) for w, one in zip(weights, found, strict=True)), Fraction(0)
+        (w * Fraction(stratum.effect) for w, stratum in zip(weights, used_strata, strict=True)),
+        Fraction(0),
     )
     variance = sum(parts, Fraction(0))
-    return Combined(ratio(effect, 1), ratio(variance, 1), _df(parts, found))
+    return Combined(ratio(effect, 1), ratio(variance, 1), _df(parts, used_strata))
 
 
-def _df(parts: list[Fraction], found: list[Part]) -> float:
+def _df(parts: list[Fraction], strata: list[Part]) -> float:
     """Degrees of freedom of the sum; infinite if those of every part are."""
     spread = [
-        p * p / Fraction(one.df) for p, one in zip(parts, found, strict=True) if one.df < math.inf
+        p * p / Fraction(stratum.df)
+        for p, stratum in zip(parts, strata, strict=True)
+        if stratum.df < math.inf
     ]
     below = sum(spread, Fraction(0))
     whole = sum(parts, Fraction(0))
@@ -121,7 +128,7 @@ class Pair:
     @property
     def weights(self) -> list[float]:
         """The share of each epoch of the units of all."""
-        return [one.weight for one in self.strata]
+        return [stratum.weight for stratum in self.strata]
 
     def within(self, bounds: Bounds) -> Bounds:
         """The interval of the effect without the values that it cannot have."""
@@ -145,15 +152,15 @@ def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> P
     success added to each rate, because an epoch may have none; for groups V is the jackknife
     variance of the stratified estimate, because a user may be in several epochs.
     """
-    used = [one for one, pair in arms.items() if all(map(_enough, pair)) and units[one]]
-    left_out = tuple(one for one in arms if one not in used)
+    used = [epoch for epoch, pair in arms.items() if all(map(_enough, pair)) and units[epoch]]
+    left_out = tuple(epoch for epoch in arms if epoch not in used)
     if not used:
         last = list(arms.values())[-1] if arms else None
         return replace(pair_of(*last), left_out=left_out) if last else None
     if len(used) == 1:
         return replace(pair_of(*arms[used[0]]), used=tuple(used), left_out=left_out)
-    sizes = [units[one] for one in used]
-    controls, treatments = ([arms[one][side] for one in used] for side in (0, 1))
+    sizes = [units[epoch] for epoch in used]
+    controls, treatments = ([arms[epoch][side] for epoch in used] for side in (0, 1))
     differences = [
         Part(n, Fraction(b.value) - Fraction(a.value), 0)
         for n, a, b in zip(sizes, controls, treatments, strict=True)
@@ -190,15 +197,17 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     reason = "; ".join(dict.fromkeys(arm.reason for arm in arms if arm.reason))
     if first.replicates is not None:
         replicates = _stratified_replicates(arms, sizes, [1.0] * len(arms))
-        spread = jackknife_variance([one for one in replicates if one is not None])
+        spread = jackknife_variance(
+            [replicate for replicate in replicates if replicate is not None]
+        )
         variance, df = spread.variance, spread.df
         reason = first.no_jackknife or spread.reason
-        skewness = skewness_number([one for one in replicates if one is not None])
+        skewness = skewness_number([replicate for replicate in replicates if replicate is not None])
     of_units: Replicates | None = None
     if all(arm.of_units is not None for arm in arms):
         apart = [replace(arm, replicates=arm.of_units) for arm in arms]
         of_units = _stratified_replicates(apart, sizes, [1.0] * len(arms))
-    alone = math.fsum(
+    row_variance = math.fsum(
         w * w * arm.variance / arm.deff for w, arm in zip(weights, arms, strict=True) if arm.deff
     )  # the variance if rows were independent
     counted = tuple(map(sum, zip(*(arm.counted for arm in arms), strict=True))) if alike else ()
@@ -211,7 +220,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         method="stratified",
         rows=rows,
         n=sum(arm.n for arm in arms),
-        deff=1.0 if replicates is None else variance / alone if alone else math.nan,
+        deff=1.0 if replicates is None else variance / row_variance if row_variance else math.nan,
         resolution=math.fsum(w * arm.resolution for w, arm in zip(weights, arms, strict=True)),
         kind=first.kind if alike else "mean",
         counted=counted or (rows,),
@@ -245,10 +254,12 @@ def scaled_variance(
 ) -> float:
     """The variance of the stratified arm if that of each epoch is multiplied by its ratio."""
     if arms[0].replicates is None:
-        each = zip(arms, weights, ratios, strict=True)
-        return math.fsum(float(stratum_variance(arm)) * w * w * ratio for arm, w, ratio in each)
+        terms = zip(arms, weights, ratios, strict=True)
+        return math.fsum(float(stratum_variance(arm)) * w * w * ratio for arm, w, ratio in terms)
     replicates = _stratified_replicates(arms, weights, [math.sqrt(ratio) for ratio in ratios])
-    return jackknife_variance([one for one in replicates if one is not None]).variance
+    return jackknife_variance(
+        [replicate for replicate in replicates if replicate is not None]
+    ).variance
 
 
 def _stratified_replicates(
@@ -257,17 +268,17 @@ def _stratified_replicates(
     """Σ_e w_e θ_e(-g) by group; an epoch in which the group has no rows keeps its estimate. Each
     epoch's changes are multiplied by its scale."""
     total = sum(sizes)
-    found: list[float | None] = []
+    replicates: list[float | None] = []
     for group in zip(*(arm.replicates or () for arm in arms), strict=True):
-        if all(one is None for one in group):
-            found.append(None)
+        if all(theta is None for theta in group):
+            replicates.append(None)
             continue
         terms = [
-            n / total * (arm.together if one is None else _moved(arm.together, one, scale))
-            for n, arm, one, scale in zip(sizes, arms, group, scales, strict=True)
+            n / total * (arm.together if theta is None else _moved(arm.together, theta, scale))
+            for n, arm, theta, scale in zip(sizes, arms, group, scales, strict=True)
         ]
-        found.append(math.fsum(terms) if all(map(math.isfinite, terms)) else math.nan)
-    return tuple(found)
+        replicates.append(math.fsum(terms) if all(map(math.isfinite, terms)) else math.nan)
+    return tuple(replicates)
 
 
 def _moved(whole: float, without: float, scale: float) -> float:
@@ -277,8 +288,8 @@ def _moved(whole: float, without: float, scale: float) -> float:
 def _skewness(arms: Sequence[Arm], weights: Sequence[float]) -> float:
     """The least skewness number of a mean over epochs: V³ / κ₃², where the third cumulant of an
     epoch is V^(3/2) / √K, whose sign is taken to be the same in all."""
-    each = list(zip(weights, arms, strict=True))
-    variances = [w * w * float(stratum_variance(arm)) for w, arm in each]
+    weighted_arms = list(zip(weights, arms, strict=True))
+    variances = [w * w * float(stratum_variance(arm)) for w, arm in weighted_arms]
     whole = math.fsum(variances)
     if not whole > 0 or any(arm.skewness == 0 for arm in arms):
         return math.inf if whole == 0 else 0.0 if whole > 0 else math.nan

@@ -27,13 +27,13 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
         return f"{_joined(infinite, 'has', 'have')} an infinite estimate"
     if reading.looks and reading.last != contrast.anytime:
         return _by_variant(contrast, reading.last.reason) or "the last look has no interval"
-    found = contrast.comparison
+    comparison = contrast.comparison
     if why := contrast.no_horizon:
         return why
     if why := why_never(contrast):
         return why
     every = len(_arms(contrast))
-    for test, said, at_least in (
+    for test, lack, at_least in (
         (lambda arm: not arm.rows, "no rows yet", 1),
         (lambda arm: _has_none(arm, "rate", 0), "no event yet", every),
         (lambda arm: _has_none(arm, "rate", 1), "no row without an event yet", every),
@@ -42,15 +42,15 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     ):
         names = _variants(contrast, test)
         if len(names) >= at_least:
-            return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
+            return f"{_joined(names, 'has', 'have')} {lack}{_one_stream(contrast)}"
     if has_no_error(contrast):
-        reason = _by_variant(contrast, found.reason)
+        reason = _by_variant(contrast, comparison.reason)
         return reason or "there is no formula for its standard error"
-    if found.groups is not None and found.groups < GROUPS:
-        return f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
+    if comparison.groups is not None and comparison.groups < GROUPS:
+        return f"an arm has too few groups of users: {comparison.groups}, needs {GROUPS}"
     if _variants(contrast, lambda arm: math.isnan(arm.value)):
         return _undefined(contrast)
-    reason = reading.last.reason or found.reason
+    reason = reading.last.reason or comparison.reason
     return _by_variant(contrast, reason) or "its standard error is unknown"
 
 
@@ -65,7 +65,7 @@ def _by_variant(contrast: Contrast, reason: str) -> str:
 def _one_stream(contrast: Contrast) -> str:
     """How to compare variants that share the rows of one of them, if these may be such; else ""."""
     arms = [arm for _, arm in _arms(contrast)]
-    effects = [one for arm in arms for one in arm.effects if arm.view not in arm.effects]
+    effects = [effect for arm in arms for effect in arm.effects if arm.view not in arm.effects]
     effects = [] if all(arm.rows for arm in arms) else effects
     return f"; if both variants are in the same rows, decide by {effects[0]}" if effects else ""
 
@@ -101,9 +101,9 @@ def has_no_error(contrast: Contrast) -> bool:
     """Whether an arm has an estimate from several rows, but no formula for its standard error."""
 
     def unknown(arm: Arm) -> bool:
-        known = arm.replicates is not None or arm.quantile is not None
-        known = known or not math.isnan(arm.variance)
-        return arm.rows > 1 and math.isfinite(arm.value) and not known
+        is_known = arm.replicates is not None or arm.quantile is not None
+        is_known = is_known or not math.isnan(arm.variance)
+        return arm.rows > 1 and math.isfinite(arm.value) and not is_known
 
     return bool(_variants(contrast, unknown))
 
@@ -133,17 +133,21 @@ def implausible(contrast: Contrast, reading: Reading) -> str:
     of the logging explains more often; else ""."""
     if not reading.consistent or not (reading.lower > 0 or reading.upper < 0):
         return ""
-    found, planned = contrast.comparison, contrast.horizon.mde
-    if planned and math.isfinite(found.effect_size) and abs(found.effect_size) > TIMES * planned:
-        times = least(abs(found.effect_size) / planned)
+    comparison, planned = contrast.comparison, contrast.horizon.mde
+    if (
+        planned
+        and math.isfinite(comparison.effect_size)
+        and abs(comparison.effect_size) > TIMES * planned
+    ):
+        times = least(abs(comparison.effect_size) / planned)
         return f"the estimated effect on {contrast.watched} is {times} times the planned size"
-    low, high = sorted((found.control, found.treatment))
-    if found.kind == "rate" and high > 0 and FACTOR * low <= high:
-        by = f"by a factor of {least(high / low)}" if low > 0 else "from 0"
-        if found.treatment == 0:
-            by = "to 0"
-        way = "rises" if found.treatment > found.control else "falls"
-        return f"{contrast.watched} {way} {by}"
+    low, high = sorted((comparison.control, comparison.treatment))
+    if comparison.kind == "rate" and high > 0 and FACTOR * low <= high:
+        change = f"by a factor of {least(high / low)}" if low > 0 else "from 0"
+        if comparison.treatment == 0:
+            change = "to 0"
+        way = "rises" if comparison.treatment > comparison.control else "falls"
+        return f"{contrast.watched} {way} {change}"
     return ""
 
 

@@ -112,10 +112,10 @@ class GroupedArea(RoundedWeights):
         >>> good.compute().rela_impr(poor.compute())  # 1 and 2/3
         2.0
         """
-        other: object = base
-        if not isinstance(other, GroupedArea):
+        candidate: object = base
+        if not isinstance(candidate, GroupedArea):
             where, hint = "GroupedArea.rela_impr(base)", "pass what `compute` of GroupedAUC returns"
-            raise refused(where, "the result of another GroupedAUC", other, hint)
+            raise refused(where, "the result of another GroupedAUC", candidate, hint)
         return relative(self._area, base._area)
 
     @property
@@ -131,8 +131,8 @@ class GroupedArea(RoundedWeights):
     @property
     def _spread(self) -> AreaSpread | None:
         """The sums over the groups for the variance of the mean, or None."""
-        known = self._groups
-        return known if known is None or isinstance(known, AreaSpread) else area_spread(*known)
+        groups = self._groups
+        return groups if groups is None or isinstance(groups, AreaSpread) else area_spread(*groups)
 
     def _interval(self, asked: Asked) -> Interval | None:
         spread = self._spread
@@ -140,18 +140,18 @@ class GroupedArea(RoundedWeights):
             return None
         n = spread.units  # independent groups with both labels; GAUC is a ratio of sums over them
         df = float(n - 1) if n > 1 else math.nan
-        found = asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")
-        return widened(found, self.gauc) if isinstance(self.gauc, Bounded) else found
+        interval = asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")
+        return widened(interval, self.gauc) if isinstance(self.gauc, Bounded) else interval
 
     @property
     def exactness(self) -> str:
         """In words: whether ids are exact, and the precision in which scores were compared."""
-        what = "within certain bounds" if self.compared_as == "buckets" else "exact"
+        text = "within certain bounds" if self.compared_as == "buckets" else "exact"
         if self.rows_rounded is not None:
-            what += " for the rounded weights"
+            text += " for the rounded weights"
         if self.ids == "hashed":
-            what += f" unless ids collide (probability about {self.collision_probability():.1e})"
-        return f"{what}; scores compared as {self.compared_as}"
+            text += f" unless ids collide (probability about {self.collision_probability():.1e})"
+        return f"{text}; scores compared as {self.compared_as}"
 
     def collision_probability(self) -> float:
         """An upper bound of the probability that two of the groups share a hash of 64 bits.
@@ -190,15 +190,15 @@ def curve_interval(
     if asked.view.name not in ("auc", "gini"):
         return None
     method = asked.choose("delong")
-    found = placed()
-    n, p = found.negatives, found.positives
+    placements = placed()
+    n, p = placements.negatives, placements.positives
     if not (n and p):
-        what = "rows" if not n + p else "negatives" if p else "positives"
-        return asked.none(f"no {what}", n=n + p)
-    area, variance, df = found.area, found.variance, found.df
-    hidden = 0.0 if exact else found.resolution
+        kind = "rows" if not n + p else "negatives" if p else "positives"
+        return asked.none(f"no {kind}", n=n + p)
+    area, variance, df = placements.area, placements.variance, placements.df
+    hidden = 0.0 if exact else placements.resolution
     bounds = area_bounds(area, variance, df, (p, n), asked.level, resolution=hidden)
-    said = [why for why, true in ((_GUARDED, bounds.guarded), (_COARSE, bounds.widened)) if true]
+    reasons = [why for why, true in ((_GUARDED, bounds.guarded), (_COARSE, bounds.widened)) if true]
     interval = Interval(
         area,
         bounds.lower,
@@ -211,7 +211,7 @@ def curve_interval(
         n_eff=float(n + p),
         deff=1.0,
         resolution=hidden,
-        reason="; ".join(said),
+        reason="; ".join(reasons),
     )
     if asked.view.name == "auc":
         return interval

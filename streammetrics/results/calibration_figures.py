@@ -106,7 +106,7 @@ class _LateFigures:
 
     @cached_property
     def _row_cubes(self) -> tuple[Fraction | None, Fraction | None]:
-        losses, brier = (None if one is None else dyadic(*one) for one in self._sums.cubes)
+        losses, brier = (None if cube is None else dyadic(*cube) for cube in self._sums.cubes)
         return losses, brier
 
 
@@ -192,18 +192,20 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         That is the mean, over rows, of |mean score - share of positives| of their bin. (Naeini,
         Cooper & Hauskrecht 2015, AAAI.)
         """
-        gaps, one = self._gaps
-        return ratio(sum(gaps), self._units * one)
+        gaps, scale = self._gaps
+        return ratio(sum(gaps), self._units * scale)
 
     @property
     @View(better=LOWER, range=SHARE)
     def mce(self) -> float:
         """Maximum calibration error: the greatest |mean score - share of positives| of a bin."""
-        gaps, one = self._gaps
+        gaps, scale = self._gaps
         zeros, ones, _, _ = self._columns_of_bins
         units = map(add, zeros, ones)
         # Rounding keeps the order, so the greatest gap rounds to the greatest rounded one.
-        return max((ratio(g, n * one) for g, n in zip(gaps, units, strict=True) if n), default=nan)
+        return max(
+            (ratio(g, n * scale) for g, n in zip(gaps, units, strict=True) if n), default=nan
+        )
 
     @property
     @View(better=NONE, range=SHARE)
@@ -284,8 +286,8 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
 
     @cached_property
     def _predicted(self) -> Fraction:
-        _, _, predicted, one = self._columns_of_bins
-        return Fraction(sum(predicted), one)
+        _, _, predicted, scale = self._columns_of_bins
+        return Fraction(sum(predicted), scale)
 
     @cached_property
     def _columns_of_bins(self) -> tuple[Sequence[int], Sequence[int], Sequence[int], int]:
@@ -294,15 +296,15 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         if sums is not None:
             zeros, ones = sums.counts.tolist()
             return zeros, ones, sums.predicted, 1 << sums.shifts[0]
-        one = math.lcm(*(p.denominator for _, _, p in self.bins))
-        scaled = [p.numerator * (one // p.denominator) for _, _, p in self.bins]
-        return [zeros for zeros, _, _ in self.bins], [n for _, n, _ in self.bins], scaled, one
+        scale = math.lcm(*(p.denominator for _, _, p in self.bins))
+        scaled = [p.numerator * (scale // p.denominator) for _, _, p in self.bins]
+        return [zeros for zeros, _, _ in self.bins], [n for _, n, _ in self.bins], scaled, scale
 
     @property
     def _gaps(self) -> tuple[list[int], int]:
         """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
-        _, ones, predicted, one = self._columns_of_bins
-        return [abs(p - y * one) for p, y in zip(predicted, ones, strict=True)], one
+        _, ones, predicted, scale = self._columns_of_bins
+        return [abs(p - y * scale) for p, y in zip(predicted, ones, strict=True)], scale
 
 
 def _over(above: Fraction, below: Fraction) -> float:

@@ -99,11 +99,11 @@ class ClassCurves(RoundedWeights):
         return self.curves[0].weight
 
     def _mean_area(self, weight: str) -> Area:
-        found = [curve._pairs for curve in self.curves]
-        none = np.zeros(len(found), np.int64)
-        live = np.array([pairs.all > 0 for pairs in found], np.int64)
+        curve_pairs = [curve._pairs for curve in self.curves]
+        none = np.zeros(len(curve_pairs), np.int64)
+        live = np.array([pairs.all > 0 for pairs in curve_pairs], np.int64)
         # Pairs as Python integers: no count of them is too large.
-        groups = GroupPairs(none, none, live, live, dict(enumerate(found)))
+        groups = GroupPairs(none, none, live, live, dict(enumerate(curve_pairs)))
         mean = mean_area(groups, weight, bounded=not self.exact)
         return as_float(mean)
 
@@ -118,8 +118,8 @@ class ClassCurves(RoundedWeights):
     @cached_property
     def _aps(self) -> list[tuple[Exact, int]]:
         """AP of each class that has one, before it is rounded, and the units of the class."""
-        found = [(unrounded(curve._steps, bounded=not self.exact), curve) for curve in self.curves]
-        return [(exact, curve.positives or 0) for exact, curve in found if exact is not None]
+        pairs = [(unrounded(curve._steps, bounded=not self.exact), curve) for curve in self.curves]
+        return [(exact, curve.positives or 0) for exact, curve in pairs if exact is not None]
 
     @cached_property
     def _pooled(self) -> ScoreCurve:
@@ -128,8 +128,8 @@ class ClassCurves(RoundedWeights):
         counts = np.concatenate([curve.counts for curve in self.curves], axis=1)
         unique, inverse = np.unique(scores, return_inverse=True)
         summed = np.zeros((2, len(unique)), np.int64)
-        for into, more in zip(summed, counts, strict=True):
-            np.add.at(into, inverse, more)
+        for into, row in zip(summed, counts, strict=True):
+            np.add.at(into, inverse, row)
         rows = self.rows * len(self.curves)
         return ScoreCurve(unique, summed, self.exact, rows, self.reason, self.weight_unit)
 

@@ -175,11 +175,11 @@ class ClassRates(OneVsRest):
         ]
 
     def _interval(self, asked: Asked) -> Interval | None:
-        name, n, given = asked.view.name, self._units, asked.view.arguments or ()
+        name, n, arguments = asked.view.name, self._units, asked.view.arguments or ()
         if name in ("accuracy", "error_rate"):
             return asked.share(self._agreed if name == "accuracy" else n - self._agreed, n)
-        if name in ("top_k_accuracy", "top_k_accuracies") and given:
-            codes = self._first[int(given[0])]
+        if name in ("top_k_accuracy", "top_k_accuracies") and arguments:
+            codes = self._first[int(arguments[0])]
             return asked.share(codes[1] + codes[3], n)
         cells = (*np.divmod(self.cells, self.n_classes), self.counts)
         if name == "g_mean":
@@ -187,18 +187,18 @@ class ClassRates(OneVsRest):
         if name == "mcc":
             return asked.spread(matthews_variance(*cells, self.n_classes), n)
         if name in ("kappa", "weighted_kappa"):
-            power = self._power(given[0]) if given else 0
+            power = self._power(arguments[0]) if arguments else 0
             return asked.spread(kappa_variance(*cells, self.n_classes, power), n)
         return mean_interval(asked, *cells, self._hits)
 
     def _of_g_mean(self, asked: Asked, truth: Ints, predicted: Ints, counts: Ints) -> Interval:
         """By delta: a row of class t adds G/m (hit - r_t) / (r_t n_t) for m recalls r."""
-        found, n = self.g_mean, self._units
-        if not found > 0:
+        mean, n = self.g_mean, self._units
+        if not mean > 0:
             return asked.none("a class without a right prediction makes the mean 0", n=n)
         rows = np.array(self._true, np.float64)[truth]
         recalls = np.array(self._right, np.float64)[truth] / rows
-        psi = ((truth == predicted) - recalls) / (recalls * rows) * (found / len(self._recalls))
+        psi = ((truth == predicted) - recalls) / (recalls * rows) * (mean / len(self._recalls))
         return asked.spread(counts_variance(counts, psi), n, methods=("delta", "logit"))
 
     def _least_cell(self, view: ViewText) -> int | None:
@@ -208,14 +208,14 @@ class ClassRates(OneVsRest):
         return None if psi is None else cells_number(self.counts, psi)
 
     def _power(self, weights: object) -> int:
-        found = _POWERS.get(weights) if isinstance(weights, str) else None
-        if found is None:
+        power = _POWERS.get(weights) if isinstance(weights, str) else None
+        if power is None:
             raise self._refused('"linear" or "quadratic"', weights, "weighted_kappa(weights)")
-        return found
+        return power
 
     def _of(self, k: int, where: str) -> Sequence[int]:
-        found = whole(k)
-        if found is None or found not in self._first:
-            known = ", ".join(map(str, self._first)) or "none, as the setting top_k is empty"
-            raise self._refused(f"a k of the setting top_k: {known}", k, where)
-        return self._first[found]
+        number = whole(k)
+        if number is None or number not in self._first:
+            choices = ", ".join(map(str, self._first)) or "none, as the setting top_k is empty"
+            raise self._refused(f"a k of the setting top_k: {choices}", k, where)
+        return self._first[number]

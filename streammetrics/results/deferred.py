@@ -35,11 +35,11 @@ def side_by_side(
         names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined] # of a dataclass
         columns = {**dict(zip(names, first, strict=False)), **columns}
     if n == 1:
-        one = _blank(kind)
+        instance = _blank(kind)
         for name, column in columns.items():
-            _put(one, name, next(iter(column)))
-        return [one]
-    made = [*map(_blank, repeat(kind, n))]
+            _put(instance, name, next(iter(column)))
+        return [instance]
+    instances = [*map(_blank, repeat(kind, n))]
     for name, column in columns.items():
-        deque(map(_put, made, repeat(name), column), maxlen=0)
-    return made
+        deque(map(_put, instances, repeat(name), column), maxlen=0)
+    return instances

@@ -196,14 +196,16 @@ class Distribution(Generic[V_co], OfUnits):
         return self._figure(self._ordered.at(rank_of(n, p)) if n else UNDEFINED)
 
     def _between(self, p: Fraction, q: Fraction) -> V_co:
-        of, n = self._ordered, self._ordered.n
+        ordered, n = self._ordered, self._ordered.n
         if not n:
             return self._figure(UNDEFINED)
-        a, b = of.at(rank_of(n, p)), of.at(rank_of(n, q))
+        a, b = ordered.at(rank_of(n, p)), ordered.at(rank_of(n, q))
         if not all(map(math.isfinite, (*a, *b))):
-            found = b[0] - a[0], b[1] - a[2], b[2] - a[1]
-            defined = not any(map(math.isnan, found))  # if not, all rows are the same infinity
-            return self._figure((found[0], max(0.0, found[1]), found[2]) if defined else UNDEFINED)
+            bounds = b[0] - a[0], b[1] - a[2], b[2] - a[1]
+            defined = not any(map(math.isnan, bounds))  # if not, all rows are the same infinity
+            return self._figure(
+                (bounds[0], max(0.0, bounds[1]), bounds[2]) if defined else UNDEFINED
+            )
         value, low, high = (
             Fraction(x) - Fraction(y) for x, y in ((b[0], a[0]), (b[1], a[2]), (b[2], a[1]))
         )
@@ -221,20 +223,23 @@ class Distribution(Generic[V_co], OfUnits):
 
     def _dropped(self, share: float | Fraction, name: str) -> int:
         where = f"Distribution.{name}(share)"
-        found = decimal_share(share, where)
-        if found >= _HALF:
+        exact_share = decimal_share(share, where)
+        if exact_share >= _HALF:
             raise refused(where, "a share below 1/2", share, "pass 0.1 to trim a tenth at each end")
-        return math.floor(found * self._ordered.n)
+        return math.floor(exact_share * self._ordered.n)
 
     def _trimmed(self, dropped: int, *, winsorised: bool) -> V_co:
-        of = self._ordered
-        if not of.n:
+        ordered = self._ordered
+        if not ordered.n:
             return self._figure(UNDEFINED)
-        counts = of.kept(dropped)
+        counts = ordered.kept(dropped)
         counts = _moved_inside(counts, dropped) if winsorised else counts
-        here = np.flatnonzero(counts)
-        units, n = counts[here], int(counts.sum())
-        value, low, high = (_mean(each[here], units, n) for each in (of.values, of.low, of.high))
+        places = np.flatnonzero(counts)
+        units, n = counts[places], int(counts.sum())
+        value, low, high = (
+            _mean(column[places], units, n)
+            for column in (ordered.values, ordered.low, ordered.high)
+        )
         if not dropped and (low, high) == (-math.inf, math.inf):  # as both extremes are
             return self._figure(UNDEFINED)
         down, up = (ratio, ratio) if self.exact else (rounded_down, rounded_up)
@@ -251,8 +256,8 @@ class Distribution(Generic[V_co], OfUnits):
             return self._by_ranks(asked, ps)
         if name in ("share_below", "share_up_to"):
             fewest, most = self._counted(asked.view)
-            found = asked.share(fewest, self._ordered.n)
-            return replace(found, upper=asked.share(most, self._ordered.n).upper)
+            interval = asked.share(fewest, self._ordered.n)
+            return replace(interval, upper=asked.share(most, self._ordered.n).upper)
         if name in ("mean", "trimmed_mean"):
             return self._by_yuen(asked)
         return None
@@ -273,10 +278,11 @@ class Distribution(Generic[V_co], OfUnits):
     def _behind(self, view: ViewText) -> Behind | None:
         """Woodruff's interval: that of the share of rows up to the quantile, mapped by the inverse
         of the distribution function. (Woodruff 1952, J. Am. Stat. Assoc. 47.)"""
-        p, of, n = self._p_of(view), self._ordered, self._ordered.n
+        p, ordered, n = self._p_of(view), self._ordered, self._ordered.n
         if p is None or not n or p in (0, 1):
             return None
-        _, start, end = of.at(rank_of(n, p))  # at the ends of a bucket, rows are counted exactly
+        # At the ends of a bucket, rows are counted exactly.
+        _, start, end = ordered.at(rank_of(n, p))
         shares = f"share_up_to({end!r})", f"share_below({start!r})"
         return Behind(*shares, float(p), self._between_shares, "woodruff")
 
@@ -290,9 +296,9 @@ class Distribution(Generic[V_co], OfUnits):
 
     def _between_shares(self, lower: Share, upper: Share) -> tuple[float, float]:
         """The values between which a quantile is if its share is between these."""
-        of, n = self._ordered, self._ordered.n
+        ordered, n = self._ordered, self._ordered.n
         first = rank_of(n, Fraction(lower)) if lower > 0 else 0
-        return of.between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
+        return ordered.between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
 
     def _band(self, asked: Asked) -> Interval:
         view, n, reach = asked.view, self._ordered.n, self.band(asked.level)
@@ -301,8 +307,8 @@ class Distribution(Generic[V_co], OfUnits):
         off = Fraction(reach)
         if view.name in ("share_below", "share_up_to"):
             fewest, most = self._counted(view)
-            found = float(Fraction(fewest, n) - off), float(Fraction(most, n) + off)
-            return asked.bounds(found, math.nan, n, "band")
+            bounds = float(Fraction(fewest, n) - off), float(Fraction(most, n) + off)
+            return asked.bounds(bounds, math.nan, n, "band")
         ps = self._ps_of(view)
         ends = [self._between_shares(p - off, p + off) for p in ps]
         return self._of_ends(asked, ps, ends, "band")
@@ -325,7 +331,7 @@ class Distribution(Generic[V_co], OfUnits):
             return asked.none("no rows")
         alpha = (1 - Fraction(str(asked.level))) / len(ps)
         ranks = [fixed_ranks(n, p, 1 - alpha) for p in ps if p not in (0, 1)]
-        return self._of_ends(asked, ps, [self._ordered.between(*one) for one in ranks], method)
+        return self._of_ends(asked, ps, [self._ordered.between(*pair) for pair in ranks], method)
 
     def _of_ends(
         self, asked: Asked, ps: Sequence[Fraction], ends: Sequence[Bounds], method: str
@@ -334,29 +340,29 @@ class Distribution(Generic[V_co], OfUnits):
         n = self._ordered.n
         if any(p in (0, 1) for p in ps):
             return asked.none(_EXTREMES, n=n)
-        found, *more = ends
-        if more:
-            found = less(more[0], found)
-        if found == (-math.inf, math.inf):
+        bounds, *rest = ends
+        if rest:
+            bounds = less(rest[0], bounds)
+        if bounds == (-math.inf, math.inf):
             return asked.none(f"too few rows: {n}", n=n)
-        return asked.bounds(found, math.nan, n, method)
+        return asked.bounds(bounds, math.nan, n, method)
 
     def _by_yuen(self, asked: Asked) -> Interval:
         """Student's t with the variance of the winsorised rows. (Yuen 1974, Biometrika 61.)"""
-        of, n = self._ordered, self._ordered.n
+        ordered, n = self._ordered, self._ordered.n
         share = asked.view.arguments[0] if asked.view.arguments else 0
         dropped = math.floor(decimal_share(share, "Distribution.trimmed_mean(share)") * n)
         left, variance = n - 2 * dropped, math.nan
-        counts = _moved_inside(of.kept(dropped), dropped) if n else of.counts
-        here = np.flatnonzero(counts)
-        values, units = of.values[here], counts[here]
+        counts = _moved_inside(ordered.kept(dropped), dropped) if n else ordered.counts
+        places = np.flatnonzero(counts)
+        values, units = ordered.values[places], counts[places]
         if left > 1 and np.isfinite(values).all():
             sums = total(values, None, units), total(values, values, units)
             squares = (n * sums[1] - sums[0] ** 2) / n  # Σ (x - mean)²
             variance = ratio(squares, left * (left - 1))
-        found = asked.spread(variance, n, df=left - 1.0, methods=("t",))
+        interval = asked.spread(variance, n, df=left - 1.0, methods=("t",))
         value = value_of(self, asked.view.text)
-        return widened(found, value) if isinstance(value, Bounded) else found
+        return widened(interval, value) if isinstance(value, Bounded) else interval
 
 
 def _moved_inside(counts: NDArray[np.int64], dropped: int) -> NDArray[np.int64]:

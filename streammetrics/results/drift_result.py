@@ -164,9 +164,9 @@ class Drift(HasIntervals):
         """Wasserstein-1, the area between the two distribution functions, in units of the values;
         on a grid with rows at the middle of their buckets."""
         sides = self.reference, self.current
-        a, b = ((one.values, one.counts, _moves(one)) for one in sides)
-        (x, c, off), (y, d, more) = a, b
-        return self._figure(wasserstein((x, y), (c, d), (off, more), bounded=self._bounded))
+        a, b = ((side.values, side.counts, _moves(side)) for side in sides)
+        (x, c, off), (y, d, other_off) = a, b
+        return self._figure(wasserstein((x, y), (c, d), (off, other_off), bounded=self._bounded))
 
     @property
     @View(better=NONE, range=SHARE)
@@ -228,8 +228,8 @@ class Drift(HasIntervals):
             return ""
         low, high = _LIMITS
         words = ("below {}", "{} to {}", "above {}")
-        at = (self.psi >= low) + (self.psi > high)
-        return words[at].format(*((low, high) if at < 2 else (high,)))
+        place = (self.psi >= low) + (self.psi > high)
+        return words[place].format(*((low, high) if place < 2 else (high,)))
 
     @property
     def note(self) -> str:
@@ -240,10 +240,10 @@ class Drift(HasIntervals):
     @property
     def reason(self) -> str:
         """Why no distance is known, or ""."""
-        for name, one in (("reference", self.reference), ("current state", self.current)):
-            if one.reason:
-                return f"of the {name}, {one.reason}"
-            if not len(one.counts):
+        for name, side in (("reference", self.reference), ("current state", self.current)):
+            if side.reason:
+                return f"of the {name}, {side.reason}"
+            if not len(side.counts):
                 return f"the {name} has no rows"
         return ""
 
@@ -251,8 +251,8 @@ class Drift(HasIntervals):
     def psi_with(self, smoothing: float | Fraction) -> float:
         """PSI with this many rows more in every bin of both sides; with 0 it is infinite if a bin
         is empty on one side only."""
-        given = as_float(smoothing)
-        if given is None or not 0 <= given < math.inf:
+        number = as_float(smoothing)
+        if number is None or not 0 <= number < math.inf:
             hint = "pass 0.5, or 0 for none"
             raise refused("Drift.psi_with(smoothing)", "a number of 0 or more", smoothing, hint)
         return math.nan if self.reason else psi(self.bin_counts, Fraction(smoothing))
@@ -302,7 +302,7 @@ class Drift(HasIntervals):
     @property
     def _weighted(self) -> bool:
         sides = self.reference, self.current
-        return any(one.weight_units is not None or one.rows_rounded for one in sides)
+        return any(side.weight_units is not None or side.rows_rounded for side in sides)
 
     @cached_property
     def _divergence(self) -> tuple[float, float]:
@@ -330,20 +330,20 @@ class Drift(HasIntervals):
         n = self.reference_rows + self.rows
         if not self._bounded and not users.exact and asked.view.name in _DISTANCES:
             return asked.none(_COARSE_GROUPS, n=n)
-        found = users.variance_of(asked.view.text)
-        if not math.isfinite(found.variance):
-            return asked.none(found.reason or "the variance is not defined", n=n)
-        made = asked.spread(found.variance, n, df=found.df, methods=("jackknife",))
-        if not made.defined:
-            return made
+        spread = users.variance_of(asked.view.text)
+        if not math.isfinite(spread.variance):
+            return asked.none(spread.reason or "the variance is not defined", n=n)
+        interval = asked.spread(spread.variance, n, df=spread.df, methods=("jackknife",))
+        if not interval.defined:
+            return interval
         value, notes = asked.view.figure(self), users.doubts
         if isinstance(value, Bounded) and asked.view.name in ("ks", "wasserstein"):
-            made = widened(made, value)
+            interval = widened(interval, value)
         if self.psi_pvalue >= 1 - asked.level:
             notes = (_NO_DRIFT, *notes)
-            made = replace(made, lower=min(made.lower, 0.0))
-        why = "; ".join(filter(None, (made.reason, *notes)))
-        return replace(made, n_eff=math.nan, deff=math.nan, reason=why)
+            interval = replace(interval, lower=min(interval.lower, 0.0))
+        why = "; ".join(filter(None, (interval.reason, *notes)))
+        return replace(interval, n_eff=math.nan, deff=math.nan, reason=why)
 
     def _notes(self) -> Iterator[str]:
         if self._weighted and self._over_users is None:
@@ -374,9 +374,9 @@ class Drift(HasIntervals):
         if self.reason or self._bounded:
             return ""
         counts = self._cells.counts
-        alone = counts[:, ~counts.all(0)]
+        strays = counts[:, ~counts.all(0)]
         n, m = self._cells.rows
-        share = Fraction(exact_sum(alone[0]), 2 * n) + Fraction(exact_sum(alone[1]), 2 * m)
+        share = Fraction(exact_sum(strays[0]), 2 * n) + Fraction(exact_sum(strays[1]), 2 * m)
         many = len(counts[0]) > _FEW_VALUES
         return _ALL_DIFFER.format(float(100 * share)) if many and share > _HALF else ""
 
@@ -388,16 +388,16 @@ class Drift(HasIntervals):
         fullest = int(counts[0].argmax())
         share = int(counts[0, fullest]) / self._cells.rows[0]
         cells, bins = (
-            np.cumsum(each.astype(np.uint64).sum(0)) for each in (counts, self.bin_counts)
+            np.cumsum(table.astype(np.uint64).sum(0)) for table in (counts, self.bin_counts)
         )
-        at = np.searchsorted(bins, cells)
-        return share if share >= 0.5 and (at == at[fullest]).sum() > 1 else 0.0
+        bin_of_cell = np.searchsorted(bins, cells)
+        return share if share >= 0.5 and (bin_of_cell == bin_of_cell[fullest]).sum() > 1 else 0.0
 
 
-def _moves(one: Values) -> NDArray[np.float64]:
+def _moves(side: Values) -> NDArray[np.float64]:
     """How far a row of each place may be from its value."""
-    if one.exact:
-        return np.zeros(len(one.values))
+    if side.exact:
+        return np.zeros(len(side.values))
     with np.errstate(invalid="ignore"):
-        far = np.fmax(one.values - one.low, one.high - one.values)
-    return np.where(one.low == one.high, 0.0, far)
+        far = np.fmax(side.values - side.low, side.high - side.values)
+    return np.where(side.low == side.high, 0.0, far)

@@ -54,15 +54,15 @@ class Exposures(HasIntervals):
     @View(better=NONE, range=SHARE)
     def gini_of(self, examination: Examination | None = None) -> float:
         """`gini` for another examination of ranks."""
-        found = gini(self._exposures(examination)[1], self.n_items)
-        return ratio(0, 0) if found is None else ratio(*found.as_integer_ratio())
+        coefficient = gini(self._exposures(examination)[1], self.n_items)
+        return ratio(0, 0) if coefficient is None else ratio(*coefficient.as_integer_ratio())
 
     def exposure(self, examination: Examination | None = None) -> NDArray[np.float64]:
         """The exposure of each item; float64 [n_items]."""
         items, values = self._exposures(examination)
-        found = np.zeros(self.n_items)
-        found[items] = [ratio(*value.as_integer_ratio()) for value in values]
-        return found
+        by_item = np.zeros(self.n_items)
+        by_item[items] = [ratio(*value.as_integer_ratio()) for value in values]
+        return by_item
 
     @View(better=NONE, range=SHARE, undefined="no list has an item")
     def share(self, items: Iterable[int] | int, examination: Examination | None = None) -> float:
@@ -70,8 +70,8 @@ class Exposures(HasIntervals):
         chosen = self._chosen(items)
         shown, values = self._exposures(examination)
         pairs = zip(shown.tolist(), values, strict=True)
-        theirs = sum((value for item, value in pairs if item in chosen), Fraction(0))
-        return ratio(theirs, sum(values, Fraction(0)))
+        items_sum = sum((value for item, value in pairs if item in chosen), Fraction(0))
+        return ratio(items_sum, sum(values, Fraction(0)))
 
     @property
     def shown(self) -> int:
@@ -90,11 +90,11 @@ class Exposures(HasIntervals):
 
     def _chosen(self, items: object) -> set[int]:
         where, expected = "Exposures.share(items)", f"item numbers from 0 to {self.n_items - 1}"
-        given = [items] if whole(items) is not None else items
-        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        numbers = [items] if whole(items) is not None else items
+        if isinstance(numbers, (str, bytes)) or not isinstance(numbers, Iterable):
             raise refused(where, expected, items, "pass a list of item numbers, or one")
         chosen = set()
-        for item in given:
+        for item in numbers:
             number = whole(item)
             if number is None or not 0 <= number < self.n_items:
                 raise refused(where, expected, item, "number the items as in the lists")
@@ -104,9 +104,9 @@ class Exposures(HasIntervals):
     def _exposures(
         self, examination: Examination | None
     ) -> tuple[NDArray[np.int64], list[Fraction]]:
-        given = self._examination or "log" if examination is None else examination
+        setting = self._examination or "log" if examination is None else examination
         try:
-            weights = examined(given, self.k, "Exposures.examination")
+            weights = examined(setting, self.k, "Exposures.examination")
         except SettingsError as error:
-            raise refused(error.where, error.expected, given, error.hint) from None
+            raise refused(error.where, error.expected, setting, error.hint) from None
         return exposures(self.cells // self.k, self.cells % self.k, self.counts, weights)

@@ -111,8 +111,8 @@ class Asked:
         if math.isnan(self.estimate) or math.isinf(self.estimate):
             return self.none(f"the estimate is {self.estimate}", n=n)
         if not math.isfinite(variance):
-            one = units.removesuffix("s") if n == 1 else units
-            why = _SCARCE.format(n, one) if n < 2 else "the variance is not defined"
+            word = units.removesuffix("s") if n == 1 else units
+            why = _SCARCE.format(n, word) if n < 2 else "the variance is not defined"
             return self.none(why, n=n)
         if not variance:
             return self.none("the variance is 0, which says nothing about other rows", n=n)
@@ -185,34 +185,34 @@ class HasIntervals(Shown):
             raise _refused("level", "a number between 0 and 1, such as 0.95", level, hint)
         if not among(method, METHODS):
             raise _refused("method", " or ".join(map(repr, METHODS)), method)
-        asked = Asked(text, float(value), share, method)
+        request = Asked(text, float(value), share, method)
         if text.rest:
             part = replace(text, rest="").figure(self)
             if isinstance(part, HasIntervals):
                 return part.interval(text.rest, level=share, method=method)
-            return asked.none(f"no formula for {text.text}", formula=False)
+            return request.none(f"no formula for {text.text}", formula=False)
         rows = getattr(self, "rows", 0)
         if why := self._no_interval(text.name):
-            return asked.none(why, n=rows)
+            return request.none(why, n=rows)
         if method == "band":
             banded = {view.name for view in declared_views(type(self)).values() if view.band}
             if text.name not in banded:
-                known = ", ".join(sorted(banded)) or "none of this result"
+                names = ", ".join(sorted(banded)) or "none of this result"
                 raise _refused("method", '"auto", or a method of this view', method,
-                               f"views with a band: {known}")  # fmt: skip
-            return interval_within(self._band(asked), *range_of(self, text.text))
+                               f"views with a band: {names}")  # fmt: skip
+            return interval_within(self._band(request), *range_of(self, text.text))
         why = self._without(text)
-        found = None if why else self._interval(asked)
-        if math.isnan(asked.estimate) and (found is None or found.reason == UNEXPLAINED):
-            why = why_undefined(self, text.name, asked.estimate, counts_of(self))
-            return asked.none(why, n=rows, formula=found is not None)
-        if found is None:
+        interval = None if why else self._interval(request)
+        if math.isnan(request.estimate) and (interval is None or interval.reason == UNEXPLAINED):
+            why = why_undefined(self, text.name, request.estimate, counts_of(self))
+            return request.none(why, n=rows, formula=interval is not None)
+        if interval is None:
             why = why or f"no formula for {text.text}; {USERS}"
-            return asked.none(why, n=rows, formula=False)
+            return request.none(why, n=rows, formula=False)
         doubts = self._doubts(text)
-        if doubts and found.defined:
-            found = replace(found, reason="; ".join(filter(None, (found.reason, *doubts))))
-        return interval_within(found, *range_of(self, text.text))
+        if doubts and interval.defined:
+            interval = replace(interval, reason="; ".join(filter(None, (interval.reason, *doubts))))
+        return interval_within(interval, *range_of(self, text.text))
 
     def least_cell(self, view: object = None) -> int | None:
         """The least count that a view of a confusion matrix depends on; None for other views.
@@ -225,11 +225,11 @@ class HasIntervals(Shown):
         >>> Rates(tp=3, fp=1, fn=6, tn=90).least_cell("f1")
         3
         """
-        asked = view_of(self, view)
-        if asked.rest:
-            part = replace(asked, rest="").figure(self)
-            return part.least_cell(asked.rest) if isinstance(part, HasIntervals) else None
-        return self._least_cell(asked)
+        text = view_of(self, view)
+        if text.rest:
+            part = replace(text, rest="").figure(self)
+            return part.least_cell(text.rest) if isinstance(part, HasIntervals) else None
+        return self._least_cell(text)
 
     def _skewness_number(self, view: ViewText) -> float:
         """The skewness number of the values that a view is a mean of; nan for other views, and if
@@ -248,7 +248,7 @@ class HasIntervals(Shown):
         if why := self._reason_of(view):
             return why
         weighted = getattr(self, "weight_units", None), getattr(self, "rows_rounded", None)
-        return WEIGHTED if any(one is not None and one != 0 for one in weighted) else ""
+        return WEIGHTED if any(number is not None and number != 0 for number in weighted) else ""
 
     def _without(self, view: ViewText) -> str:
         """Why a view has no interval, over users either, or ""."""
@@ -357,11 +357,11 @@ def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
         return ()
     if view is None and type(result)._doubts is HasIntervals._doubts:
         return ()  # a tenth of the time of a headline, which results of a store ask of each state
-    asked = view_of(result, view)
-    if asked.rest:
-        return doubts_of(replace(asked, rest="").figure(result), asked.rest)
-    doubts = result._doubts(asked)
-    return () if not doubts or math.isnan(float(value_of(result, asked.text))) else doubts
+    text = view_of(result, view)
+    if text.rest:
+        return doubts_of(replace(text, rest="").figure(result), text.rest)
+    doubts = result._doubts(text)
+    return () if not doubts or math.isnan(float(value_of(result, text.text))) else doubts
 
 
 def skewness_of(result: object, view: object = None) -> float:
@@ -376,13 +376,13 @@ def skewness_of(result: object, view: object = None) -> float:
     """
     if not isinstance(result, HasIntervals):
         return math.nan
-    asked = view_of(result, view)
-    if asked.rest:
-        return skewness_of(replace(asked, rest="").figure(result), asked.rest)
-    return result._skewness_number(asked)
+    text = view_of(result, view)
+    if text.rest:
+        return skewness_of(replace(text, rest="").figure(result), text.rest)
+    return result._skewness_number(text)
 
 
-def widened(found: Interval, value: Bounded) -> Interval:
+def widened(interval: Interval, value: Bounded) -> Interval:
     """The interval widened on both sides by the certain bounds of the value, if these are more than
     a quarter of the standard error.
 
@@ -392,14 +392,14 @@ def widened(found: Interval, value: Bounded) -> Interval:
     (0.1875, 0.875, 0.125)
     """
     down, up = value.value - value.low, value.high - value.value
-    more = max(down, up)
-    if not more > 0 or not found.defined:
-        return found
-    found = replace(found, resolution=more)
-    if not more > COARSE * found.se:
-        return found
-    said = "; ".join(filter(None, (found.reason, "widened by the uncertainty within buckets")))
-    return replace(found, lower=found.lower - down, upper=found.upper + up, reason=said)
+    uncertainty = max(down, up)
+    if not uncertainty > 0 or not interval.defined:
+        return interval
+    interval = replace(interval, resolution=uncertainty)
+    if not uncertainty > COARSE * interval.se:
+        return interval
+    reason = "; ".join(filter(None, (interval.reason, "widened by the uncertainty within buckets")))
+    return replace(interval, lower=interval.lower - down, upper=interval.upper + up, reason=reason)
 
 
 def _refused(name: str, expected: str, got: object, hint: str = "pass one of these") -> InputError:

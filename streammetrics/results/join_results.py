@@ -81,11 +81,11 @@ class OutcomeDelays(Shown):
         return self.cut / self.attributed if self.attributed else math.nan
 
     def _notes(self) -> Iterator[str]:
-        each = {"delays": self.delays, "delays of unattributed": self.unattributed_delays}
-        for what, bins in each.items():
+        delays_by_kind = {"delays": self.delays, "delays of unattributed": self.unattributed_delays}
+        for kind, bins in delays_by_kind.items():
             if bins:
-                found = ", ".join(f"[{low}, {high}) s {n:,}" for (low, high), n in bins.items())
-                yield f"{what}: {found}"
+                counts = ", ".join(f"[{low}, {high}) s {n:,}" for (low, high), n in bins.items())
+                yield f"{kind}: {counts}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -95,7 +95,7 @@ class LabelDelaysResult(Shown, Mapping[str, OutcomeDelays]):
     results: Mapping[str, OutcomeDelays]
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
-        yield from ((Part(name, name=name), one) for name, one in self.results.items())
+        yield from ((Part(name, name=name), result) for name, result in self.results.items())
 
     def __getitem__(self, name: str) -> OutcomeDelays:
         try:
@@ -148,8 +148,8 @@ class JoinedResult(Shown):
         yield ValueRow("share_pending", self.share_pending, None, counts_of(self), why)
 
     def _notes(self) -> Iterator[str]:
-        for name, one in self.delays.items():
-            yield f"{name}: {one.attributed:,} attributed, {one.unattributed:,} not"
+        for name, delays in self.delays.items():
+            yield f"{name}: {delays.attributed:,} attributed, {delays.unattributed:,} not"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -197,15 +197,15 @@ class ClosedRows(Shown):
 
     def _columns(self, level: float) -> Columns:
         """The rows: their ids, times, columns and labels."""
-        found: Columns = {"id": self.ids.tolist(), "time_ms": self.times_ms.tolist()}
+        columns: Columns = {"id": self.ids.tolist(), "time_ms": self.times_ms.tolist()}
         for name, column in {**self.columns, **self.labels}.items():
             if isinstance(column, DictionaryColumn):
-                found[name] = [column.values[code] for code in column.codes.tolist()]
+                columns[name] = [column.values[code] for code in column.codes.tolist()]
             else:
-                found[name] = column.tolist()
-        return found
+                columns[name] = column.tolist()
+        return columns
 
     def _table(self, most: int) -> RowTable:
-        found = table_of_columns(type(self).__name__, self._columns(LEVEL), most)
-        about = f"{found.about}, conflicts {self.conflicts:,}, outcomes {len(self.outcomes):,}"
-        return replace(found, about=about)
+        table = table_of_columns(type(self).__name__, self._columns(LEVEL), most)
+        about = f"{table.about}, conflicts {self.conflicts:,}, outcomes {len(self.outcomes):,}"
+        return replace(table, about=about)

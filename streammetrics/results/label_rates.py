@@ -104,8 +104,8 @@ class LabelRates(OneVsRest):
     @property
     def support(self) -> NDArray[np.int64]:
         """The rows that have each label, in units of weight; int64 [labels]."""
-        found: NDArray[np.int64] = self.matrix[:, 1].sum(axis=1)
-        return found
+        rows: NDArray[np.int64] = self.matrix[:, 1].sum(axis=1)
+        return rows
 
     @cached_property
     def _units(self) -> int:
@@ -114,8 +114,8 @@ class LabelRates(OneVsRest):
     @property
     def _all_right(self) -> tuple[int, int]:
         """The units of the rows with every label right, and of all rows."""
-        true, predicted, both = self.sizes
-        right = self.sizes_counts[(true == both) & (predicted == both)]
+        true, predicted, overlap = self.sizes
+        right = self.sizes_counts[(true == overlap) & (predicted == overlap)]
         return int(right.sum()), self._units
 
     @cached_property
@@ -130,9 +130,9 @@ class LabelRates(OneVsRest):
     @cached_property
     def _of_rows(self) -> Sequence[tuple[Hits, int]]:
         """The counts of a row of each combination, and the units of weight of these rows."""
-        true, predicted, both = self.sizes
-        tn = len(self.matrix) - true - predicted + both
-        hits = np.stack([both, predicted - both, true - both, tn], axis=1).tolist()
+        true, predicted, overlap = self.sizes
+        tn = len(self.matrix) - true - predicted + overlap
+        hits = np.stack([overlap, predicted - overlap, true - overlap, tn], axis=1).tolist()
         pairs = zip(map(tuple, hits), self.sizes_counts.tolist(), strict=True)
         return cast("list[tuple[Hits, int]]", list(pairs))
 
@@ -143,8 +143,8 @@ class LabelRates(OneVsRest):
         if name in ("accuracy", "error_rate", "hamming_loss"):  # means over rows, of their labels
             right = name == "accuracy"
             wrong = ((hits[1] + hits[2], units) for hits, units in self._of_rows)
-            each = [(labels - k if right else k, units) for k, units in wrong]
-            return of_values(asked, [(Fraction(k, labels), units) for k, units in each])
+            pairs = [(labels - k if right else k, units) for k, units in wrong]
+            return of_values(asked, [(Fraction(k, labels), units) for k, units in pairs])
         if name == "balanced_accuracy":
             return None
         return of_rows_interval(asked, self._of_rows)

@@ -94,8 +94,8 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         top, bottom = self._variance
         if not bottom or not top:
             return math.nan if not bottom else 0.0
-        found = Fraction(top, bottom)
-        return over_root(found.numerator, found.numerator * found.denominator)
+        variance = Fraction(top, bottom)
+        return over_root(variance.numerator, variance.numerator * variance.denominator)
 
     @property
     @View(better=NONE, undefined="no rows, or all values are equal")

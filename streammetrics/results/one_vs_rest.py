@@ -150,8 +150,8 @@ class OneVsRest(OfWeightedRows):
         zero = worth_of_nothing(zero_division, f"{type(self).__name__}.zero_division")
         if average is None:
             return self._each(term, zero)
-        given: object = average
-        if not (isinstance(given, str) and given in self._kinds):
+        choice: object = average
+        if not (isinstance(choice, str) and choice in self._kinds):
             kinds = ", ".join(f'"{kind}"' for kind in self._kinds)
             raise self._refused(f"{kinds} or None", average, "average")
         return self._mean(term, average, zero)
@@ -169,10 +169,10 @@ class OneVsRest(OfWeightedRows):
 
     def _number(self, number: int) -> int:
         """The number of a class or label as an int."""
-        found = whole(number)
-        if found is None or not 0 <= found < len(self._hits):
+        index = whole(number)
+        if index is None or not 0 <= index < len(self._hits):
             raise self._refused(f"a whole number from 0 to {len(self._hits) - 1}", number, "rates")
-        return found
+        return index
 
     def _each(self, term: Term, zero_division: float) -> Floats:
         values = [term_means.value(term(hits), zero_division) for hits in self._hits]
@@ -199,8 +199,8 @@ def averaged_term(view: ViewText) -> tuple[Term, str] | None:
     term = _TERMS.get(view.name) if weight is None else term_means.f_alpha(weight)
     if term is None:
         return None
-    given = (view.arguments or ())[_AT.get(view.name, 0) :]
-    return term, str(given[0]) if given else "macro"
+    arguments = (view.arguments or ())[_AT.get(view.name, 0) :]
+    return term, str(arguments[0]) if arguments else "macro"
 
 
 def mean_interval(
@@ -211,13 +211,13 @@ def mean_interval(
     truth, predicted, counts: [m], cells. hits: of each class. Every micro average is an increasing
     function of accuracy.
     """
-    found = averaged_term(asked.view)
-    if found is None:
+    averaging = averaged_term(asked.view)
+    if averaging is None:
         return None
-    term, average = found
+    term, average = averaging
     n = sum(counts.tolist())
     if average == "micro":
-        return _micro(asked, term, sum(one[0] for one in hits), n, len(hits))
+        return _micro(asked, term, sum(class_hits[0] for class_hits in hits), n, len(hits))
     psi = mean_influence(truth, predicted, hits, term, by_rows=average == "weighted")
     return asked.spread(counts_variance(counts, psi), n, methods=("delta", "logit"))
 
@@ -226,10 +226,10 @@ def averaged_influence(
     view: ViewText, truth: Ints, predicted: Ints, hits: Sequence[Hits]
 ) -> NDArray[np.float64] | None:
     """The ψ of the cells for a macro or weighted average; None for other views."""
-    found = averaged_term(view)
-    if found is None or found[1] == "micro":
+    averaging = averaged_term(view)
+    if averaging is None or averaging[1] == "micro":
         return None
-    term, average = found
+    term, average = averaging
     return mean_influence(truth, predicted, hits, term, by_rows=average == "weighted")
 
 
@@ -258,22 +258,22 @@ def of_rows_interval(asked: Asked, rows: Iterable[tuple[Hits, int]]) -> Interval
 
     rows: the counts of each kind of row, and the number of such rows.
     """
-    found = averaged_term(asked.view)
-    if found is None:
+    averaging = averaged_term(asked.view)
+    if averaging is None:
         return None
-    term, average = found
+    term, average = averaging
     terms = [(*term(hits), count) for hits, count in rows]
     n = sum(count for _, _, count in terms)
     if average == "micro":
-        y, m = (sum(one[place] * one[2] for one in terms) for place in (0, 1))
+        y, m = (sum(row[place] * row[2] for row in terms) for place in (0, 1))
         yy, ym, mm = (
-            sum(one[i] * one[j] * one[2] for one in terms) for i, j in ((0, 0), (0, 1), (1, 1))
+            sum(row[i] * row[j] * row[2] for row in terms) for i, j in ((0, 0), (0, 1), (1, 1))
         )
         variance = ratio_variance(n, y, m, (yy, ym, mm))
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
     if average == "samples":
-        known = [(Fraction(y, m), count) for y, m, count in terms if m]
-        return of_values(asked, known)
+        shares = [(Fraction(y, m), count) for y, m, count in terms if m]
+        return of_values(asked, shares)
     why = f"labels of one row are not independent, and their covariances are not kept; {USERS}"
     return asked.none(why, n=n, formula=False)
 

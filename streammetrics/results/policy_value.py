@@ -147,11 +147,11 @@ class PolicyValue(_LateSums, HasIntervals):
     @View(better=HIGHER, undefined=_NOT_PREDICTED)
     def sndr(self) -> float:
         """Doubly robust and self-normalised: the mean of p, and Σ w (r - q) / Σ w."""
-        found = self._sums
-        if not found.w or not self._predicted:
+        sums = self._sums
+        if not sums.w or not self._predicted:
             return math.nan
-        total = found.p * found.w + self.rows * (found.wr - found.wq)
-        return self._or_nan(total, self.rows * found.w)
+        total = sums.p * sums.w + self.rows * (sums.wr - sums.wq)
+        return self._or_nan(total, self.rows * sums.w)
 
     @property
     @View(better=NONE, range=_rewards)
@@ -220,43 +220,43 @@ class PolicyValue(_LateSums, HasIntervals):
     def _possible(self, both: int) -> bool:
         """Whether rows may have these sums, if `both` of them have a reward other than 0 and a
         clipped weight."""
-        n, nonzero, found = self.rows, self.nonzero_rewards, self._sums
+        n, nonzero, sums = self.rows, self.nonzero_rewards, self._sums
         if n and not 0 <= self._largest < math.inf:
             return False
         top, rounded, clip = Fraction(self._largest if n else 0), 1 + _OF_TERM, Fraction(self._clip)
         moments = (
-            (n, found.w, found.ww),
-            (nonzero, found.r, found.rr),
-            (nonzero, found.wr, found.wwrr * rounded),
-            (both, found.c_r, found.c_rr),
-            (both, found.c_wr, found.c_wwrr * rounded),
+            (n, sums.w, sums.ww),
+            (nonzero, sums.r, sums.rr),
+            (nonzero, sums.wr, sums.wwrr * rounded),
+            (both, sums.c_r, sums.c_rr),
+            (both, sums.c_wr, sums.c_wwrr * rounded),
         )
         return (
             math.isnan(self._largest) == (not n)
             and (top > clip) == (self.rows_clipped > 0)
-            and top <= found.w <= n * top
-            and found.ww <= top * found.w
+            and top <= sums.w <= n * top
+            and sums.ww <= top * sums.w
             and all(total**2 <= m * squares for m, total, squares in moments)
-            and found.wwr**2 <= found.ww * found.wwrr
-            and 0 <= found.wwrr <= top * top * found.rr * rounded
-            and (nonzero > 0) == (found.rr > 0)
-            and (self._limit is None or found.rr <= found.r * Fraction(self._limit))
-            and 0 <= found.c_rr <= found.rr
-            and found.c_rr * clip**2 <= found.c_wwrr * rounded <= found.wwrr * rounded
-            and (both > 0) == (found.c_rr > 0)
-            and (both > 0 or not found.c_wwrr)
-            and (self.rows_predicted > 0 or not any((found.p, found.wq, found.terms)))
-            and found.terms >= 0
+            and sums.wwr**2 <= sums.ww * sums.wwrr
+            and 0 <= sums.wwrr <= top * top * sums.rr * rounded
+            and (nonzero > 0) == (sums.rr > 0)
+            and (self._limit is None or sums.rr <= sums.r * Fraction(self._limit))
+            and 0 <= sums.c_rr <= sums.rr
+            and sums.c_rr * clip**2 <= sums.c_wwrr * rounded <= sums.wwrr * rounded
+            and (both > 0) == (sums.c_rr > 0)
+            and (both > 0 or not sums.c_wwrr)
+            and (self.rows_predicted > 0 or not any((sums.p, sums.wq, sums.terms)))
+            and sums.terms >= 0
             and self._possible_products(rounded)
         )
 
     def _possible_products(self, rounded: Fraction) -> bool:
         """Whether Σ w t fits Σ w² and Σ t²; rounded: the most that rounding can add to a square."""
-        found = self._sums
-        if found.wt is None:
+        sums = self._sums
+        if sums.wt is None:
             return True
-        predicted = self.rows_predicted > 0 or not found.wt
-        return predicted and found.wt**2 <= found.ww * found.terms * rounded
+        predicted = self.rows_predicted > 0 or not sums.wt
+        return predicted and sums.wt**2 <= sums.ww * sums.terms * rounded
 
     def _moments_of(self, view: ViewText) -> Moments | None:
         """Those of r, which are in [0, reward_limit], and of min(w, clip) r; None without a
@@ -287,30 +287,30 @@ class PolicyValue(_LateSums, HasIntervals):
 
     def _variance(self, name: str) -> float | None:
         """The variance of a value over independent rows; None if the state lacks it."""
-        n, found = self.rows, self._sums
+        n, sums = self.rows, self._sums
         if name == "snips":
-            return ratio_variance(n, found.wr, found.w, (found.wwrr, found.wwr, found.ww))
+            return ratio_variance(n, sums.wr, sums.w, (sums.wwrr, sums.wwr, sums.ww))
         if name == "ips":
-            return mean_variance(n, found.wr, found.wwrr)
+            return mean_variance(n, sums.wr, sums.wwrr)
         if name == "clipped":
             return mean_variance(n, *self._of_clipped)
         if name == "mean_reward":
-            return mean_variance(n, found.r, found.rr)
+            return mean_variance(n, sums.r, sums.rr)
         if name == "mean_weight":
-            return mean_variance(n, found.w, found.ww)
+            return mean_variance(n, sums.w, sums.ww)
         if name == "dr":
-            return mean_variance(n, self._doubly_robust, found.terms)
-        if name == "sndr" and self._predicted and found.w:
-            return self._greatest_of_sndr if found.wt is None else self._of_sndr(found.wt)
+            return mean_variance(n, self._doubly_robust, sums.terms)
+        if name == "sndr" and self._predicted and sums.w:
+            return self._greatest_of_sndr if sums.wt is None else self._of_sndr(sums.wt)
         return None
 
     def _of_sndr(self, products: Fraction) -> float:
         """The variance of `sndr` by the delta method: of the mean of t - s w, where t are the terms
         of `dr` and s = Σ w (r - q) / Σ w. Σ w is n on average, and is taken as n in the slope; its
         own variation is that of the terms. products: Σ w t. 0 where rounding could make it."""
-        n, found, s = self.rows, self._sums, self._slope
-        scale = found.terms + s * s * found.ww
-        variance = mean_variance(n, found.p, scale - 2 * s * products)
+        n, sums, s = self.rows, self._sums, self._slope
+        scale = sums.terms + s * s * sums.ww
+        variance = mean_variance(n, sums.p, scale - 2 * s * products)
         least = _OF_SQUARES * ratio(scale, n * n)
         return 0.0 if variance <= least else variance
 
@@ -318,17 +318,17 @@ class PolicyValue(_LateSums, HasIntervals):
     def _greatest_of_sndr(self) -> float:
         """The same for the correlation of t and w with which it is the greatest: the standard error
         is that of `dr`, and |s| times that of the mean weight."""
-        n, found = self.rows, self._sums
-        of_terms = mean_variance(n, self._doubly_robust, found.terms)
-        of_weights = mean_variance(n, found.w, found.ww)
+        n, sums = self.rows, self._sums
+        of_terms = mean_variance(n, self._doubly_robust, sums.terms)
+        of_weights = mean_variance(n, sums.w, sums.ww)
         slope = abs(float(self._slope))
         return (math.sqrt(of_terms) + slope * math.sqrt(of_weights)) ** 2
 
     @property
     def _slope(self) -> Fraction:
         """Σ w (r - q) / Σ w, by which `sndr` corrects the mean prediction."""
-        found = self._sums
-        return (found.wr - found.wq) / found.w
+        sums = self._sums
+        return (sums.wr - sums.wq) / sums.w
 
     def _replicated(self, view: ViewText) -> str:
         """Without a group of users, a value is compared however thin its support is."""
@@ -346,8 +346,8 @@ class PolicyValue(_LateSums, HasIntervals):
             return f"{mean} errors of independent rows below 1: {why}"
         wr, wwrr = self._sums.wr, self._sums.wwrr
         if view.name in _OF_REWARDS and self._positive and wr * wr < LEAST_REWARDS * wwrr:
-            known = math.floor(10 * ratio(wr * wr, wwrr)) / 10
-            return f"weighted rewards are as few as {known:.1f} equal ones, needs {LEAST_REWARDS}"
+            number = math.floor(10 * ratio(wr * wr, wwrr)) / 10
+            return f"weighted rewards are as few as {number:.1f} equal ones, needs {LEAST_REWARDS}"
         return ""
 
     def _extended(self, view: ViewText, found: Interval) -> Interval:
@@ -358,9 +358,9 @@ class PolicyValue(_LateSums, HasIntervals):
             return found
         below = above = min(errors, float(_ERRORS)) * found.se
         if self._limit is not None and view.name in _OF_REWARDS:  # rewards from 0 to the limit
-            own = found.estimate if view.name == "snips" else 0.0
-            below = min(below, short * own)
-            above = min(above, short * max(self._limit - own, 0.0))
+            base = found.estimate if view.name == "snips" else 0.0
+            below = min(below, short * base)
+            above = min(above, short * max(self._limit - base, 0.0))
         why = [found.reason] if found.reason else []
         if errors >= 1:
             mean = f"the mean weight is {self.mean_weight:.4g}"
@@ -385,8 +385,8 @@ class PolicyValue(_LateSums, HasIntervals):
     @property
     def _positive(self) -> bool:
         """Whether no reward is negative: they have a limit, or all are 0 or 1."""
-        found = self._sums
-        return self._limit is not None or found.r == found.rr == self.nonzero_rewards
+        sums = self._sums
+        return self._limit is not None or sums.r == sums.rr == self.nonzero_rewards
 
     def _doubts(self, view: ViewText) -> tuple[str, ...]:
         if view.name not in _VALUES:
@@ -401,29 +401,29 @@ class PolicyValue(_LateSums, HasIntervals):
         return "; ".join(self._too_thin())
 
     def _too_thin(self) -> Iterator[str]:
-        n, found = self.rows, self._sums
+        n, sums = self.rows, self._sums
         if not n:
             yield "no rows"
             return
-        if not found.w:
+        if not sums.w:
             yield "all weights are 0"
             return
-        if found.w * found.w < LEAST_SAMPLE * found.ww:
-            known = math.floor(10 * self.effective_sample_size) / 10  # 99.96 is too few
-            yield f"the effective sample size is {known:.1f}, needs {LEAST_SAMPLE}"
+        if sums.w * sums.w < LEAST_SAMPLE * sums.ww:
+            size = math.floor(10 * self.effective_sample_size) / 10  # 99.96 is too few
+            yield f"the effective sample size is {size:.1f}, needs {LEAST_SAMPLE}"
         if self.nonzero_rewards < LEAST_REWARDS:
             n = self.nonzero_rewards
             rewards = "1 reward differs" if n == 1 else f"{n or 'no'} rewards differ"
             yield f"{rewards} from 0, needs {LEAST_REWARDS}"
-        if Fraction(self._largest) > MOST_OF_ONE * found.w:
+        if Fraction(self._largest) > MOST_OF_ONE * sums.w:
             yield f"one row has {100 * self.largest_share:.3g} % of the weight, more than 10 %"
 
     def _doubtful(self) -> Iterator[str]:
-        n, found = self.rows, self._sums
+        n, sums = self.rows, self._sums
         if abs(self.mean_weight - 1.0) > max(_ERRORS * self._weight_error, _NEAR):
             mean = f"the mean weight is {self.mean_weight:.4g}"
             yield f"{mean}, over 3 standard errors of independent rows from 1"
-        if found.w * found.w < FEW_EFFECTIVE * n * found.ww:
+        if sums.w * sums.w < FEW_EFFECTIVE * n * sums.ww:
             share = 100 * self.effective_sample_size / n
             yield f"the effective sample size is {share:.2g} % of the rows"
 
@@ -446,6 +446,6 @@ class PolicyValue(_LateSums, HasIntervals):
     @cached_property
     def _of_clipped(self) -> tuple[Fraction, Fraction]:
         """Σ min(w, clip) r and Σ (min(w, clip) r)²."""
-        found, clip = self._sums, Fraction(self._clip)
-        total = found.wr - found.c_wr + clip * found.c_r
-        return total, found.wwrr - found.c_wwrr + clip * clip * found.c_rr
+        sums, clip = self._sums, Fraction(self._clip)
+        total = sums.wr - sums.c_wr + clip * sums.c_r
+        return total, sums.wwrr - sums.c_wwrr + clip * clip * sums.c_rr

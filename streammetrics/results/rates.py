@@ -230,8 +230,8 @@ class Rates(NamedRates[float]):
         return rate(self)
 
     def _f(self, rate: Rate, worth: float) -> float:
-        found = rate(self)
-        return worth if math.isnan(found) else found
+        number = rate(self)
+        return worth if math.isnan(number) else number
 
     def _interval(self, asked: Asked) -> Interval | None:
         return _rates_interval(asked, self.tp, self.fp, self.fn, self.tn)
@@ -337,12 +337,12 @@ class BoundedRates(NamedRates[Bounded]):
 
     def _f(self, rate: Rate, worth: float) -> Bounded:
         """The rate, widened to hold `worth` if some table between the two is 0/0."""
-        found = self._between(rate)
+        figure = self._between(rate)
         fewest = Rates(self.worst.tp, self.best.fp, self.best.fn, 0)
         if math.isnan(worth) or not math.isnan(rate(fewest)):
-            return found
-        bounds = [end for end in (found.low, found.high) if not math.isnan(end)] + [worth]
-        value = worth if math.isnan(found.value) else found.value
+            return figure
+        bounds = [end for end in (figure.low, figure.high) if not math.isnan(end)] + [worth]
+        value = worth if math.isnan(figure.value) else figure.value
         return Bounded(value, min(bounds), max(bounds))
 
     def _between(
@@ -371,9 +371,9 @@ class BoundedRates(NamedRates[Bounded]):
 
     def _interval(self, asked: Asked) -> Interval | None:
         """The interval of the value, widened by the uncertainty within the bucket."""
-        found = self.value._interval(asked)
+        interval = self.value._interval(asked)
         bounds = value_of(self, asked.view.text)
-        return widened(found, bounds) if found and isinstance(bounds, Bounded) else found
+        return widened(interval, bounds) if interval and isinstance(bounds, Bounded) else interval
 
 
 def _balanced_accuracy(of: Rates) -> float:
@@ -431,8 +431,8 @@ def _rates_interval(asked: Asked, tp: int, fp: int, fn: int, tn: int) -> Interva
         variance = ratio(slopes, 4 * (tp + fn) * (tn + fp))
         return asked.spread(variance, n, methods=("delta", "logit"))
     if name in ("mcc", "kappa"):
-        of = matthews_variance if name == "mcc" else kappa_variance
-        return asked.spread(of(_TRUTH, _PREDICTED, np.array([tp, fp, fn, tn]), 2), n)
+        variance_of = matthews_variance if name == "mcc" else kappa_variance
+        return asked.spread(variance_of(_TRUTH, _PREDICTED, np.array([tp, fp, fn, tn]), 2), n)
     return None
 
 
@@ -440,10 +440,10 @@ def weight_of_precision(view: ViewText) -> Fraction | None:
     """The a of f_alpha(a), or of f_beta(b) and F1: 1 / (1 + b²); None for other views."""
     if view.name in ("f1", "macro_f1"):
         return Fraction(1, 2)
-    given = exact(view.arguments[0]) if view.arguments else None
+    argument = exact(view.arguments[0]) if view.arguments else None
     if view.name == "f_alpha":
-        return given
-    return None if given is None or view.name != "f_beta" else 1 / (1 + given * given)
+        return argument
+    return None if argument is None or view.name != "f_beta" else 1 / (1 + argument * argument)
 
 
 def _f(asked: Asked, tp: int, fp: int, fn: int) -> Interval | None:

@@ -97,8 +97,8 @@ class _LateBuckets:
 
     @cached_property
     def _pairs(self) -> Pairs:
-        given = self._counted
-        return pairs(self.counts[0], self.counts[1]) if given is None else Pairs(*given)
+        pair_counts = self._counted
+        return pairs(self.counts[0], self.counts[1]) if pair_counts is None else Pairs(*pair_counts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,8 +129,8 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
 
     def __getstate__(self) -> dict[str, object]:
         # A copy and a pickle hold the buckets, not the grid that they are made from.
-        held = {name: getattr(self, name) for name in ("scores", "counts", "_ends")}
-        return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **held}
+        buckets = {name: getattr(self, name) for name in ("scores", "counts", "_ends")}
+        return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **buckets}
 
     @property
     @View(better=HIGHER, range=SHARE, undefined="one class has no rows")
@@ -174,22 +174,22 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
 
     def roc(self) -> RocPoints:
         """The points of the ROC curve, from (0, 0) to (1, 1)."""
-        found = self._steps
+        points = self._steps
         return RocPoints(
-            fpr=shares(found.fp, found.negatives),
-            tpr=shares(found.tp, found.positives),
+            fpr=shares(points.fp, points.negatives),
+            tpr=shares(points.tp, points.positives),
             thresholds=self._thresholds,
-            fp=found.fp,
-            tp=found.tp,
+            fp=points.fp,
+            tp=points.tp,
         )
 
     def pr(self) -> PrecisionRecallPoints:
         """The points of the precision-recall curve, the one at the lowest threshold first."""
-        found = self._steps
-        tp, fp = found.tp[:0:-1], found.fp[:0:-1]
+        points = self._steps
+        tp, fp = points.tp[:0:-1], points.fp[:0:-1]
         return PrecisionRecallPoints(
             precision=np.append(shares(tp, tp + fp), 1.0),
-            recall=np.append(shares(tp, found.positives), 0.0),
+            recall=np.append(shares(tp, points.positives), 0.0),
             thresholds=self._thresholds[:0:-1],
         )
 
@@ -209,8 +209,8 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         if not limit:
             raise refused(where, expected, max_fpr)
         scaled = flag(standardized, "ScoreCurve.partial_auc(standardized)")
-        found = partial_area(self._steps, limit, standardized=scaled, bounded=bounded)
-        return self._figure(found)
+        figure = partial_area(self._steps, limit, standardized=scaled, bounded=bounded)
+        return self._figure(figure)
 
     def gain(self, k: int = 10) -> tuple[V_co, ...]:
         """Share of all positives among the i/k of the rows with the highest scores, i = 1 to k.
@@ -223,16 +223,16 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         >>> curve.gain(4), curve.lift(4)
         ((0.5, 0.75, 1.0, 1.0), (2.0, 1.0, 1.0, 0.0))
         """
-        found = gains(self._steps, parts(k, "ScoreCurve.gain(k)"), bounded=not self.exact)
-        return tuple(map(self._figure, found))
+        figures = gains(self._steps, parts(k, "ScoreCurve.gain(k)"), bounded=not self.exact)
+        return tuple(map(self._figure, figures))
 
     def lift(self, k: int = 10, *, cumulative: bool = False) -> tuple[V_co, ...]:
         """Rate of positives in each of k equal parts of the rows, highest scores first, over that
         of all rows; cumulative: in the first i parts. Cuts and bounds are as in `gain`, so the
         bounds are not always tight where a cut lies inside a row; nan without a positive."""
         n, first = parts(k, "ScoreCurve.lift(k)"), flag(cumulative, "ScoreCurve.lift(cumulative)")
-        found = lifts(self._steps, n, cumulative=first, bounded=not self.exact)
-        return tuple(map(self._figure, found))
+        figures = lifts(self._steps, n, cumulative=first, bounded=not self.exact)
+        return tuple(map(self._figure, figures))
 
     @View(of_points=True)
     def confusion(self, t: float) -> Rates | BoundedRates:
@@ -248,10 +248,10 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         if self.exact:  # scores of lower precision were compared in that precision
             with np.errstate(over="ignore"):
                 limit = float(self.scores.dtype.type(limit))
-        at = int(np.searchsorted(self.scores, limit, "left"))
-        above = below = self._rates(at)
-        if at and not self.exact and not self._begins_at(limit, at):
-            below = self._rates(at - 1)
+        index = int(np.searchsorted(self.scores, limit, "left"))
+        above = below = self._rates(index)
+        if index and not self.exact and not self._begins_at(limit, index):
+            below = self._rates(index - 1)
         if below == above:
             return above
         worst, best = self._rates_of(above.tp, below.fp), self._rates_of(below.tp, above.fp)
@@ -310,9 +310,9 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         aim = aim_of(by, self._steps, q, b)
         if aim is None:
             return BestPoints(self._figure(UNDEFINED), (), self.reason)
-        found = best(self._steps, aim, least, bounded=not self.exact)
-        points = tuple(self._point(int(at)) for at in found.at)
-        return BestPoints(self._figure(found.figure), points)
+        optimum = best(self._steps, aim, least, bounded=not self.exact)
+        points = tuple(self._point(int(index)) for index in optimum.at)
+        return BestPoints(self._figure(optimum.figure), points)
 
     @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
     def precision_at_recall(self, recall: float | Fraction) -> V_co:
@@ -348,10 +348,10 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         (2.0, 0.25, 1.0, 0.5)
         """
         where = "ScoreCurve.threshold_for(predicted_positive)"
-        of = self._steps
-        budget = within(of, decimal_share(predicted_positive, where))
+        points = self._steps
+        budget = within(points, decimal_share(predicted_positive, where))
         point = self._point(budget.at)
-        figures = budget.share(of), budget.precision(of), budget.recall(of)
+        figures = budget.share(points), budget.precision(points), budget.recall(points)
         positive, precision, recall = map(self._figure, figures)
         return BudgetPoint(point.threshold, positive, precision, recall, point.rates, self.reason)
 
@@ -376,15 +376,15 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         >>> good.auc, poor.auc, good.rela_impr(poor)
         (0.8333333333333334, 0.6666666666666666, 1.0)
         """
-        other: object = base
-        if not isinstance(other, ScoreCurve):
+        candidate: object = base
+        if not isinstance(candidate, ScoreCurve):
             why = "a ScoreCurve", base, "pass the result of the other model, not its area"
             raise refused("ScoreCurve.rela_impr(base)", *why)
         return relative(self._exact_area, base._exact_area)
 
-    def _point(self, at: int) -> OperatingPoint:
-        rates = self._rates_of(int(self._steps.tp[at]), int(self._steps.fp[at]))
-        return OperatingPoint(float(self._thresholds[at]), rates)
+    def _point(self, index: int) -> OperatingPoint:
+        rates = self._rates_of(int(self._steps.tp[index]), int(self._steps.fp[index]))
+        return OperatingPoint(float(self._thresholds[index]), rates)
 
     def _rates(self, place: int) -> Rates:
         """The rates if the rows from this index on are predicted positive."""
@@ -392,17 +392,17 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         return self._rates_of(exact_sum(positives), exact_sum(negatives))
 
     def _rates_of(self, tp: int, fp: int) -> Rates:
-        found = self._pairs
-        rest = found.positives - tp, found.negatives - fp
+        totals = self._pairs
+        rest = totals.positives - tp, totals.negatives - fp
         rows = 0 if self.reason else self.rows  # of which nothing is known
-        surplus = found.positives + found.negatives - rows
+        surplus = totals.positives + totals.negatives - rows
         return Rates(tp, fp, *rest, self.weight_unit, surplus, self.rows_rounded)
 
-    def _begins_at(self, limit: float, at: int) -> bool:
+    def _begins_at(self, limit: float, index: int) -> bool:
         """Whether no bucket below this index has a score at or above the limit."""
-        if at < len(self.scores) and self.scores[at] == limit:
+        if index < len(self.scores) and self.scores[index] == limit:
             return True
-        return self._ends is not None and bool(limit >= self._ends[at - 1])
+        return self._ends is not None and bool(limit >= self._ends[index - 1])
 
     @cached_property
     def _steps(self) -> Steps:

@@ -59,8 +59,8 @@ class _OfUnits(HasIntervals):
         """(Σ s - s_g) / (U - u_g) without each group g; None for a group without units."""
         total, units = sum(sums), sum(self._group_units)
         return tuple(
-            ratio(total - mine, (units - n) << shift) if n else None
-            for mine, n in zip(sums, self._group_units, strict=True)
+            ratio(total - group_sum, (units - n) << shift) if n else None
+            for group_sum, n in zip(sums, self._group_units, strict=True)
         )
 
 

@@ -143,8 +143,8 @@ class UpliftCurve(Generic[V_co], OfUnits):
     def ate(self) -> float:
         """The average treatment effect: the success rate of the treated less that of the control;
         exact also for a histogram."""
-        found = effect(self._steps)
-        return math.nan if found is None else ratio(*found.as_integer_ratio())
+        difference = effect(self._steps)
+        return math.nan if difference is None else ratio(*difference.as_integer_ratio())
 
     @property
     @View(better=HIGHER, undefined=_ARM, grows_unlike="qini_radcliffe_relative")
@@ -229,24 +229,24 @@ class UpliftCurve(Generic[V_co], OfUnits):
 
     def by_part(self, k: int = 10) -> UpliftParts:
         """The success rates of both arms in each of k equal parts, as a table."""
-        found = self._in_parts(k)
-        value, low, high = np.array([part.uplift for part in found]).T
+        table = self._in_parts(k)
+        value, low, high = np.array([part.uplift for part in table]).T
         treated, control = (
-            np.array([getattr(part, arm) for part in found]) for arm in ("treated", "control")
+            np.array([getattr(part, arm) for part in table]) for arm in ("treated", "control")
         )
-        return UpliftParts(np.arange(1, len(found) + 1), treated, control, value, low, high)
+        return UpliftParts(np.arange(1, len(table) + 1), treated, control, value, low, high)
 
     def curve(self) -> UpliftPoints:
         """The points of the uplift curve, from (0, 0) to (1, ATE)."""
-        of = self._steps
+        steps = self._steps
         return UpliftPoints(
-            share=shares(of.rows, int(of.rows[-1])),
-            uplift=heights(of),
+            share=shares(steps.rows, int(steps.rows[-1])),
+            uplift=heights(steps),
             thresholds=self._thresholds,
-            treated=of.n_t,
-            control=of.n_c,
-            treated_successes=of.y_t,
-            control_successes=of.y_c,
+            treated=steps.n_t,
+            control=steps.n_c,
+            treated_successes=steps.y_t,
+            control_successes=steps.y_c,
         )
 
     # -- counts ----------------------------------------------------------------------------------
@@ -288,12 +288,12 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return parts(self._steps, n, bounded=not self.exact)
 
     def _in_part(self, part: object, k: object = 10) -> Part:
-        n, at = conversion.parts(k, "UpliftCurve.uplift_in_part(k)"), conversion.whole(part)
-        if at is None or not 1 <= at <= n:
+        n, number = conversion.parts(k, "UpliftCurve.uplift_in_part(k)"), conversion.whole(part)
+        if number is None or not 1 <= number <= n:
             hint = "pass 1 for the rows with the highest scores"
             where = "UpliftCurve.uplift_in_part(part)"
             raise conversion.refused(where, f"the number of a part, 1 to {n}", part, hint)
-        return one_part(self._steps, at - 1, n, bounded=not self.exact)
+        return one_part(self._steps, number - 1, n, bounded=not self.exact)
 
     def _without_group(self, whole: object, rest: object, ranks: Ranks) -> object:
         assert isinstance(whole, UpliftCurve) and isinstance(rest, UpliftCurve)
@@ -314,8 +314,8 @@ class UpliftCurve(Generic[V_co], OfUnits):
     def _arms(self, view: ViewText) -> Arms | None:
         """The ATE and the uplift of a part are differences of two shares."""
         if view.name == "ate":
-            of = self._steps
-            return (int(of.y_c[-1]), of.control), (int(of.y_t[-1]), of.treated)
+            steps = self._steps
+            return (int(steps.y_c[-1]), steps.control), (int(steps.y_t[-1]), steps.treated)
         if view.name != "uplift_in_part":
             return None
         return self._in_part(*(view.arguments or ())).arms
@@ -342,9 +342,9 @@ class UpliftCurve(Generic[V_co], OfUnits):
         method, n = asked.choose("newcombe", "delta"), round(arms[0][1] + arms[1][1])
         variance = difference_variance(arms)
         if method == "delta" or math.isnan(variance):
-            found = asked.spread(variance, n, methods=("newcombe", "delta"))
+            interval = asked.spread(variance, n, methods=("newcombe", "delta"))
         else:
             bounds = difference_bounds(arms, critical(asked.level))
-            found = asked.bounds(bounds, variance, n, method)
+            interval = asked.bounds(bounds, variance, n, method)
         value = asked.view.figure(self)
-        return widened(found, value) if isinstance(value, Bounded) else found
+        return widened(interval, value) if isinstance(value, Bounded) else interval

@@ -34,8 +34,8 @@ class ArrowColumns(Mapping[str, Values]):
 
     def present(self, path: str) -> NDArray[np.bool_]:
         """Which rows have a value of any type at a path; bool [n]."""
-        found: NDArray[np.bool_] = self.arrays[path].is_valid().to_numpy(zero_copy_only=False)
-        return found
+        flags: NDArray[np.bool_] = self.arrays[path].is_valid().to_numpy(zero_copy_only=False)
+        return flags
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
@@ -167,20 +167,20 @@ class RowTexts(Lazy[bytes]):
         self.nbytes: int = batch.nbytes
         names, columns = batch.schema.names, batch.columns
 
-        def text(at: int) -> bytes:
-            row = {name: _shown(column, at) for name, column in zip(names, columns, strict=True)}
+        def text(i: int) -> bytes:
+            row = {name: _shown(column, i) for name, column in zip(names, columns, strict=True)}
             return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
 
         super().__init__(batch.num_rows, text)
 
 
-def _shown(column: pa.Array, at: int) -> object:
+def _shown(column: pa.Array, i: int) -> object:
     """One value as a Python object; if there is none (a time beyond the calendar, an unknown zone),
     a number or the name of its type."""
     import pyarrow
 
     try:
-        return column[at].as_py()
+        return column[i].as_py()
     except (ValueError, OverflowError, LookupError, pyarrow.ArrowException):
         kind = column.type
-        return column[at].value if pyarrow.types.is_timestamp(kind) else f"a value of {kind}"
+        return column[i].value if pyarrow.types.is_timestamp(kind) else f"a value of {kind}"

@@ -102,11 +102,11 @@ def table_of(message: bytes, needed: Sequence[str], wanted: Sequence[str]) -> pa
         return Unfit("not_arrow", None, f"expected an Arrow IPC stream: {error}"[:200])
 
 
-def _table(payload: pa.Buffer, schema: pa.Schema, wanted: Sequence[str]) -> pa.Table:
+def _table(payload: pa.Buffer, schema: pa.Schema, paths: Sequence[str]) -> pa.Table:
     """The columns of a message that these paths select, fully validated."""
     import pyarrow.ipc
 
-    tops = {path.partition(".")[0] for path in wanted} | set(wanted)
+    tops = {path.partition(".")[0] for path in paths} | set(paths)
     positions = [i for i, name in enumerate(schema.names) if name in tops]
     options = pyarrow.ipc.IpcReadOptions(use_threads=False, included_fields=positions or [0])
     table = pyarrow.ipc.open_stream(payload, options=options).read_all()
@@ -129,9 +129,9 @@ def _beyond_bounds(payload: pa.Buffer) -> Unfit | None:
             return Unfit("not_arrow", None, "dictionary batches are not read; send plain texts")
         if message.type != "record batch":
             continue
-        more, opened = batch_layout(memoryview(message.metadata), memoryview(message.body))
-        rows, nbytes = rows + more, nbytes + opened
-        if more < 0 or rows > MAX_EVENTS:
+        count, opened = batch_layout(memoryview(message.metadata), memoryview(message.body))
+        rows, nbytes = rows + count, nbytes + opened
+        if count < 0 or rows > MAX_EVENTS:
             return too_many(rows)
         if nbytes > MAX_OPEN_BYTES:
             return too_large(nbytes, MAX_OPEN_BYTES)
@@ -223,10 +223,10 @@ def batch_layout(metadata: memoryview, body: memoryview) -> tuple[int, int]:
 class _Table:
     """A table of a flatbuffer: an offset, with the list of its fields before it."""
 
-    def __init__(self, data: memoryview, at: int) -> None:
-        self.data, self.at = data, at
-        (back,) = struct.unpack_from("<i", data, at)
-        self.fields = at - back
+    def __init__(self, data: memoryview, position: int) -> None:
+        self.data, self.at = data, position
+        (back,) = struct.unpack_from("<i", data, position)
+        self.fields = position - back
         if self.fields < 0:
             raise BadLayout("a table outside of the message")
         (self.size,) = struct.unpack_from("<H", data, self.fields)
@@ -241,10 +241,10 @@ class _Table:
 
     def table(self, number: int) -> _Table | None:
         """The table that a field refers to."""
-        at = self.field(number)
-        return _Table(self.data, at + _uint(self.data, at)) if at else None
+        position = self.field(number)
+        return _Table(self.data, position + _uint(self.data, position)) if position else None
 
 
-def _uint(data: memoryview, at: int) -> int:
-    (value,) = struct.unpack_from("<I", data, at)
+def _uint(data: memoryview, position: int) -> int:
+    (value,) = struct.unpack_from("<I", data, position)
     return int(value)

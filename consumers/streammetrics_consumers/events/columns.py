@@ -209,14 +209,14 @@ def id_list(values: list[object], path: str) -> Converted:
 
 def _unfit_id(ids: list[object], path: str, expected: str) -> Unfit | None:
     """Why an array has no valid ids; None if it has."""
-    for one in ids:
-        if type(one) not in (str, int):
-            return Unfit("wrong_type", path, f"expected {expected} {shown(one)}")
-        if isinstance(one, str) and len(one) > MAX_TEXT:
-            detail = f"an id of {len(one)} characters; at most {MAX_TEXT}"
+    for element in ids:
+        if type(element) not in (str, int):
+            return Unfit("wrong_type", path, f"expected {expected} {shown(element)}")
+        if isinstance(element, str) and len(element) > MAX_TEXT:
+            detail = f"an id of {len(element)} characters; at most {MAX_TEXT}"
             return Unfit("out_of_range", path, detail)
-        if isinstance(one, int) and not -_INT64 <= one < _INT64:
-            return Unfit("out_of_range", path, f"{shown(one)} does not fit 64 bits")
+        if isinstance(element, int) and not -_INT64 <= element < _INT64:
+            return Unfit("out_of_range", path, f"{shown(element)} does not fit 64 bits")
     return None
 
 
@@ -271,8 +271,8 @@ def _lists(
     """The column, with the faults of single values assigned to their rows."""
     offsets = np.zeros(len(rows) + 1, np.intp)
     np.cumsum(list(map(len, rows)), out=offsets[1:])
-    for at, unfit in inner.items():
-        bad[int(np.searchsorted(offsets, at, side="right")) - 1] = unfit
+    for position, unfit in inner.items():
+        bad[int(np.searchsorted(offsets, position, side="right")) - 1] = unfit
     return Lists(flat, offsets), bad
 
 
@@ -410,8 +410,10 @@ def variants(known: tuple[str, ...] | None) -> Converter:
     def convert(values: list[object], path: str) -> Converted:
         column, bad = encoded_texts(values, path)
         assert isinstance(column, DictionaryColumn)
-        each = [-1 if value is None else positions.get(str(value), -1) for value in column.values]
-        codes = np.array(each, np.intp)[column.codes]
+        indices = [
+            -1 if value is None else positions.get(str(value), -1) for value in column.values
+        ]
+        codes = np.array(indices, np.intp)[column.codes]
         for i in np.flatnonzero(codes < 0).tolist():
             got = shown(column.values[column.codes[i]])
             detail = f"expected one of {len(positions)} variants, got {got}"

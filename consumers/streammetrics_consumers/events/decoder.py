@@ -90,9 +90,9 @@ class Decoded:
             return self
         keep = np.ones(len(self), np.bool_)
         keep[list(bad)] = False
-        more = [refused(self.chunk, int(self.at[i]), why) for i, why in bad.items()]
-        both = sorted((*self.refused, *more), key=_position)
-        return replace(self.take(np.flatnonzero(keep)), refused=tuple(both))
+        refusals = [refused(self.chunk, int(self.at[i]), why) for i, why in bad.items()]
+        all_refusals = sorted((*self.refused, *refusals), key=_position)
+        return replace(self.take(np.flatnonzero(keep)), refused=tuple(all_refusals))
 
     def take(self, positions: NDArray[np.intp]) -> Decoded:
         """The good events at these ascending positions; `refused` is unchanged."""
@@ -118,12 +118,14 @@ class Decoder:
         self._keys = [field.column for field in config.fields if field.is_key]
         self.epochs = epochs_by_time(config)
         self.format = config.source.format
-        mine = field_of_event_id(config)
+        id_fields = field_of_event_id(config)
         # Only the first fault of an event is reported. The time and the id are converted first, so
         # an event whose fault is in another field has both.
         first, *rest = config.fields
-        self.reading = Reading([first, *mine, *rest], in_kafka=config.source.kind == "kafka")
-        self.identity = frozenset(field.path for field in (first, *mine)) if mine else None
+        self.reading = Reading([first, *id_fields, *rest], in_kafka=config.source.kind == "kafka")
+        self.identity = (
+            frozenset(field.path for field in (first, *id_fields)) if id_fields else None
+        )
         self.max_ahead_ms = config.windows.max_ahead_s * 1000
         self.kinds = None if config.join is None else Kinds(config, config.join)
         self.readings = [self.reading] if self.kinds is None else self.kinds.readings
@@ -134,10 +136,10 @@ class Decoder:
         self.needed = self.reading.needed if self.kinds is None else []
         self.max_event_bytes = config.source.max_event_bytes
         self.list_pairs = [
-            (metric.inputs["labels"].column, metric.inputs[other].column, other)
+            (metric.inputs["labels"].column, metric.inputs[role].column, role)
             for metric in config.metrics
-            for other in ("scores", "scores_a", "scores_b", "judged", "subtopics")
-            if metric.of_lists and other in metric.inputs
+            for role in ("scores", "scores_a", "scores_b", "judged", "subtopics")
+            if metric.of_lists and role in metric.inputs
         ]
         self._stages = list(self._stages_of_config())
 
@@ -163,8 +165,8 @@ class Decoder:
     def reads_beside(self) -> bool:
         """Whether it reads the key or headers of a record."""
         of_filter = self.filter is not None and bool(self.filter.beside)
-        mine = self.reading.beside is not None if self.kinds is None else self.kinds.beside
-        return mine or of_filter
+        of_readings = self.reading.beside is not None if self.kinds is None else self.kinds.beside
+        return of_readings or of_filter
 
     def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
         """A chunk's events in pieces of whole messages, to bound the memory."""
@@ -241,8 +243,8 @@ class Decoder:
             unfit = {int(places[i]): why for i, why in unfit.items()}
             events = events.where(is_read, unread)
         columns = parts[0][1] if events.kinds is None else merged(parts, len(events.rows))
-        for labels, others, name in self.list_pairs:
-            unfit = {**_unequal(columns[labels], columns[others], name), **unfit}
+        for labels, column, name in self.list_pairs:
+            unfit = {**_unequal(columns[labels], columns[column], name), **unfit}
         return replace(events, columns=columns, unfit=unfit)
 
     def _decoded(self, events: EventRows) -> Decoded:
@@ -324,9 +326,9 @@ def _position(entry: Refused) -> tuple[int, int]:
     return entry.offset, entry.index
 
 
-def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:
-    assert isinstance(labels, Lists) and isinstance(others, Lists)
-    a, b = np.diff(labels.offsets), np.diff(others.offsets)
+def _unequal(labels: Column, values: Column, name: str) -> dict[int, Unfit]:
+    assert isinstance(labels, Lists) and isinstance(values, Lists)
+    a, b = np.diff(labels.offsets), np.diff(values.offsets)
     return {
         i: Unfit("wrong_type", None, f"a list with {a[i]} labels and {b[i]} {name}")
         for i in np.flatnonzero(a != b).tolist()
@@ -334,10 +336,10 @@ def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:
 
 
 def _record_times(
-    timestamps_ms: Sequence[int | None] | NDArray[np.int64], at: NDArray[np.intp]
+    timestamps_ms: Sequence[int | None] | NDArray[np.int64], positions: NDArray[np.intp]
 ) -> NDArray[np.int64]:
     times = instants(timestamps_ms)
-    times = times[at] if len(at) < len(times) else times
+    times = times[positions] if len(positions) < len(times) else times
     return np.where(times < 0, NO_TIMESTAMP, times)
 
 

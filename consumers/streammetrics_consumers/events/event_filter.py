@@ -50,11 +50,13 @@ class EventFilter:
     a table must have, and `beside` the conditions on a record's key and headers."""
 
     def __init__(self, conditions: Sequence[Condition], *, in_kafka: bool) -> None:
-        self.beside = tuple(one for one in conditions if in_kafka and is_beside(one.path))
-        inside = [one for one in conditions if one not in self.beside]
-        self._inside = {one.path: _test(one) for one in inside}
+        self.beside = tuple(
+            condition for condition in conditions if in_kafka and is_beside(condition.path)
+        )
+        inside = [condition for condition in conditions if condition not in self.beside]
+        self._inside = {condition.path: _test(condition) for condition in inside}
         self.paths = tuple(self._inside)
-        self.needed = [one.path for one in inside if one.present]
+        self.needed = [condition.path for condition in inside if condition.present]
         self._json = _JsonFields(self.paths)
 
     def refuse_records(self, events: EventRows) -> EventRows:
@@ -92,8 +94,8 @@ class EventFilter:
                 continue
             batches = table.combine_chunks().to_batches()
             columns = [ArrowColumns(batch, checked=True) for batch in batches]
-            met = map(self._of_columns, columns, [batch.num_rows for batch in batches])
-            if not any(flags.any() for flags in met):
+            batch_flags = map(self._of_columns, columns, [batch.num_rows for batch in batches])
+            if not any(flags.any() for flags in batch_flags):
                 del refused[i]
                 left_out += table.num_rows
         return refused, left_out
@@ -108,13 +110,13 @@ class EventFilter:
         if chunk.fields is None:
             return self._json.test(values, self._inside, chunk.longest)
         self._require(chunk.fields, chunk.partition.topic)
-        there = [path for path in self.paths if path in chunk.fields]
-        texts, bad = read_csv(values, chunk.fields, there)
+        header_paths = [path for path in self.paths if path in chunk.fields]
+        texts, bad = read_csv(values, chunk.fields, header_paths)
         good = np.delete(np.arange(len(rows)), list(bad)) if bad else np.arange(len(rows))
         keep = np.ones(len(rows), np.bool_)
         for path, test in self._inside.items():
-            found = texts.get(path, [""] * len(good))
-            keep[good] &= _flags(test, [text or None for text in found])
+            column = texts.get(path, [""] * len(good))
+            keep[good] &= _flags(test, [text or None for text in column])
         return keep
 
     def lacks(self, names: Collection[str]) -> list[str]:
@@ -138,9 +140,9 @@ class EventFilter:
         """Which records meet the conditions on key and headers, and which are refused."""
         keep = np.ones(len(records), np.bool_)
         bad: dict[int, Unfit] = {}
-        for one in self.beside:
-            test = _test(one)
-            for i, text in enumerate(text_beside(one.path, records)):
+        for condition in self.beside:
+            test = _test(condition)
+            for i, text in enumerate(text_beside(condition.path, records)):
                 if isinstance(text, Unfit):
                     bad.setdefault(i, text)
                 else:
@@ -171,7 +173,7 @@ def _tested(test: _Test, columns: Mapping[str, Values], path: str, n: int) -> Fl
     values = columns.get(path)
     if values is None:
         # A struct column is present in a row if one of its fields is.
-        inner = [_present(columns, one) for one in columns if one.startswith(path + ".")]
+        inner = [_present(columns, name) for name in columns if name.startswith(path + ".")]
         is_there = np.any(inner, axis=0) if inner else np.zeros(n, np.bool_)
         return np.where(is_there, test({}), test(None))
     return _flags_of(test, values)

@@ -112,8 +112,8 @@ def fields_of_outcome(config: Config, value: str | None) -> list[Field]:
 
 def field_of_event_id(config: Config) -> list[Field]:
     """The field of the event id, if the config has [dedup]; else no field."""
-    found = config.dedup
-    return [] if found is None else [Field(found.event_id, "hashed_id", name=EVENT_ID)]
+    dedup = config.dedup
+    return [] if dedup is None else [Field(dedup.event_id, "hashed_id", name=EVENT_ID)]
 
 
 def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryColumn] | None:
@@ -133,10 +133,10 @@ def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryCo
 def paths(fields: Iterable[Field]) -> dict[str, frozenset[str]]:
     """The kinds of each path that is read. "slice", which accepts any value or none, is dropped if
     the path has other kinds."""
-    found: dict[str, set[str]] = {}
+    kinds_by_path: dict[str, set[str]] = {}
     for field in fields:
-        found.setdefault(field.path, set()).add(field.kind)
-    return {path: frozenset(kinds - {"slice"} or kinds) for path, kinds in found.items()}
+        kinds_by_path.setdefault(field.path, set()).add(field.kind)
+    return {path: frozenset(kinds - {"slice"} or kinds) for path, kinds in kinds_by_path.items()}
 
 
 def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Texts) -> Converted:
@@ -216,10 +216,12 @@ class RecordFields:
             values |= self._key_fields(self._in_key, chunk, bad)
         columns: dict[str, Column] = {}
         for field in self.fields:
-            found = values[field.path]
+            field_values = values[field.path]
             if field.path in self._texts:
-                found = [None if v is None else from_text(field.kind, str(v)) for v in found]
-            columns[field.column], wrong = converter(field)(found, field.path)
+                field_values = [
+                    None if v is None else from_text(field.kind, str(v)) for v in field_values
+                ]
+            columns[field.column], wrong = converter(field)(field_values, field.path)
             for i, why in wrong.items():
                 bad.setdefault(i, why)
         return columns, bad
@@ -242,15 +244,15 @@ class RecordFields:
             elif len(key) > MAX_BYTES:
                 bad.setdefault(i, _too_long(KEY, len(key)))
         positions = [i for i in range(len(chunk)) if i not in bad]
-        found, wrong = reader.read([keys[i] or b"" for i in positions])
-        for at, why in wrong.items():
+        fields, wrong = reader.read([keys[i] or b"" for i in positions])
+        for index, why in wrong.items():
             field = KEY if why.field is None else f"key.{why.field}"
             if why.field is None:
                 why = Unfit("bad_key", KEY, f"expected a JSON object: {why.reason}, {why.detail}")
-            bad[positions[at]] = Unfit(why.reason, field, why.detail)
-        good = [place for at, place in enumerate(positions) if at not in wrong]
+            bad[positions[index]] = Unfit(why.reason, field, why.detail)
+        good = [place for index, place in enumerate(positions) if index not in wrong]
         values: dict[str, list[object]] = {}
-        for path, column in found.items():
+        for path, column in fields.items():
             whole: list[object] = [None] * len(chunk)
             for place, value in zip(good, column, strict=True):
                 whole[place] = value
@@ -263,17 +265,17 @@ def text_beside(path: str, records: Chunk) -> list[object]:
     absent, or the reason why it cannot be read."""
     if not path.startswith("key."):
         return [_text(value, path) for value in _raw(path, records)]
-    found: list[object] = []
+    values: list[object] = []
     for value in records.keys or [None] * len(records):
         if value is None or len(value) > MAX_BYTES:
-            found.append(None if value is None else _too_long(KEY, len(value)))
+            values.append(None if value is None else _too_long(KEY, len(value)))
             continue
         key = parsed_slowly(value)
         if key is None:
-            found.append(Unfit("bad_key", KEY, f"expected a JSON object, got {shown(value[:40])}"))
+            values.append(Unfit("bad_key", KEY, f"expected a JSON object, got {shown(value[:40])}"))
         else:
-            found.append(value_at(key, path.split(".")[1:]))
-    return found
+            values.append(value_at(key, path.split(".")[1:]))
+    return values
 
 
 def _raw(path: str, records: Chunk) -> Sequence[bytes | Unfit | None]:
@@ -312,13 +314,13 @@ class Reading:
     the paths of the others, and `needed` those that an event must have."""
 
     def __init__(self, fields: Sequence[Field], *, in_kafka: bool) -> None:
-        beside = [field for field in fields if in_kafka and is_beside(field.path)]
-        self.beside = RecordFields(beside) if beside else None
-        inside = [field for field in fields if field not in beside]
+        fields_beside = [field for field in fields if in_kafka and is_beside(field.path)]
+        self.beside = RecordFields(fields_beside) if fields_beside else None
+        inside = [field for field in fields if field not in fields_beside]
         self.paths = paths(inside)
         self.needed = [path for path, kinds in self.paths.items() if kinds != {"slice"}]
-        known = {field.path: field.texts for field in inside if field.texts is not None}
-        self._json = JsonReader(self.paths, known)
+        texts = {field.path: field.texts for field in inside if field.texts is not None}
+        self._json = JsonReader(self.paths, texts)
         first: dict[Field, Field] = {}  # of those that differ in their names alone
         for field in inside:
             first.setdefault(replace(field, name=None), field)
@@ -344,8 +346,8 @@ class Reading:
             if of_records:
                 columns |= {name: taken(column, messages) for name, column in of_records.items()}
             else:
-                more, wrong = self.beside.read(some_rows(events.messages, messages))
-                columns |= more
+                record_columns, wrong = self.beside.read(some_rows(events.messages, messages))
+                columns |= record_columns
                 unfit = {**wrong, **unfit}
         if unread and unfit:
             places = np.delete(np.arange(len(rows)), list(unread))
@@ -362,13 +364,13 @@ class Reading:
             return read_csv(values, chunk.fields, list(self.paths))
         return self._json.read(values, chunk.longest)
 
-    def _columns(self, found: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
+    def _columns(self, fields: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
         """The columns of fields, and the first reason for each bad row."""
         columns: dict[str, Column] = {}
         unfit: Bad = {}
         is_json = chunk.columns is None and chunk.fields is None
         for field, name, convert in self._of_json if is_json else self._inside:
-            values = found[field.path]
+            values = fields[field.path]
             if not isinstance(values, list):
                 columns[name], wrong = from_store(field, values)
             else:
@@ -415,12 +417,12 @@ def values_of(chunk: Chunk, rows: NDArray[np.intp]) -> Sequence[bytes]:
 
 def spread(column: Column, positions: Positions, n: int) -> Column:
     """A column of n rows with these rows at `positions`, and placeholders elsewhere."""
-    at = np.zeros(n, np.intp)
-    at[positions] = np.arange(len(positions))
+    indices = np.zeros(n, np.intp)
+    indices[positions] = np.arange(len(positions))
     if len(column):
-        return taken(column, at)
+        return taken(column, indices)
     if isinstance(column, DictionaryColumn):
-        return DictionaryColumn(at, (None,))
+        return DictionaryColumn(indices, (None,))
     assert isinstance(column, np.ndarray)
     return np.zeros(n, column.dtype).view(type(column))
 

@@ -51,13 +51,13 @@ class _Kind(NamedTuple):
     inside: tuple[type, ...] = ()
 
 
-def _array(one: _Kind, expected: str) -> _Kind:
-    return _Kind(list[one.read], expected, (list,), one.types)  # type: ignore[name-defined]
+def _array(inner: _Kind, expected: str) -> _Kind:
+    return _Kind(list[inner.read], expected, (list,), inner.types)  # type: ignore[name-defined]
 
 
-def _either(one: _Kind) -> _Kind:
-    read = one.read | list[one.read]  # type: ignore[name-defined]
-    return _Kind(read, "a number, or an array of numbers", (*one.types, list), one.types)
+def _either(inner: _Kind) -> _Kind:
+    read = inner.read | list[inner.read]  # type: ignore[name-defined]
+    return _Kind(read, "a number, or an array of numbers", (*inner.types, list), inner.types)
 
 
 # Whole numbers stay integers, so that `columns.py` can detect those that no double represents.
@@ -115,13 +115,13 @@ class JsonReader:
         self._columns = {path: _column(attributes[path].split(".")) for path in fields}
 
     def _decoder(
-        self, known: Mapping[str, tuple[str, ...]]
+        self, texts: Mapping[str, tuple[str, ...]]
     ) -> tuple[Callable[[bytes], object], Mapping[str, str]]:
         tree: dict[str, Any] = {}
         for path, kinds in self.fields.items():
             *parents, name = path.split(".")
             node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, tree)
-            node[name] = _read_as(kinds, known.get(path))
+            node[name] = _read_as(kinds, texts.get(path))
         struct, attributes = struct_of(tree)
         return msgspec.json.Decoder(struct).decode, attributes
 
@@ -154,9 +154,9 @@ class JsonReader:
         if not isinstance(event, dict):
             return Unfit("not_an_object", None, f"expected an object, got {shown(event)}")
         for path, kinds in self.fields.items():
-            found = _at_path(event, path, kinds)
-            if found is not None:
-                return found
+            fault = _at_path(event, path, kinds)
+            if fault is not None:
+                return fault
         return Unfit("not_json", None, message[:200])
 
 
@@ -191,14 +191,14 @@ def decoded(
         try:
             events.extend(pending)  # on an error, the events before it stay in the list
         except (msgspec.DecodeError, RecursionError) as error:
-            at, message = len(events) + len(errors), str(error)
+            index, message = len(events) + len(errors), str(error)
             if decode_any is not None and isinstance(error, msgspec.ValidationError):
                 try:
-                    events.append(decode_any(values[at]))
+                    events.append(decode_any(values[index]))
                     continue
-                except (msgspec.DecodeError, RecursionError) as again:
-                    message = str(again)
-            errors[at] = message
+                except (msgspec.DecodeError, RecursionError) as second_error:
+                    message = str(second_error)
+            errors[index] = message
         else:
             return unread, events, {i: text for i, text in errors.items() if i not in unread}
 
@@ -293,7 +293,7 @@ def _column(attributes: Sequence[str]) -> Callable[[list[Any]], list[object]]:
 
     def column(events: list[Any]) -> list[object]:
         for parent, empty in zip(parents, absent, strict=True):
-            events = [empty if one is None else one for one in parent(events)]
+            events = [empty if value is None else value for value in parent(events)]
         return last(events)
 
     return column
@@ -307,11 +307,11 @@ def _attribute(name: str) -> Callable[[list[Any]], list[object]]:
     return lambda events: list(map(get, events))
 
 
-def _read_as(kinds: frozenset[str], known: tuple[str, ...] | None) -> tuple[Any, ...]:
+def _read_as(kinds: frozenset[str], texts: tuple[str, ...] | None) -> tuple[Any, ...]:
     """The type for reading a field of these kinds; with the default None if it is optional."""
-    if known and kinds == {"variant"}:
+    if texts and kinds == {"variant"}:
         one_of: Any = Literal
-        return (one_of[known] | int,)
+        return (one_of[texts] | int,)
     if len(kinds) == 1:
         read = _KINDS[next(iter(kinds))].read
         return (read, None) if kinds == {"slice"} else (read,)
@@ -386,7 +386,7 @@ def read_csv(
             bad[i] = row
         else:
             rows.append(row)
-    positions = {name: at for at, name in enumerate(header)}
+    positions = {name: position for position, name in enumerate(header)}
     return {path: [row[positions[path]] for row in rows] for path in paths}, bad
 
 
@@ -398,7 +398,7 @@ def split_header(value: bytes, where: str) -> tuple[str, ...]:
     return tuple(row)
 
 
-def _split(value: bytes, wanted: int | None) -> list[str] | Unfit:
+def _split(value: bytes, count: int | None) -> list[str] | Unfit:
     if not value.strip():
         return EMPTY
     try:
@@ -412,6 +412,6 @@ def _split(value: bytes, wanted: int | None) -> list[str] | Unfit:
             return Unfit("not_csv", None, f"broken quotes: {error}"[:200])
     else:
         row = text.split(",")
-    if wanted is not None and len(row) != wanted:
-        return Unfit("not_csv", None, f"expected {wanted} values, as in the header, got {len(row)}")
+    if count is not None and len(row) != count:
+        return Unfit("not_csv", None, f"expected {count} values, as in the header, got {len(row)}")
     return row

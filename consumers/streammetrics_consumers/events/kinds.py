@@ -43,36 +43,36 @@ class Kinds:
         path = join.kind_field
         kind = None if path is None else Field(path, "slice", name=KIND)
         self._kind = None if kind is None else Reading([kind], in_kafka=in_kafka)
-        mine = [Field(join.id, "hashed_id", name=ID), *field_of_event_id(config)]
-        self.readings = [Reading([*config.fields, *mine], in_kafka=in_kafka)]
-        for one in join.outcomes:
-            of_one = [*fields_of_outcome(config, one.value), *mine]
-            self.readings.append(Reading(of_one, in_kafka=in_kafka))
+        id_fields = [Field(join.id, "hashed_id", name=ID), *field_of_event_id(config)]
+        self.readings = [Reading([*config.fields, *id_fields], in_kafka=in_kafka)]
+        for outcome in join.outcomes:
+            outcome_fields = [*fields_of_outcome(config, outcome.value), *id_fields]
+            self.readings.append(Reading(outcome_fields, in_kafka=in_kafka))
 
     @property
     def paths(self) -> list[str]:
         """The paths into an event that any kind reads."""
         readings = self.readings if self._kind is None else [self._kind, *self.readings]
-        return list(dict.fromkeys(path for one in readings for path in one.paths))
+        return list(dict.fromkeys(path for reading in readings for path in reading.paths))
 
     @property
     def beside(self) -> bool:
         """Whether any kind reads the key or headers of a record."""
         readings = self.readings if self._kind is None else [self._kind, *self.readings]
-        return any(one.beside is not None for one in readings)
+        return any(reading.beside is not None for reading in readings)
 
     def apply(self, events: EventRows) -> EventRows:
         """The events that have a kind, with it; the others are refused or skipped."""
         kinds, bad = self._kinds(events)
         has_kind = kinds != NEITHER
-        others = len(kinds) - int(has_kind.sum()) - len(bad)
-        return replace(events, kinds=kinds, of_no_kind=others).where(has_kind, bad)
+        without_kind = len(kinds) - int(has_kind.sum()) - len(bad)
+        return replace(events, kinds=kinds, of_no_kind=without_kind).where(has_kind, bad)
 
     def _kinds(self, events: EventRows) -> tuple[NDArray[np.int8], Bad]:
         """The kind of each event, NEITHER for bad ones too, and the reasons of these."""
         topic, marks, n = events.chunk.partition.topic, self.join.marks, len(events.rows)
-        here = [(i, m.equals) for i, m in enumerate(marks) if m.topic in (None, topic)]
-        by_topic = next((i for i, equals in here if equals is None), NEITHER)
+        topic_marks = [(i, m.equals) for i, m in enumerate(marks) if m.topic in (None, topic)]
+        by_topic = next((i for i, equals in topic_marks if equals is None), NEITHER)
         kinds = np.full(n, by_topic, np.int8)
         texts: DictionaryColumn | None = None
         bad: Bad = {}
@@ -82,7 +82,7 @@ class Kinds:
             if unread:
                 column = spread(column, np.delete(np.arange(n), list(unread)), n)
             assert isinstance(column, DictionaryColumn)
-            texts, by_text = column, {equals: i for i, equals in here}
+            texts, by_text = column, {equals: i for i, equals in topic_marks}
             of_values = [by_text.get(_text(value), NEITHER) for value in texts.values]
             kinds = np.array(of_values or [NEITHER], np.int8)[texts.codes]
             kinds[list(bad)] = NEITHER

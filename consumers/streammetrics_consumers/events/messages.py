@@ -93,13 +93,13 @@ class EventRows:
         bad = {row: why for row, why in self.bad.items() if not gone[row]}
         rows = self.rows[~gone[self.rows]]
         # A row that is gone and was neither left nor bad had been left out.
-        others = int(gone.sum()) - (len(self.rows) - len(rows)) - (len(self.bad) - len(bad))
+        left_out = int(gone.sum()) - (len(self.rows) - len(rows)) - (len(self.bad) - len(bad))
         return replace(
             self,
             refused={**self.refused, **refused},
             bad=bad,
             rows=rows,
-            left_out=self.left_out - others,
+            left_out=self.left_out - left_out,
         )
 
 
@@ -208,29 +208,31 @@ def lines(message: bytes) -> list[bytes] | Unfit:
     """The lines of a message, which end with LF or CR LF, as in a file."""
     if not message.strip(_SPACES):
         return EMPTY
-    found = message.split(b"\n", MAX_EVENTS + 1)  # bounded by the limit and one more
-    if len(found) > MAX_EVENTS + 1:
+    values = message.split(b"\n", MAX_EVENTS + 1)  # bounded by the limit and one more
+    if len(values) > MAX_EVENTS + 1:
         return too_many(message.count(b"\n") + 1)
-    if not found[-1]:
-        found.pop()
+    if not values[-1]:
+        values.pop()
     if b"\r" in message:
-        found = [line.removesuffix(b"\r") for line in found]
-    return found if len(found) <= MAX_EVENTS else too_many(len(found))
+        values = [line.removesuffix(b"\r") for line in values]
+    return values if len(values) <= MAX_EVENTS else too_many(len(values))
 
 
 def elements(message: bytes) -> list[bytes] | Unfit:
     """The elements of a JSON array, each as its original bytes."""
     if not message.strip(_SPACES):
         return EMPTY
-    found: list[bytes] | Unfit
+    values: list[bytes] | Unfit
     if len(message) <= _SURELY_FEW or message.count(b",") < _SURELY_FEW:
         try:
-            found = list(map(bytes, _elements(message)))
+            values = list(map(bytes, _elements(message)))
         except (msgspec.DecodeError, RecursionError):
-            found = _divided(message)
+            values = _divided(message)
     else:
-        found = _divided(message)
-    return found if isinstance(found, Unfit) or len(found) <= MAX_EVENTS else too_many(len(found))
+        values = _divided(message)
+    return (
+        values if isinstance(values, Unfit) or len(values) <= MAX_EVENTS else too_many(len(values))
+    )
 
 
 def _divided(message: bytes) -> list[bytes] | Unfit:

@@ -52,8 +52,8 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
         if counted is not None:
             earlier[name], days[name] = counted
     plan = _plan(experiment, config.event.variants or ())
-    each = gates(plan, earlier, days=days)
-    lines += [f"experiment: {gate.sentence(experiment.days)}" for gate in each]
+    metric_gates = gates(plan, earlier, days=days)
+    lines += [f"experiment: {gate.sentence(experiment.days)}" for gate in metric_gates]
     if plan.min_days is not None:
         lines.append(f"experiment: nothing is shipped before it has run for {plan.min_days} days")
     return list(dict.fromkeys(lines))
@@ -98,9 +98,9 @@ def _sum(
 
 def _each(states: PerKey) -> Iterator[Accumulator]:
     yield from map(states.state, states.keys())
-    other = states.overflow_state()
-    if other is not None:
-        yield other
+    overflow = states.overflow_state()
+    if overflow is not None:
+        yield overflow
 
 
 def _days(now: StoreView, panes: Iterable[Pane]) -> float:

@@ -45,8 +45,8 @@ def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> 
 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
-    found = view(ledger, _seen, generation=generation)
-    row = None if found is None else _row(found)
+    basis = view(ledger, _seen, generation=generation)
+    row = None if basis is None else _row(basis)
     return row is not None and bool(row.look.readings) and take(ledger.store, row, claimed_ms)
 
 
@@ -62,10 +62,10 @@ class _Seen:
 
 
 def _seen(now: StoreView) -> _Seen | None:
-    of, seen = declared(now.version.generation), now.snapshot
-    if of is None:
+    declaration, snapshot = declared(now.version.generation), now.snapshot
+    if declaration is None:
         return None
-    panes = of.panes(size.pane for size in seen.panes)
+    panes = declaration.panes(size.pane for size in snapshot.panes)
     rows = now.delta_metadata(within(panes, None, None))
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
@@ -74,16 +74,18 @@ def _seen(now: StoreView) -> _Seen | None:
             f"{MAX_STATE_BYTES}"
         )
     states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
-    experiment = experiment_of(of, states)
+    experiment = experiment_of(declaration, states)
     look = Look.at(
-        of.fingerprint,
+        declaration.fingerprint,
         now.version.generation.id,
         heads_of(now.version.heads, now.version.retry),
         {},
     )
-    days = _days(now, of.fingerprint, panes, MAX_DAYS_BYTES)
+    days = _days(now, declaration.fingerprint, panes, MAX_DAYS_BYTES)
     experiment = replace(experiment, days=days)
-    return _Seen(look, seen.greatest_event_ms, experiment, now.last_look(of.fingerprint))
+    return _Seen(
+        look, snapshot.greatest_event_ms, experiment, now.last_look(declaration.fingerprint)
+    )
 
 
 def _days(
@@ -94,7 +96,7 @@ def _days(
     a unit that returns would seem to be new, or they are larger than `limit` bytes."""
     units = [pane for pane in panes if pane.metric == f"{EXPERIMENT}/{UNITS}" and not pane.is_total]
     floor_ms, first_ms = now.version.generation.floor_ms, now.first_look_ms(fingerprint)
-    starts = [one for one in (first_ms, *(pane.start_ms for pane in units)) if one is not None]
+    starts = [ms for ms in (first_ms, *(pane.start_ms for pane in units)) if ms is not None]
     if not units or (floor_ms is not None and min(starts) <= floor_ms):
         return {}
     if any((pane.end_ms or 0) - (pane.start_ms or 0) > DAY_MS for pane in units):
@@ -102,23 +104,25 @@ def _days(
     rows = now.delta_metadata(units)
     if sum(row.nbytes for row in rows) > limit:
         return {}
-    found: dict[int, UnitsByEpoch] = {}
+    units_by_day: dict[int, UnitsByEpoch] = {}
     for row, stored in now.states(rows):
         start_ms = row.pane.start_ms
         assert start_ms is not None
-        add_units(found.setdefault(start_ms // DAY_MS, {}), state_of(row, stored))
-    return found
+        add_units(units_by_day.setdefault(start_ms // DAY_MS, {}), state_of(row, stored))
+    return units_by_day
 
 
-def _row(seen: _Seen) -> LookRow:
-    outcome = seen.experiment.outcome()
+def _row(basis: _Seen) -> LookRow:
+    outcome = basis.experiment.outcome()
     # A metric without a counted state has no view yet, and no final name.
-    outcome = replace(outcome, contrasts=tuple(one for one in outcome.contrasts if one.view))
-    readings, look = outcome.readings(seen.last), seen.look
-    effects = {one.name: one.comparison.effect_size for one in outcome.contrasts}
+    outcome = replace(
+        outcome, contrasts=tuple(contrast for contrast in outcome.contrasts if contrast.view)
+    )
+    readings, look = outcome.readings(basis.last), basis.look
+    effects = {contrast.name: contrast.comparison.effect_size for contrast in outcome.contrasts}
     return LookRow(
         Look.at(look.experiment, look.generation, dict(look.heads), readings),
-        seen.watermark_ms,
+        basis.watermark_ms,
         effects,
     )
 
@@ -159,12 +163,12 @@ class Looker:
 
     def _look(self, every_s: float, *, last: bool) -> None:
         try:
-            of = declared(self._ledger.generation(self._generation))
+            declaration = declared(self._ledger.generation(self._generation))
             now_ms = int(self._clock() * 1000)
-            if of is not None and claim(
+            if declaration is not None and claim(
                 self._ledger.store,
                 self._generation,
-                of.fingerprint,
+                declaration.fingerprint,
                 now_ms=now_ms,
                 every_ms=int(every_s * 1000),
                 last=last,

@@ -77,12 +77,12 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
 
 def require_topics(config: Config, options: Options) -> None:
     """Raise Unsuitable if `--skip` names a topic that is not read."""
-    others = {topic for topic, _, _ in options.skips.positions or ()} - {*config.source.topics}
-    if others:
-        there = ", ".join(config.source.topics) or f"no topic, since it is a {config.source.kind}"
+    extras = {topic for topic, _, _ in options.skips.positions or ()} - {*config.source.topics}
+    if extras:
+        topics = ", ".join(config.source.topics) or f"no topic, since it is a {config.source.kind}"
         raise Unsuitable(
-            f"--skip: expected a topic of the source, which reads {there}, got "
-            f"{', '.join(sorted(others))}; correct it, or leave it out"
+            f"--skip: expected a topic of the source, which reads {topics}, got "
+            f"{', '.join(sorted(extras))}; correct it, or leave it out"
         )
 
 
@@ -97,7 +97,7 @@ def check(
 
     Raises the errors that a run would raise before its first record.
     """
-    found = []
+    lines = []
     logs: dict[Partition, tuple[int, int | None]] = {}
     with closing(opener(config, options)) as source:
         ends = source.ends()
@@ -105,41 +105,41 @@ def check(
         for partition in source.partitions():
             first, end = source.beginning(partition), ends.get(partition)
             logs[partition] = first, end
-            found.append(f"{partition}: offsets {first} to {'?' if end is None else end}")
+            lines.append(f"{partition}: offsets {first} to {'?' if end is None else end}")
         if not logs:
-            found.append("source: it has no complete record yet")
+            lines.append("source: it has no complete record yet")
         warning = compaction_warning(source)
         if warning is not None:
-            found.append(f"warning: {warning}")
+            lines.append(f"warning: {warning}")
     store = f"store {shown(config.store.url)}"
     try:
         ledger = Ledger.open(config.store.url)
     except NoStoreYet:
-        found.append(f"{store}: it does not exist yet; a run creates it")
-        return [*found, *gate_lines(config, None)]
+        lines.append(f"{store}: it does not exist yet; a run creates it")
+        return [*lines, *gate_lines(config, None)]
     with closing(ledger):
         if ledger.store.version < VERSION:
-            found.append(
+            lines.append(
                 f"{store}: its schema has version {ledger.store.version}; a run migrates it to "
                 f"version {VERSION}, and older versions of streammetrics then refuse it"
             )
         if new_generation:
-            number = max((one.id for one in ledger.generations()), default=0)
-            found.append(f"{store}: a run starts generation {number + 1}")
-            return [*found, *gate_lines(config, ledger if number else None)]
+            number = max((generation.id for generation in ledger.generations()), default=0)
+            lines.append(f"{store}: a run starts generation {number + 1}")
+            return [*lines, *gate_lines(config, ledger if number else None)]
         begun = ledger.compare(config.fingerprints(), config.descriptions, options.requested)
         if begun is None:
-            return [*found, f"{store}: nothing is counted yet", *gate_lines(config, None)]
+            return [*lines, f"{store}: nothing is counted yet", *gate_lines(config, None)]
         heads = ledger.heads(begun.generation)
         added = unknown_topics(ledger.store, begun.generation, logs, new=options.new_source)
         dropped = windows_dropped(ledger, config)
         if dropped and not options.requested.drop_windows:
             raise SettingsChanged([dropped], KEEP_WINDOWS)
         judged = gate_lines(config, ledger)
-    found.append(f"{store}: generation {begun.generation.id}")
-    found += [dropped] if dropped else []
-    found += _said(begun.changes)
-    found += [
+    lines.append(f"{store}: generation {begun.generation.id}")
+    lines += [dropped] if dropped else []
+    lines += _said(begun.changes)
+    lines += [
         f"source {topic} of cluster {cluster}: new to the store; a run adds its events to the "
         "counts"
         for cluster, topic in added
@@ -147,9 +147,9 @@ def check(
     if not logs and options.on_gap == "stop":
         require_no_loss(config, heads)
     for head in heads:
-        found.append(f"{head.partition}: counted up to offset {head.next_offset}")
+        lines.append(f"{head.partition}: counted up to offset {head.next_offset}")
         _require_same(head, logs, options)
-    return [*found, *judged]
+    return [*lines, *judged]
 
 
 def _said(changes: Changes) -> list[str]:
@@ -162,8 +162,8 @@ def _said(changes: Changes) -> list[str]:
 
 def _each(changes: Changes) -> list[str]:
     return [
-        said.format(name)
-        for names, said in (
+        template.format(name)
+        for names, template in (
             (changes.added, "metric {}: new; it would start at the offsets reached so far"),
             (changes.ended, "metric {}: dropped; it would end at the offsets reached so far"),
             (
@@ -191,15 +191,15 @@ def _require_same(
     head: Head, logs: dict[Partition, tuple[int, int | None]], options: Options
 ) -> None:
     """Raise if the log of a head was replaced, or has lost the next records."""
-    known = head.partition
+    head_log = head.partition
     for partition, (first, end) in logs.items():
-        if (partition.topic, partition.number) != (known.topic, known.number):
+        if (partition.topic, partition.number) != (head_log.topic, head_log.number):
             continue
-        if partition != known:
-            if options.takes(known, partition):
+        if partition != head_log:
+            if options.takes(head_log, partition):
                 continue
             raise LogChanged(head, partition)
         if options.on_gap == "skip":
             continue
         if head.next_offset < first or (end is not None and head.next_offset > end):
-            raise GapError(known, head.next_offset, first, first if end is None else end)
+            raise GapError(head_log, head.next_offset, first, first if end is None else end)

@@ -82,7 +82,7 @@ def begin(
     changes = begun.changes
     if changes.ends_experiment:
         log.warning("generation %d: the running experiment ends", number)
-    for names, said in (
+    for names, template in (
         (changes.added, "metric %s starts at the offsets reached so far"),
         (changes.ended, "metric %s ends at the offsets reached so far"),
         (changes.restarted, "metric %s is counted anew from the offsets reached so far"),
@@ -91,7 +91,7 @@ def begin(
         (changes.epochs, "a new epoch of the experiment starts at %s"),
     ):
         for name in names:
-            log.info("generation %d: %s", number, said % name)
+            log.info("generation %d: %s", number, template % name)
     return begun
 
 

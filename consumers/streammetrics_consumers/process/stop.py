@@ -108,8 +108,8 @@ def signals_request(stop: Stop, then: str = "committing, then stopping") -> Iter
     """
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        for one in SIGNALS:
-            signal.signal(one, signal.SIG_DFL)
+        for signal_number in SIGNALS:
+            signal.signal(signal_number, signal.SIG_DFL)
         stop.request()
         # It may have interrupted a log call: a lost line must not lose the stop request.
         with suppress(Exception):

@@ -101,18 +101,18 @@ class StatusChannel:
 
     def poll(self) -> None:
         """Read the new snapshots of the workers."""
-        for worker, (ours, _) in self._pairs.items():
+        for worker, (reader, _) in self._pairs.items():
             last = None
             with suppress(BlockingIOError):
-                while packet := ours.recv(PACKET_BYTES):
+                while packet := reader.recv(PACKET_BYTES):
                     last = packet
             if last is not None:
                 self.last[str(worker)] = decode(last)
 
     def workers(self) -> dict[str, WorkerStatus | None]:
         """The status of each worker that has not ended; None if it has sent nothing yet."""
-        there = (str(i) for i in self._pairs if i not in self._finished)
-        return {name: self.last.get(name) for name in there}
+        names = (str(i) for i in self._pairs if i not in self._finished)
+        return {name: self.last.get(name) for name in names}
 
     def started(self, worker: int) -> None:
         """Drop the status of an earlier process: the worker was started, possibly again."""
@@ -125,8 +125,8 @@ class StatusChannel:
     def close(self) -> None:
         """Close the sockets."""
         for pair in self._pairs.values():
-            for one in pair:
-                one.close()
+            for end in pair:
+                end.close()
 
 
 def status_sender(
@@ -163,6 +163,6 @@ def _is_socket(number: int) -> bool:
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.setblocking(False)
-    return ours, theirs
+    reader, writer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    reader.setblocking(False)
+    return reader, writer

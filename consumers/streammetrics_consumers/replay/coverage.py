@@ -66,5 +66,5 @@ def _outside(ranges: tuple[tuple[int, int], ...], offsets: NDArray[np.int64]) ->
     edges = np.array(ranges, np.int64)
     before = np.searchsorted(edges[:, 0], offsets, side="right") - 1
     inside = (before >= 0) & (offsets < edges[np.maximum(before, 0), 1])
-    found: NDArray[np.int64] = offsets[~inside]
-    return found
+    rest: NDArray[np.int64] = offsets[~inside]
+    return rest

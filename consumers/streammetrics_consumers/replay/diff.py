@@ -35,21 +35,23 @@ def compare_states(scratch: Scratch, replays: Collection[Replay]) -> None:
     comparison = _Comparison(scratch, replays)
     if scratch.config.join is not None:
         comparison.close_joined()
-    theirs = panes(scratch.store, scratch.generation)
-    ours = panes(scratch.store, scratch.own)
+    ledger_panes = panes(scratch.store, scratch.generation)
+    log_panes = panes(scratch.store, scratch.own)
     sizes = [
-        (pane, theirs.get(pane, 0) + ours.get(pane, 0))
-        for pane in sorted({*theirs, *ours}, key=pane_order)
+        (pane, ledger_panes.get(pane, 0) + log_panes.get(pane, 0))
+        for pane in sorted({*ledger_panes, *log_panes}, key=pane_order)
     ]
-    for some in few(sizes, *PANES):
-        comparison.compare(some)
+    for few_panes in few(sizes, *PANES):
+        comparison.compare(few_panes)
     if comparison.join is not None:
         closed_ms = comparison.join.next_offset
         waiting = [
-            one for one in sizes if one[0].metric == ROWS and (one[0].start_ms or 0) >= closed_ms
+            entry
+            for entry in sizes
+            if entry[0].metric == ROWS and (entry[0].start_ms or 0) >= closed_ms
         ]
-        for some in few(waiting, *PANES):
-            comparison.compare_pending(some)
+        for few_panes in few(waiting, *PANES):
+            comparison.compare_pending(few_panes)
 
 
 class _Comparison:
@@ -61,7 +63,9 @@ class _Comparison:
         self.replays = {replay.head.id: replay for replay in replays}
         self.join: Head | None = None
         self.names = {metric.name for metric in scratch.config.counted}
-        self.metrics = {one.name: one for one in scratch.generation.metrics if not one.ended}
+        self.metrics = {
+            metric.name: metric for metric in scratch.generation.metrics if not metric.ended
+        }
 
     def close_joined(self) -> None:
         """Close the label windows of the events read again, with a stop where a metric was added,
@@ -69,7 +73,7 @@ class _Comparison:
         scratch, config = self.scratch, self.scratch.config
         join = next((head for head in scratch.heads if head.is_join), None)
         logs = [h for h in scratch.heads if not h.is_join and h.next_offset > h.start_offset]
-        whole = {one.head.id for one in self.replays.values() if one.is_whole}
+        whole = {replay.head.id for replay in self.replays.values() if replay.is_whole}
         if join is None or {head.id for head in logs} - whole:
             self.found.note(
                 "joined events are not verified: they need all logs, read again from their starts"
@@ -79,73 +83,78 @@ class _Comparison:
         self.names.add(DELAYS)
         closer = Closer(config, scratch.ledger, scratch.own)
         stops = {join.next_offset}
-        for one in self.metrics.values():
-            stops.add(one.start_offsets.get(join.id, JOIN_START))
-            stops |= {edge for hole in one.holes.get(join.id, ()) for edge in hole}
+        for metric in self.metrics.values():
+            stops.add(metric.start_offsets.get(join.id, JOIN_START))
+            stops |= {edge for hole in metric.holes.get(join.id, ()) for edge in hole}
         for to_ms in sorted(stop for stop in stops if stop <= join.next_offset):
             closer.close_to(to_ms)
         scratch.of[closer.head.id] = join.id, None
-        was, now = join.counters, closer.head.counters
+        stored, now = join.counters, closer.head.counters
         for name, ledger, log in (
-            ("closed", was.closed, now.closed),
-            ("conflicts", was.conflicts, now.conflicts),
+            ("closed", stored.closed, now.closed),
+            ("conflicts", stored.conflicts, now.conflicts),
         ):
             if ledger != log:
                 self.found.differs(
                     "joined events", f"{name}: {ledger} in the ledger, {log} from the log"
                 )
 
-    def compare(self, some: Collection[Pane]) -> None:
+    def compare(self, few_panes: Collection[Pane]) -> None:
         """Compare the states of these panes: those of each log, and of each retry of one."""
         scratch = self.scratch
-        theirs, ours, said = Rows(), Rows(), defaultdict[Key, list[str]](list)
-        seen, own = self._rows(some)
-        for pane in some:
-            for one, other in overlapping(seen[pane]):
-                said[pane, one.head, one.retry].append(
-                    f"delta rows of {_offsets(one)} and {_offsets(other)} overlap"
+        ledger_rows, log_rows, differences = Rows(), Rows(), defaultdict[Key, list[str]](list)
+        ledger_by_pane, log_by_pane = self._rows(few_panes)
+        for pane in few_panes:
+            for first, second in overlapping(ledger_by_pane[pane]):
+                differences[pane, first.head, first.retry].append(
+                    f"delta rows of {_offsets(first)} and {_offsets(second)} overlap"
                 )
             metric = self.metrics.get(pane.metric) if pane.metric in self.names else None
             if metric is None:
                 continue
             floor_ms = scratch.generation.floor_ms
             if pane.start_ms is not None and floor_ms is not None and pane.start_ms < floor_ms:
-                if seen[pane]:
+                if ledger_by_pane[pane]:
                     self.found.differs(named(pane), "rows remain below the retention floor")
                 continue
-            for row in seen[pane]:
+            for row in ledger_by_pane[pane]:
                 wrong = self._wrong(row, metric)
                 if wrong:
-                    said[pane, row.head, None].append(f"{_offsets(row)}: a delta row {wrong}")
+                    differences[pane, row.head, None].append(
+                        f"{_offsets(row)}: a delta row {wrong}"
+                    )
                 elif wrong is None:
-                    theirs.setdefault((pane, row.head, row.retry), []).append(row)
-            for row in own[pane]:
+                    ledger_rows.setdefault((pane, row.head, row.retry), []).append(row)
+            for row in log_by_pane[pane]:
                 head, retry = scratch.of.get(row.head, (0, None))
                 # Events of a retry that a metric does not count were left out already.
                 if head and (retry is not None or metric.counts(head, row.start_offset)):
-                    ours.setdefault((pane, head, retry), []).append(row)
-        for key, texts in self._differences(theirs, ours).items():
-            said[key][:0] = texts
-        for pane, head, retry in {*theirs, *ours}:
+                    log_rows.setdefault((pane, head, retry), []).append(row)
+        for key, texts in self._differences(ledger_rows, log_rows).items():
+            differences[key][:0] = texts
+        for pane, head, retry in {*ledger_rows, *log_rows}:
             if pane.is_total and retry is None and head in self.replays:
                 hole = self.replays[head].coverage.holes.get((pane.metric, pane.grouping))
-                said[pane, head, retry] += [] if hole is None else [str(hole)]
-        for key in sorted(said, key=_order):
-            if said[key]:
+                differences[pane, head, retry] += [] if hole is None else [str(hole)]
+        for key in sorted(differences, key=_order):
+            if differences[key]:
                 where = named(key[0], self.heads.get(key[1]), key[2])
-                self.found.differs(where, "; ".join(said[key]))
+                self.found.differs(where, "; ".join(differences[key]))
 
-    def _rows(self, some: Collection[Pane]) -> list[dict[Pane, list[DeltaMetadata]]]:
+    def _rows(self, few_panes: Collection[Pane]) -> list[dict[Pane, list[DeltaMetadata]]]:
         """The rows of these panes on both sides."""
         scratch = self.scratch
-        return [pane_rows(scratch.store, of, some) for of in (scratch.generation, scratch.own)]
+        return [
+            pane_rows(scratch.store, generation, few_panes)
+            for generation in (scratch.generation, scratch.own)
+        ]
 
     def _wrong(self, row: DeltaMetadata, metric: Metric) -> str | None:
         """The error in a row's offsets; None where there is none, "" where the row counts records
         that were not read again."""
         replay = self.replays.get(row.head)
-        of = self.join if self.join is not None and self.join.id == row.head else None
-        head = replay.head if replay is not None else of
+        join = self.join if self.join is not None and self.join.id == row.head else None
+        head = replay.head if replay is not None else join
         if head is None:
             return ""
         if row.retry is not None:
@@ -159,34 +168,34 @@ class _Comparison:
         is_inside = replay is None or replay.start <= row.start_offset < replay.end
         return None if is_inside else ""
 
-    def compare_pending(self, some: Collection[Pane]) -> None:
+    def compare_pending(self, few_panes: Collection[Pane]) -> None:
         """Compare the pending events of the join, as the union of all logs."""
-        theirs, ours = (
-            Rows(((pane, 0, None), rows) for pane, rows in found.items())
-            for found in self._rows(some)
+        ledger_rows, log_rows = (
+            Rows(((pane, 0, None), rows) for pane, rows in by_pane.items())
+            for by_pane in self._rows(few_panes)
         )
-        for (pane, _, _), texts in self._differences(theirs, ours).items():
-            for what in texts:
-                self.found.differs(f"{named(pane)}, pending events", what)
+        for (pane, _, _), texts in self._differences(ledger_rows, log_rows).items():
+            for text in texts:
+                self.found.differs(f"{named(pane)}, pending events", text)
 
     def _differences(
         self,
-        theirs: Mapping[Key, Sequence[DeltaMetadata]],
-        ours: Mapping[Key, Sequence[DeltaMetadata]],
+        ledger_rows: Mapping[Key, Sequence[DeltaMetadata]],
+        log_rows: Mapping[Key, Sequence[DeltaMetadata]],
     ) -> dict[Key, list[str]]:
         """The differences between the sums of both sides, a few at a time."""
         sizes = (
-            (key, sum(row.nbytes for side in (theirs, ours) for row in side.get(key, ())))
-            for key in sorted({*theirs, *ours}, key=_order)
+            (key, sum(row.nbytes for side in (ledger_rows, log_rows) for row in side.get(key, ())))
+            for key in sorted({*ledger_rows, *log_rows}, key=_order)
         )
-        said: dict[Key, list[str]] = {}
-        for some in few(sizes, *SUMS):
-            expected = merged(self.scratch.store, [ours.get(key, ()) for key in some])
-            states = merged(self.scratch.store, [theirs.get(key, ()) for key in some])
-            for key, state, one in zip(some, states, expected, strict=True):
-                said[key] = _difference(state, one)
-            self.found.states += len(some)
-        return said
+        differences: dict[Key, list[str]] = {}
+        for keys in few(sizes, *SUMS):
+            expected = merged(self.scratch.store, [log_rows.get(key, ()) for key in keys])
+            states = merged(self.scratch.store, [ledger_rows.get(key, ()) for key in keys])
+            for key, state, expected_state in zip(keys, states, expected, strict=True):
+                differences[key] = _difference(state, expected_state)
+            self.found.states += len(keys)
+        return differences
 
 
 def _difference(

@@ -56,16 +56,16 @@ class DryRun:
     def add(self, decoded: Decoded, wanted: Collection[EventPosition]) -> Outcome:
         """Count these events of some records. Others in the same records are ignored."""
         positions = positions_of(decoded)
-        known = [i for i, position in enumerate(positions) if position in wanted]
+        indices = [i for i, position in enumerate(positions) if position in wanted]
         bad = {
             position: entry for position, entry in refused_in(decoded).items() if position in wanted
         }
-        good = frozenset(positions[i] for i in known)
+        good = frozenset(positions[i] for i in indices)
         eras: dict[frozenset[str], list[int]] = {}
-        for i in known:
+        for i in indices:
             eras.setdefault(self._later_than(positions[i][0]), []).append(i)
-        for later, some in eras.items():
-            unfit = self._feed(later, decoded.take(np.array(some, np.intp)))
+        for later, era in eras.items():
+            unfit = self._feed(later, decoded.take(np.array(era, np.intp)))
             bad.update(unfit)
             good -= unfit.keys()
         for offset, _ in good:
@@ -76,13 +76,13 @@ class DryRun:
     def add_whole(self, decoded: Decoded, offset: int) -> Outcome:
         """Count all events of this one message, or none. The outcome is that of one, at index 0."""
         position = offset, 0
-        wanted = {*positions_of(decoded), *refused_in(decoded)}
+        positions = {*positions_of(decoded), *refused_in(decoded)}
         empty = DryRun(self.config, self.generation, self.head, self.floor_ms, self.closed_ms)
-        found = empty.add(decoded, wanted)
-        if found.bad:
-            return Outcome(frozenset(), {position: found.bad[min(found.bad)]})
-        self.add(decoded, wanted)
-        return Outcome(frozenset([position] if wanted else ()), {})
+        outcome = empty.add(decoded, positions)
+        if outcome.bad:
+            return Outcome(frozenset(), {position: outcome.bad[min(outcome.bad)]})
+        self.add(decoded, positions)
+        return Outcome(frozenset([position] if positions else ()), {})
 
     def commit(self) -> Commit:
         """The delta of the good events, for the range of their offsets."""
@@ -91,11 +91,11 @@ class DryRun:
         closable: list[int] = []
         floor_ms: int | None = None
         for later, delta in self._deltas.items():
-            found = commit_of(self.head, delta)
-            shards += [one for one in found.shards if one.pane.metric not in later]
-            counters += found.counters
-            closable += [] if found.closed_at_most is None else [found.closed_at_most]
-            floor_ms = found.floor_ms if found.floor_ms is not None else floor_ms
+            commit = commit_of(self.head, delta)
+            shards += [shard for shard in commit.shards if shard.pane.metric not in later]
+            counters += commit.counters
+            closable += [] if commit.closed_at_most is None else [commit.closed_at_most]
+            floor_ms = commit.floor_ms if commit.floor_ms is not None else floor_ms
         return Commit(
             self.head,
             0 if self._first is None else self._first,
@@ -116,8 +116,8 @@ class DryRun:
         """The metrics that start after this offset; none where events are joined, not counted."""
         if self.config.join is not None:
             return frozenset()
-        starts = ((one.name, one.start_offsets.get(self.head.id, 0))
-                  for one in self.generation.metrics)  # fmt: skip
+        starts = ((metric.name, metric.start_offsets.get(self.head.id, 0))
+                  for metric in self.generation.metrics)  # fmt: skip
         return frozenset(name for name, start in starts if start > offset)
 
     def _feed(self, later: frozenset[str], decoded: Decoded) -> dict[EventPosition, Refused]:
@@ -156,13 +156,13 @@ def refused_in(decoded: Decoded) -> dict[EventPosition, Refused]:
 
 def events_at(decoded: Decoded, wanted: Collection[EventPosition]) -> dict[EventPosition, Refused]:
     """The events at these positions, good ones as refusals: with their size and hash."""
-    found = {
+    events = {
         position: entry for position, entry in refused_in(decoded).items() if position in wanted
     }
     for i, position in enumerate(positions_of(decoded) if wanted else ()):
         if position in wanted:
-            found[position] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
-    return found
+            events[position] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
+    return events
 
 
 def as_refused(record: Chunk) -> Refused:

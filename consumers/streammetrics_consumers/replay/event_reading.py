@@ -27,12 +27,12 @@ _EQUAL: Final[tuple[str, ...]] = ("type", "settings", "windows", "max_keys", "ex
 
 def reading_of(config: Config) -> str:
     """How a config reads events, as canonical JSON."""
-    found = {
+    reading = {
         "event": asdict(config.event),
         "inputs": {
             metric.name: {
-                name: {"path": one.path, "kind": one.kind, "width": one.width}
-                for name, one in metric.inputs.items()
+                name: {"path": field.path, "kind": field.kind, "width": field.width}
+                for name, field in metric.inputs.items()
             }
             for metric in config.counted
         },
@@ -40,22 +40,22 @@ def reading_of(config: Config) -> str:
         "max_ahead_s": config.windows.max_ahead_s,
     }
     if config.join is not None:
-        found["join"] = {
+        reading["join"] = {
             "id": config.join.id,
             "marks": [asdict(mark) for mark in config.join.marks],
-            "values": [one.value for one in config.join.outcomes],
+            "values": [outcome.value for outcome in config.join.outcomes],
         }
-    return json.dumps(found, sort_keys=True, separators=(",", ":"))
+    return json.dumps(reading, sort_keys=True, separators=(",", ":"))
 
 
 def with_reading(config: Config, reading: str) -> Config:
     """The config with the reading of another one that has the same metrics; see `reading_of`."""
-    found = json.loads(reading)
-    event = dict(found["event"])
+    settings = json.loads(reading)
+    event = dict(settings["event"])
     if event["variants"] is not None:
         event["variants"] = tuple(event["variants"])
     event["where"] = conditions_of(event.get("where", ()))
-    inputs: Mapping[str, Mapping[str, Mapping[str, object]]] = found["inputs"]
+    inputs: Mapping[str, Mapping[str, Mapping[str, object]]] = settings["inputs"]
 
     def with_fields(metrics: tuple[MetricConfig, ...]) -> tuple[MetricConfig, ...]:
         return tuple(
@@ -72,16 +72,16 @@ def with_reading(config: Config, reading: str) -> Config:
             if metric.name in inputs
         )
 
-    more = with_fields(config.experiment_metrics)
+    experiment_metrics = with_fields(config.experiment_metrics)
     return replace(
         config,
         event=EventConfig(**event),
-        join=_join_with(config.join, found.get("join")),
-        source=replace(config.source, max_event_bytes=found["max_event_bytes"]),
-        windows=replace(config.windows, max_ahead_s=found["max_ahead_s"]),
+        join=_join_with(config.join, settings.get("join")),
+        source=replace(config.source, max_event_bytes=settings["max_event_bytes"]),
+        windows=replace(config.windows, max_ahead_s=settings["max_ahead_s"]),
         metrics=with_fields(config.metrics),
-        experiment=config.experiment if more else None,
-        experiment_metrics=more,
+        experiment=config.experiment if experiment_metrics else None,
+        experiment_metrics=experiment_metrics,
     )
 
 
@@ -90,8 +90,8 @@ def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> Jo
         return join
     first, *marks = (Mark(**mark) for mark in reading["marks"])
     outcomes = tuple(
-        replace(one, mark=mark, value=value)
-        for one, mark, value in zip(join.outcomes, marks, reading["values"], strict=True)
+        replace(outcome, mark=mark, value=value)
+        for outcome, mark, value in zip(join.outcomes, marks, reading["values"], strict=True)
     )
     return replace(join, id=reading["id"], impression=first, outcomes=outcomes)
 
@@ -103,27 +103,27 @@ def require_same_states(config: Config, of: Generation) -> None:
     counted = {metric.name: (_EQUAL, True) for metric in config.counted}
     if config.join is not None:
         counted |= dict.fromkeys((ROWS, DELAYS), (("type", "settings", "pane_ms"), False))
-    found = [f"metric {name}: not in the config" for name in live if name not in counted]
+    differences = [f"metric {name}: not in the config" for name in live if name not in counted]
     for name, (keys, is_ours) in counted.items():
-        known = live.get(name)
-        if known is None:
-            found.append(f"metric {name}: the store does not count it")
+        description = live.get(name)
+        if description is None:
+            differences.append(f"metric {name}: the store does not count it")
             continue
         now = json.loads(json.dumps(config.descriptions[name]))
-        differ = [key for key in keys if known.get(key) != now.get(key)]
+        differ = [key for key in keys if description.get(key) != now.get(key)]
         if is_ours:
-            differ += ["where"] if _conditions(known) != _conditions(now) else []
-            differ += ["variant"] if more_variants(known, now) is None else []
-            for what, named in (("groupings", _groupings), ("inputs", _inputs)):
-                if named(known) != named(now):
-                    found.append(f"metric {name}: its {what} differ from those of the store")
-        found += [
-            f"metric {name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
+            differ += ["where"] if _conditions(description) != _conditions(now) else []
+            differ += ["variant"] if more_variants(description, now) is None else []
+            for part, reader in (("groupings", _groupings), ("inputs", _inputs)):
+                if reader(description) != reader(now):
+                    differences.append(f"metric {name}: its {part} differ from those of the store")
+        differences += [
+            f"metric {name}: {key} was {_shown(description.get(key))}, is {_shown(now.get(key))}"
             for key in differ
         ]
-    if found:
+    if differences:
         raise SettingsChanged(
-            found,
+            differences,
             "A retry adds events to the states of the store; restore the metrics, groupings, "
             "windows and variants of the config, or `run` it first. Paths and limits may differ, "
             "and variants may be added.",
@@ -141,8 +141,8 @@ def _inputs(description: Mapping[str, object]) -> object:
 
 def _conditions(description: Mapping[str, object]) -> list[tuple[object, object]]:
     """The fields and their conditions in [event] where, without the paths."""
-    found = cast("list[tuple[object, object, object]]", description.get("where", []))
-    return [(name, must_be) for name, _, must_be in found]
+    conditions = cast("list[tuple[object, object, object]]", description.get("where", []))
+    return [(name, must_be) for name, _, must_be in conditions]
 
 
 def _shown(value: object) -> str:

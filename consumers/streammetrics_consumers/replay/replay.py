@@ -76,24 +76,30 @@ class Replay:
         self.start, self.end = span
         self.retries = frozenset(retries) & scratch.retries.keys()
         self.at = self.start
-        metrics = {one.name: one for one in scratch.generation.metrics}
+        metrics = {metric.name: metric for metric in scratch.generation.metrics}
         edges = {
-            edge for one in metrics.values() for hole in one.holes.get(head.id, ()) for edge in hole
+            edge
+            for metric in metrics.values()
+            for hole in metric.holes.get(head.id, ())
+            for edge in hole
         }
-        edges |= {one.start_offsets.get(head.id, self.start) for one in metrics.values()}
+        edges |= {metric.start_offsets.get(head.id, self.start) for metric in metrics.values()}
         # The allowed lateness may have changed between two commits.
         self._lateness = [
-            (one.start, None if one.period is None else one.period.settings.get("lateness_s"))
-            for one in scratch.history
-            if one.head.id == head.id
+            (
+                counted.start,
+                None if counted.period is None else counted.period.settings.get("lateness_s"),
+            )
+            for counted in scratch.history
+            if counted.head.id == head.id
         ]
         edges |= {start for start, _ in self._lateness if start > self.start}
         self._cuts = sorted(edges)
         config = scratch.config
         totals = [
-            (one.name, i)
+            (metric.name, i)
             for metric_set in (config.metric_sets if config.join is None else ())
-            for one in metric_set.metrics
+            for metric in metric_set.metrics
             for i in range(len(metric_set.slices.by))
         ]
         self.coverage = Coverage(covers(scratch.store, head), totals, metrics, head.id)
@@ -128,11 +134,11 @@ class Replay:
             self._take_retries(part, entries)
 
     def _take_messages(
-        self, records: Chunk, decoded: Decoded, some: Sequence[QuarantineRow]
+        self, records: Chunk, decoded: Decoded, rows: Sequence[QuarantineRow]
     ) -> None:
         """Take decoded messages of these records."""
         start, end = decoded.chunk.start, decoded.chunk.end
-        entries = {(one.offset, one.index): one for one in some if start <= one.offset < end}
+        entries = {(row.offset, row.index): row for row in rows if start <= row.offset < end}
         events = events_at(decoded, entries)
         messages = {
             offset: entry
@@ -145,23 +151,23 @@ class Replay:
             return
         cuts = sorted({cut for offset in messages for cut in (offset, offset + 1)})
         for part in _divided(records, start, cuts, end):
-            again = self._decoder.decode(part)
+            decoded_part = self._decoder.decode(part)
             if part.start in messages:
-                self._take_message(part, again, messages[part.start])
+                self._take_message(part, decoded_part, messages[part.start])
             else:
-                self._take_messages(part, again, some)
+                self._take_messages(part, decoded_part, rows)
 
     def _take_message(self, record: Chunk, decoded: Decoded, entry: QuarantineRow) -> None:
         """Take a message that was refused as one event, and is one here, whatever it holds."""
-        found, now = self._dry_run().add_whole(decoded, entry.offset), as_refused(record)
+        outcome, now = self._dry_run().add_whole(decoded, entry.offset), as_refused(record)
         bad = {
             position: replace(now, reason=why.reason, field=why.field, detail=why.detail)
-            for position, why in found.bad.items()
+            for position, why in outcome.bad.items()
         }
-        self._compare_entry(entry, Outcome(found.good, bad), now)
+        self._compare_entry(entry, Outcome(outcome.good, bad), now)
         nothing = decoded.take(np.zeros(0, np.intp))
-        one = replace(nothing, chunk=record, refused=(), rows=1, left_out=0, of_no_kind=0)
-        self._count(one, {})
+        message = replace(nothing, chunk=record, refused=(), rows=1, left_out=0, of_no_kind=0)
+        self._count(message, {})
 
     def _take(
         self,
@@ -177,15 +183,17 @@ class Replay:
         late = {position: entry for position, entry in entries.items() if self._is_late(entry)}
         if entries:
             judged = entries.keys() - late.keys()
-            found = self._dry_run().add(decoded, judged)
+            outcome = self._dry_run().add(decoded, judged)
             refused = refused_in(decoded)
             bad = {
-                **found.bad,
+                **outcome.bad,
                 **{position: refused[position] for position in refused.keys() & late},
             }
             for position, entry in entries.items():
-                self._compare_entry(entry, Outcome(found.good, bad), events.get(position))
-            left = tuple(one for position, one in refused.items() if position not in entries)
+                self._compare_entry(entry, Outcome(outcome.good, bad), events.get(position))
+            left = tuple(
+                refusal for position, refusal in refused.items() if position not in entries
+            )
             keep = [i for i, position in enumerate(positions_of(decoded)) if position not in judged]
             decoded = replace(decoded.take(np.array(keep, np.intp)), refused=left)
         self._count(decoded, late)
@@ -207,7 +215,7 @@ class Replay:
         for position, entry in late.items():
             self._differs(position, f"in quarantine as {entry.reason}, but not late in its log")
         offsets = np.array([offset for offset, _ in positions_of(decoded)], np.int64)
-        left_out = [one.offset for one in refused]
+        left_out = [refusal.offset for refusal in refused]
         self.coverage.look(offsets[~np.isin(offsets, left_out)] if left_out else offsets)
         self.found.rows += decoded.rows
         self.at = decoded.chunk.end
@@ -219,8 +227,8 @@ class Replay:
         """Whether it is late because of the events before it, and all of these are read again."""
         return entry.reason in LATE and self.start == self.head.start_offset
 
-    def _compare_entry(self, entry: QuarantineRow, found: Outcome, now: Refused | None) -> None:
-        """found: its outcome in a dry run; now: the event in the log, None where there is none."""
+    def _compare_entry(self, entry: QuarantineRow, outcome: Outcome, now: Refused | None) -> None:
+        """outcome: that of a dry run; now: the event in the log, None where there is none."""
         position = entry.offset, entry.index
         self.found.entries += 1
         is_open = not entry.done or (entry.retry or 0) not in self.scratch.retries
@@ -237,8 +245,8 @@ class Replay:
             )
         elif not entry.done and entry.retry is not None:
             self._differs(position, f"open, but marked as counted by retry {entry.retry}")
-        if position in found.bad:
-            self._compare_refusal(entry, found.bad[position])
+        if position in outcome.bad:
+            self._compare_refusal(entry, outcome.bad[position])
         elif now is None:
             self._differs(position, "in quarantine, but not in the log")
         else:
@@ -268,56 +276,56 @@ class Replay:
         self._compare_payload(entry, now)
 
     def _compare_payload(self, entry: QuarantineRow, now: Refused) -> None:
-        was = entry.payload, entry.size, entry.sha256, entry.record_ms
-        if was != (now.payload, now.size, now.sha256, now.record_ms):
+        stored = entry.payload, entry.size, entry.sha256, entry.record_ms
+        if stored != (now.payload, now.size, now.sha256, now.record_ms):
             self._differs(
                 (entry.offset, entry.index),
                 "its payload, size, hash or time in quarantine differs from that of the record",
             )
 
-    def _differs(self, position: EventPosition, what: str) -> None:
+    def _differs(self, position: EventPosition, text: str) -> None:
         offset, index = position
         event = f" event {index}" if index else ""
-        self.found.differs(f"{self.head.partition} offset {offset}{event}", what)
+        self.found.differs(f"{self.head.partition} offset {offset}{event}", text)
 
     # -- retries ------------------------------------------------------------------------------
     def _take_retries(self, chunk: Chunk, entries: Sequence[QuarantineRow]) -> None:
         """Take the events of these records that a retry has counted, read with its settings."""
-        done: dict[tuple[int, int], dict[EventPosition, QuarantineRow]] = defaultdict(dict)
+        by_retry: dict[tuple[int, int], dict[EventPosition, QuarantineRow]] = defaultdict(dict)
         for entry in entries:
             if entry.done and entry.retry is not None and entry.retry in self.retries:
-                done[entry.offset, entry.retry][entry.offset, entry.index] = entry
-        for (offset, retry), wanted in done.items():
+                by_retry[entry.offset, entry.retry][entry.offset, entry.index] = entry
+        for (offset, retry), retry_entries in by_retry.items():
             record = record_at(chunk, offset)
             if record is None:
                 continue  # reported already: it is not in the log
             good: set[EventPosition] = set()
             for decoded in self.scratch.decoders[retry].pieces(record):
                 run = self._dry_run_of(retry)
-                first = wanted.get((offset, 0))
-                events = events_at(decoded, wanted)
+                first = retry_entries.get((offset, 0))
+                events = events_at(decoded, retry_entries)
                 if first is not None and is_message(first, events.get((offset, 0)), record):
                     good |= run.add_whole(decoded, offset).good
                 else:
-                    good |= run.add(decoded, wanted).good
-            for position in sorted(wanted.keys() - good):
+                    good |= run.add(decoded, retry_entries).good
+            for position in sorted(retry_entries.keys() - good):
                 self._differs(position, f"counted by retry {retry}, but refused")
 
     def _dry_run_of(self, retry: int) -> DryRun:
-        known = self._dry_runs.get(retry)
-        if known is not None and known[1].nbytes < MAX_BYTES:
-            return known[1]
-        if known is None:
+        pair = self._dry_runs.get(retry)
+        if pair is not None and pair[1].nbytes < MAX_BYTES:
+            return pair[1]
+        if pair is None:
             head = self.scratch.head(self.head, 0, retry)
         else:
-            head = self._write_dry_run(*known)
+            head = self._write_dry_run(*pair)
         run = DryRun(self.scratch.retries[retry], self.scratch.generation, self.head, None)
         self._dry_runs[retry] = head, run
         return run
 
     def _write_dry_run(self, head: Head, run: DryRun) -> Head:
-        at = head.next_offset
-        return self.scratch.write(replace(run.commit(), head=head, start=at, end=at + 1))
+        offset = head.next_offset
+        return self.scratch.write(replace(run.commit(), head=head, start=offset, end=offset + 1))
 
     # -- the end ------------------------------------------------------------------------------
     def _flush(self) -> None:
@@ -333,16 +341,16 @@ class Replay:
     def _config_at(self, offset: int) -> Config:
         """The config with the lateness that was allowed at an offset, where the ledger has it."""
         config = self.scratch.config
-        known = [lateness for start, lateness in self._lateness if start <= offset]
-        if not known or known[-1] is None:
+        latenesses = [lateness for start, lateness in self._lateness if start <= offset]
+        if not latenesses or latenesses[-1] is None:
             return config
-        return replace(config, windows=replace(config.windows, lateness_s=known[-1]))
+        return replace(config, windows=replace(config.windows, lateness_s=latenesses[-1]))
 
     def finish(self) -> None:
         """Write the rest, compare the counters, and report the records that a retry may count."""
         self._flush()
-        for known in self._dry_runs.values():
-            self._write_dry_run(*known)
+        for pair in self._dry_runs.values():
+            self._write_dry_run(*pair)
         for reason, (count, first) in self._good_now.items():
             self.found.note(
                 f"{self.head.partition}: {count} events are open in quarantine as {reason}, but "
@@ -352,22 +360,22 @@ class Replay:
         if not self.is_whole:
             return
         where = f"{self.head.partition}: head"
-        was, now = self.head.counters, self._counters
+        stored, now = self.head.counters, self._counters
         for name, ledger, log in (
-            ("rows", was.rows, now.rows),
-            ("tombstones", was.tombstones, now.tombstones),
-            ("repeated", was.repeated, now.repeated),
-            ("skipped", was.skipped, now.skipped),
-            ("late outcomes", was.late_outcomes, now.late_outcomes - self._retried[1]),
-            ("closed", was.closed, now.closed),
-            ("conflicts", was.conflicts, now.conflicts),
-            ("quarantined", was.quarantined, self._open[0]),
-            ("future", was.future, self._open[1]),
+            ("rows", stored.rows, now.rows),
+            ("tombstones", stored.tombstones, now.tombstones),
+            ("repeated", stored.repeated, now.repeated),
+            ("skipped", stored.skipped, now.skipped),
+            ("late outcomes", stored.late_outcomes, now.late_outcomes - self._retried[1]),
+            ("closed", stored.closed, now.closed),
+            ("conflicts", stored.conflicts, now.conflicts),
+            ("quarantined", stored.quarantined, self._open[0]),
+            ("future", stored.future, self._open[1]),
             ("greatest event time", self.head.greatest_event_ms, self._delta.greatest_event_ms),
         ):
             if ledger != log:
                 self.found.differs(where, f"{name}: {ledger} in the ledger, {log} from the log")
-        self._compare_late(where, was.late, now.late - self._retried[0])
+        self._compare_late(where, stored.late, now.late - self._retried[0])
         # The remembered ids, by which later repeats will be recognized.
         ids = self.scratch.seen[self.head.id]
         read = {} if self._seen is None else self._seen.digests()
@@ -397,9 +405,9 @@ def read_again(
     source: Source, replays: Mapping[Partition, Replay], report: Callable[[int], None]
 ) -> None:
     """Read each log up to the end of its replay. report: called with the number of offsets left."""
-    source.assign(ReadAgain({log: one.at for log, one in replays.items()}))
+    source.assign(ReadAgain({log: replay.at for log, replay in replays.items()}))
     while True:
-        left = sum(one.end - one.at for one in replays.values())
+        left = sum(replay.end - replay.at for replay in replays.values())
         report(left)
         if not left:
             break
@@ -420,22 +428,22 @@ def records_at(
     partition alone, and is not assigned yet. Raises SourceError.
     """
     beginning, end = source.beginning(partition), source.ends().get(partition, 0)
-    wanted = [offset for offset in offsets if beginning <= offset < end]
-    if not wanted:
+    wanted_offsets = [offset for offset in offsets if beginning <= offset < end]
+    if not wanted_offsets:
         return
-    source.assign(ReadAgain({partition: wanted[0]}))
-    at, next_ = 0, wanted[0]
-    while at < len(wanted):
-        if seeks and wanted[at] > next_ + FAR:
-            source.seek(partition, wanted[at])
-            next_ = wanted[at]
+    source.assign(ReadAgain({partition: wanted_offsets[0]}))
+    index, next_ = 0, wanted_offsets[0]
+    while index < len(wanted_offsets):
+        if seeks and wanted_offsets[index] > next_ + FAR:
+            source.seek(partition, wanted_offsets[index])
+            next_ = wanted_offsets[index]
         for chunk in source.poll(POLL_S):
             if chunk.partition != partition or chunk.end <= next_:
                 continue
             next_ = chunk.end
-            while at < len(wanted) and wanted[at] < chunk.end:
-                record = record_at(chunk, wanted[at])
-                at += 1
+            while index < len(wanted_offsets) and wanted_offsets[index] < chunk.end:
+                record = record_at(chunk, wanted_offsets[index])
+                index += 1
                 if record is not None:
                     yield record
         if next_ >= end:

@@ -90,14 +90,14 @@ def retry(
         entries = ledger.quarantine(after=after, limit=page)
         if not entries:
             return
-        found, counted = _Attempt(config, ledger, generation, opener).of(entries)
+        result_page, counted = _Attempt(config, ledger, generation, opener).of(entries)
         try:
             if counted:
                 note = json.dumps(
                     {"reading": json.loads(reading_of(config)), "token": uuid.uuid4().hex},
                     sort_keys=True,
                 )
-                found.retry = write_retry(
+                result_page.retry = write_retry(
                     ledger.store, generation, counted, created_ms=now_ms(), note=note
                 )
         except NotOpen as error:
@@ -105,7 +105,7 @@ def retry(
             if tries >= TRIES:
                 raise LedgerError(f"quarantine retry: {error}; run it again") from error
             continue  # the same page, without what another retry has counted
-        yield found
+        yield result_page
         after, tries = entries[-1].id, 0
 
 
@@ -120,8 +120,8 @@ class _Attempt:
         self.closed_ms = next((h.next_offset for h in self.heads.values() if h.is_join), None)
         self.decoder = Decoder(config)
         # The payload of one event of a message is that event alone.
-        one = replace(config.source, format="json" if config.source.kind == "kafka" else "jsonl")
-        self.alone = Decoder(replace(config, source=one))
+        source = replace(config.source, format="json" if config.source.kind == "kafka" else "jsonl")
+        self.alone = Decoder(replace(config, source=source))
         self.page = Page()
 
     def of(self, entries: Sequence[QuarantineRow]) -> tuple[Page, list[Counted]]:
@@ -166,13 +166,13 @@ class _Attempt:
 
     def _of_payload(self, run: DryRun, entry: QuarantineRow) -> Outcome:
         """The outcome of an entry that the ledger holds whole: an event, or all of a message."""
-        position, alone = (entry.offset, entry.index), _alone(entry)
+        position, chunk = (entry.offset, entry.index), _alone(entry)
         if self.decoder.format in _MANY and not entry.index:
-            message = replace(alone, indices=None)
+            message = replace(chunk, indices=None)
             decoded = self.decoder.decode(message)
             if is_message(entry, events_at(decoded, {position}).get(position), message):
                 return run.add_whole(decoded, entry.offset)
-        return run.add(self.alone.decode(alone), {position})
+        return run.add(self.alone.decode(chunk), {position})
 
     def _from_the_log(
         self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
@@ -186,13 +186,13 @@ class _Attempt:
         else:
             try:
                 for record in self._records(head, sorted({offset for offset, _ in left})):
-                    some = [
+                    record_entries = [
                         left.pop(position)
                         for position in sorted(left)
                         if position[0] == record.start
                     ]
                     for decoded in self.decoder.pieces(record):
-                        good += self._of_record(run, record, decoded, some)
+                        good += self._of_record(run, record, decoded, record_entries)
             except SourceError as error:
                 why = f"its log cannot be read: {error}"
         for entry in left.values():
@@ -212,29 +212,31 @@ class _Attempt:
     ) -> list[QuarantineRow]:
         """The good entries of one record: events with the size and the hash of their entry, or the
         whole message if it was refused whole."""
-        wanted = {(entry.offset, entry.index): entry for entry in entries}
-        events = events_at(decoded, wanted)
-        same = {position for position, event in events.items() if is_same(wanted[position], event)}
-        found = run.add(decoded, same)
+        by_position = {(entry.offset, entry.index): entry for entry in entries}
+        events = events_at(decoded, by_position)
+        same = {
+            position for position, event in events.items() if is_same(by_position[position], event)
+        }
+        outcome = run.add(decoded, same)
         good = []
-        for position, entry in wanted.items():
+        for position, entry in by_position.items():
             if position in same:
-                good += self._took(entry, found)
+                good += self._took(entry, outcome)
             elif is_message(entry, events.get(position), record):
                 good += self._took(entry, run.add_whole(decoded, entry.offset))
             else:
                 self._keep(entry, *(SKIPPED if decoded.left_out else ANOTHER))
         return good
 
-    def _took(self, entry: QuarantineRow, found: Outcome) -> list[QuarantineRow]:
+    def _took(self, entry: QuarantineRow, outcome: Outcome) -> list[QuarantineRow]:
         """The entry, if it was good."""
         position = entry.offset, entry.index
-        now = found.bad.get(position)
+        now = outcome.bad.get(position)
         if now is not None:
             self.page.still.append(Still(entry, now.reason, now.field, now.detail))
-        elif position not in found.good:
+        elif position not in outcome.good:
             self._keep(entry, *SKIPPED)
-        return [entry] if position in found.good else []
+        return [entry] if position in outcome.good else []
 
     def _keep(self, entry: QuarantineRow, reason: str, detail: str) -> None:
         self.page.still.append(Still(entry, reason, None, detail))

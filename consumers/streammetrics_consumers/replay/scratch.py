@@ -71,7 +71,9 @@ class Scratch:
         self.generation, self.heads, self.seen = copied.generation, copied.heads, copied.seen
         for text in copied.inconsistencies:
             found.differs("store", text)
-        self.retries = {one: with_reading(config, text) for one, text in copied.retries.items()}
+        self.retries = {
+            number: with_reading(config, text) for number, text in copied.retries.items()
+        }
         self.decoders = {number: Decoder(reading) for number, reading in self.retries.items()}
         self.own = scratch.begin(config.fingerprints(), config.descriptions).generation
         self.of: dict[int, tuple[int, int | None]] = {}
@@ -81,9 +83,9 @@ class Scratch:
         log = of.partition
         number = -1 if retry is None else retry
         name = Partition(log.cluster, f"{of.id}", f"{number}:{log.topic_id}"[:500], number + 1)
-        made = self.ledger.resolve(self.own, name, start)
-        self.of[made.id] = of.id, retry
-        return made
+        head = self.ledger.resolve(self.own, name, start)
+        self.of[head.id] = of.id, retry
+        return head
 
     def write(self, commit: Commit) -> Head:
         """Commit, without the refused events; returns the head after it."""

@@ -56,9 +56,9 @@ class Wanted:
         start = head.start_offset
         end: int | None = head.next_offset
         name: Name = head.partition.number
-        for named, offsets in (self.offsets or {}).items():
-            if head.partition.is_named([named]):
-                name, (start, end) = named, offsets
+        for partition_name, offsets in (self.offsets or {}).items():
+            if head.partition.is_named([partition_name]):
+                name, (start, end) = partition_name, offsets
         to = head.next_offset if end is None else end
         if not head.start_offset <= start < to <= head.next_offset:
             raise Unsuitable(
@@ -90,56 +90,60 @@ def verify(
     began_s = monotonic()
     read = ledger.as_read(config.fingerprints(), config.descriptions)
     _compare_settings(config, read, (), Findings())  # before anything is copied
-    found = Findings()
-    work = Scratch(config, ledger, scratch, found)
+    findings = Findings()
+    work = Scratch(config, ledger, scratch, findings)
     read = ledger.as_read(config.fingerprints(), config.descriptions)
-    _compare_settings(config, read, work.heads, found)
+    _compare_settings(config, read, work.heads, findings)
     for metric in work.generation.metrics:
         if fingerprint(metric.description) != metric.fingerprint:
-            found.differs(f"metric {metric.name}", "its description does not match its fingerprint")
-    limit = max(one.source.max_event_bytes for one in (config, *work.retries.values()))
+            findings.differs(
+                f"metric {metric.name}", "its description does not match its fingerprint"
+            )
+    limit = max(reading.source.max_event_bytes for reading in (config, *work.retries.values()))
     config = replace(config, source=replace(config.source, max_event_bytes=limit))
-    replays = _replays(config, work, _chosen(work.heads, wanted, found), wanted, opener)
+    replays = _replays(config, work, _chosen(work.heads, wanted, findings), wanted, opener)
     if replays:
         names = tuple(sorted(map(str, replays)))
         with closing(opener(config, replace(READ, partitions=names))) as source:
             read_again(
                 source,
                 replays,
-                lambda left: report(Progress(found.rows, monotonic() - began_s, left)),
+                lambda left: report(Progress(findings.rows, monotonic() - began_s, left)),
             )
     for replay in replays.values():
         replay.finish()
     compare_states(work, list(replays.values()))
-    found.logs = len(replays)
-    return found
+    findings.logs = len(replays)
+    return findings
 
 
 def _compare_settings(
-    config: Config, of: Generation, heads: Sequence[Head], found: Findings
+    config: Config, generation: Generation, heads: Sequence[Head], findings: Findings
 ) -> None:
     times = [head.greatest_event_ms for head in heads if head.greatest_event_ms is not None]
-    changes = compared(of, config.fingerprints(), config.descriptions, max(times, default=None))
+    changes = compared(
+        generation, config.fingerprints(), config.descriptions, max(times, default=None)
+    )
     for name in changes.added:
-        found.note(f"metric {name}: the store does not count it yet")
+        findings.note(f"metric {name}: the store does not count it yet")
     for name in changes.ended:
-        found.note(f"metric {name}: not verified, since it is not in the config")
-    for metric in of.metrics:
+        findings.note(f"metric {name}: not verified, since it is not in the config")
+    for metric in generation.metrics:
         if metric.ended:
-            found.note(f"metric {metric.name}: not verified, since it has ended")
+            findings.note(f"metric {metric.name}: not verified, since it has ended")
 
 
-def _chosen(heads: Sequence[Head], wanted: Wanted, found: Findings) -> list[Head]:
+def _chosen(heads: Sequence[Head], wanted: Wanted, findings: Findings) -> list[Head]:
     """The heads whose logs can be read again. Raises Unsuitable for a partition without a head."""
     heads = [head for head in heads if not head.is_join]
     names = wanted.names
-    there = {head.partition for head in heads}
-    missing = names_without(names or (), there)
+    logs = {head.partition for head in heads}
+    missing = names_without(names or (), logs)
     if missing:
         is_partition = not {*missing}.isdisjoint(wanted.partitions or ())
         raise Unsuitable(
             f"--{'partitions' if is_partition else 'offsets'}: expected counted partitions "
-            f"({names_of(there)}), got {', '.join(map(str, missing))}; leave out those that were "
+            f"({names_of(logs)}), got {', '.join(map(str, missing))}; leave out those that were "
             "not counted"
         )
     chosen = []
@@ -148,17 +152,17 @@ def _chosen(heads: Sequence[Head], wanted: Wanted, found: Findings) -> list[Head
         if names is not None and not head.partition.is_named(names):
             continue
         if head.partition.cluster == SPARK:
-            found.note(
+            findings.note(
                 f"{head.partition}: not verified, since batches {span} come from a streaming query "
                 "of Spark, which has no log to read again"
             )
         elif head.closed:
-            found.note(
+            findings.note(
                 f"{head.partition}: not verified, since the log of a closed head (offsets {span}) "
                 "cannot be read again"
             )
         elif head.next_offset == head.start_offset:
-            found.note(f"{head.partition}: nothing is counted yet")
+            findings.note(f"{head.partition}: nothing is counted yet")
         else:
             chosen.append(head)
     return chosen
@@ -168,35 +172,35 @@ def _replays(
     config: Config, work: Scratch, heads: Sequence[Head], wanted: Wanted, opener: Opener
 ) -> dict[Partition, Replay]:
     """The replay of each log that can be read."""
-    found = work.found
-    asked = {head.partition: wanted.span(head) for head in heads}
+    findings = work.found
+    spans = {head.partition: wanted.span(head) for head in heads}
     replays: dict[Partition, Replay] = {}
     if not heads:
         return replays
     with closing(opener(config, Options(until_end=True))) as source:
-        there, ends = source.partitions(), source.ends()
+        logs, ends = source.partitions(), source.ends()
         for head in heads:
             log = head.partition
-            if log not in there or not source.replayable:
-                found.note(f"{log}: not verified, since this log can no longer be read")
+            if log not in logs or not source.replayable:
+                findings.note(f"{log}: not verified, since this log can no longer be read")
                 continue
-            span = _span(work, head, asked[log], source.beginning(log))
+            span = _span(work, head, spans[log], source.beginning(log))
             if span is None:
                 continue
             if config.dedup is not None and span[0] > head.start_offset:
-                found.note(
+                findings.note(
                     f"{log}: not verified, since the events before offset {span[0]} determine "
                     "which later ones are repeats; verify it from its beginning"
                 )
                 continue
             end = ends.get(log, 0)
             if end < span[1]:
-                what = "the head is" if span[1] == head.next_offset else "a delta row ends"
-                found.differs(str(log), f"{what} at {span[1]}, but the log ends at {end}")
+                subject = "the head is" if span[1] == head.next_offset else "a delta row ends"
+                findings.differs(str(log), f"{subject} at {span[1]}, but the log ends at {end}")
                 continue
             inside, across = retries_of(work.store, head, *span)
             for number in sorted(across & work.retries.keys()):
-                found.note(
+                findings.note(
                     f"{log}: retry {number} is not verified, since it has counted events inside "
                     "and outside of these offsets"
                 )

@@ -148,11 +148,11 @@ def compaction_warning(source: Source) -> str | None:
     topics = source.compacted() if isinstance(source, Compacting) else ()
     if not topics:
         return None
-    named = f"topic {topics[0]} is" if len(topics) == 1 else f"topics {', '.join(topics)} are"
+    subject = f"topic {topics[0]} is" if len(topics) == 1 else f"topics {', '.join(topics)} are"
     return (
-        f"{named} compacted (cleanup.policy): Kafka deletes an event when another one with its key "
-        "comes, so events are missing that were not read before, and `verify` cannot read again "
-        'what was counted; set cleanup.policy = "delete"'
+        f"{subject} compacted (cleanup.policy): Kafka deletes an event when another one with its "
+        "key comes, so events are missing that were not read before, and `verify` cannot read "
+        'again what was counted; set cleanup.policy = "delete"'
     )
 
 
@@ -180,10 +180,10 @@ class UnreadableBatch(SourceError):
 
     def __init__(self, topic: str, partition: int, first: int, last: int | None, got: str) -> None:
         self.topic, self.partition, self.first, self.last = topic, partition, first, last
-        which = "" if last is None else f" (offsets {first} to {last})"
+        span = "" if last is None else f" (offsets {first} to {last})"
         super().__init__(
             f"kafka: {topic}/{partition} offset {first}: expected a readable batch, got "
-            f"{got}{which}; skip it with --skip {topic}/{partition}:{first}"
+            f"{got}{span}; skip it with --skip {topic}/{partition}:{first}"
         )
 
 

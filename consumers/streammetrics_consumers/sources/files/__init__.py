@@ -108,9 +108,9 @@ class FileSource:
     def seek(self, partition: Partition, offset: int) -> None:
         """Move to a record. Raises GapError if the file is now shorter than that."""
         self._position = None
-        found = self._table.skip_to(offset)
-        if found != offset:
-            raise GapError(partition, offset, 0, found)
+        position = self._table.skip_to(offset)
+        if position != offset:
+            raise GapError(partition, offset, 0, position)
         self._position = offset
 
     def poll(self, timeout_s: float) -> list[Chunk]:
@@ -188,9 +188,9 @@ class StdinSource:
                 self._fill()
         if not self._ready:
             return []
-        found = [self._ready.popleft() for _ in range(min(CHUNK_RECORDS, len(self._ready)))]
-        start, self._offset = self._offset, self._offset + len(found)
-        return [text_chunk(self.partition, start, found, self._records)]
+        records = [self._ready.popleft() for _ in range(min(CHUNK_RECORDS, len(self._ready)))]
+        start, self._offset = self._offset, self._offset + len(records)
+        return [text_chunk(self.partition, start, records, self._records)]
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
         """Do nothing: standard input does not record the offsets of its readers."""

@@ -53,11 +53,11 @@ class TextFile:
 
     def count(self) -> int:
         """The current number of records in the file."""
-        other = TextFile(self.path, self.format, self.max_bytes, follow=self.follow)
+        reader = TextFile(self.path, self.format, self.max_bytes, follow=self.follow)
         try:
-            return other.skip_to(None)
+            return reader.skip_to(None)
         finally:
-            other.close()
+            reader.close()
 
     def skip_to(self, offset: int | None) -> int:
         """Move to this record (None: to the end); returns the new offset."""
@@ -82,9 +82,9 @@ class TextFile:
         if not self._ready:
             self._refuse_shorter(partition)
             return None
-        found = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
-        start, self.offset = self.offset, self.offset + len(found)
-        return text_chunk(partition, start, found, self._records)
+        records = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
+        start, self.offset = self.offset, self.offset + len(records)
+        return text_chunk(partition, start, records, self._records)
 
     def close(self) -> None:
         """Close the file."""
@@ -152,19 +152,19 @@ class Lines:
         """The lines that end in this block."""
         lines = block.split(b"\n")
         last = lines.pop()
-        found: list[Record] = []
+        records: list[Record] = []
         if lines:
             self._grow(lines[0])
-            found.append(self._take())
+            records.append(self._take())
             del lines[0]
             if b"\r" in block:
                 lines = [line.removesuffix(b"\r") for line in lines]
             if self._measure(max(map(len, lines), default=0)) <= self.max_bytes:
-                found += lines
+                records += lines
             else:
-                found += [self._bounded(line) for line in lines]
+                records += [self._bounded(line) for line in lines]
         self._grow(last)
-        return found
+        return records
 
     def finish(self) -> list[Record]:
         """The last line, if the stream does not end with a line end."""

@@ -50,13 +50,13 @@ class Topic:
 
 def found_topics(names: Sequence[str], ask: Callable[[], Mapping[str, Topic]]) -> list[Topic]:
     """The topics of these names, as `ask` finds them. Raises SourceError if one is missing."""
-    found: Mapping[str, Topic] = {}
+    topics: Mapping[str, Topic] = {}
     for attempt in range(TOPIC_TRIES):
         time.sleep(TOPIC_PAUSE_S if attempt else 0)
-        found = ask()
-        if len(found) == len(names):
-            return [found[name] for name in names]
-    missing = next(name for name in names if name not in found)
+        topics = ask()
+        if len(topics) == len(names):
+            return [topics[name] for name in names]
+    missing = next(name for name in names if name not in topics)
     raise SourceError(f"kafka: topic {missing!r} does not exist; create it, or correct the name")
 
 
@@ -93,12 +93,12 @@ class TopicReading:
     def partition(self, partition_id: PartitionId) -> Partition:
         """The partition at `partition_id`, which may be new."""
         name, number = partition_id
-        made = Partition(self._cluster, name, self.topics[name].id or name, number)
-        return self._known.setdefault(partition_id, made)
+        partition = Partition(self._cluster, name, self.topics[name].id or name, number)
+        return self._known.setdefault(partition_id, partition)
 
     def named(self, names: Collection[Name]) -> list[PartitionId]:
         """The partitions that match these names."""
-        return [id_of(one) for one in self.partitions() if one.is_named(names)]
+        return [id_of(partition) for partition in self.partitions() if partition.is_named(names)]
 
     # -- group events -------------------------------------------------------------------------
     def listen(self, listener: Listener | None) -> None:
@@ -220,9 +220,9 @@ class TopicSource(ABC):
         if self._lost is not None:
             raise self._lost
         try:
-            found = self._described()
+            topics = self._described()
             for name, topic in self._reading.topics.items():
-                if name not in found or found[name].id != topic.id:
+                if name not in topics or topics[name].id != topic.id:
                     raise Disconnected(f"kafka: topic {name!r} was deleted or replaced")
         except SourceError as error:
             self._lost = error

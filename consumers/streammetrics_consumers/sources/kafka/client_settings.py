@@ -112,7 +112,7 @@ def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> 
     """
     owned = OWNED["kafka-python"]
     problems: list[Problem] = []
-    given: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for name, value in source.client.items():
         key, where = name.replace(".", "_"), f"[source.client] {name}"
         if key == "partition_assignment_strategy":
@@ -123,21 +123,21 @@ def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> 
         if key in owned:
             problems.append(_owned(where, key, value))
         elif key not in known:
-            free = [one for one in known if one not in owned]
+            free = [option for option in known if option not in owned]
             close = did_you_mean(key, free)
             hint = close if close.startswith("did") else "see kafka-python's KafkaConsumer"
             # The message omits the value: the key may be a misspelt password.
             problems.append(Problem(where, "a setting of the client", repr(key), hint))
         else:
             try:
-                given[key] = _as(known[key], key, value)
+                settings[key] = _as(known[key], key, value)
             except ValueError as error:
                 problems.append(Problem(where, str(error), _shown(key, value), "correct it"))
     if problems:
         raise ConfigError("the Kafka client", problems)
     return {
         **DEFAULTS["kafka-python"],
-        **given,
+        **settings,
         "bootstrap_servers": list(source.bootstrap_servers),
         "group_id": source.group,
         "enable_auto_commit": False,
@@ -154,13 +154,13 @@ def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
     """
     defaults = {name: str(value) for name, value in DEFAULTS["confluent-kafka"].items()}
     problems: list[Problem] = []
-    given: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for name, value in source.client.items():
         key = name.replace("_", ".")
         if key in OWNED["confluent-kafka"]:
             problems.append(_owned(f"[source.client] {name}", key, value))
-        given[key] = str(value).lower() if isinstance(value, bool) else str(value)
-    records = given.pop("max.poll.records", str(_RECORDS.default))
+        settings[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    records = settings.pop("max.poll.records", str(_RECORDS.default))
     if (
         not re.fullmatch("[1-9][0-9]{0,8}", records)
         or not _MAX_POLL[0] <= int(records) <= _MAX_POLL[1]
@@ -168,21 +168,23 @@ def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
         where, expected = "[source.client] max_poll_records", "a whole number from {} to {}"
         expected = expected.format(*_MAX_POLL)
         problems.append(Problem(where, expected, records, "correct it"))
-    protocol = given.setdefault("group.protocol", "classic")
+    protocol = settings.setdefault("group.protocol", "classic")
     if protocol not in PROTOCOLS:
         where, hint = "[source.client] group.protocol", "leave it out for classic"
         problems.append(Problem(where, '"classic" or "consumer"', repr(protocol), hint))
     if protocol == "consumer":
         defaults = {name: value for name, value in defaults.items() if name not in BY_THE_BROKER}
-        problems += [_of_the_broker(name, given[name]) for name in BY_THE_BROKER if name in given]
+        problems += [
+            _of_the_broker(name, settings[name]) for name in BY_THE_BROKER if name in settings
+        ]
     if problems:
         raise ConfigError("the Kafka client", problems)
     if protocol == "classic":
-        given["partition.assignment.strategy"] = ",".join(assignment_strategies(source))
+        settings["partition.assignment.strategy"] = ",".join(assignment_strategies(source))
     return {
         **defaults,
         "fetch.max.bytes": str(min(MAX_FETCH_BYTES, source.max_batch_bytes - 512)),
-        **given,
+        **settings,
         # The library's limit for decompressed Zstandard; it also bounds a response.
         "receive.message.max.bytes": str(source.max_batch_bytes),
         "bootstrap.servers": ",".join(source.bootstrap_servers),
@@ -208,14 +210,14 @@ def assignment_strategies(source: SourceConfig) -> list[str]:
     "cooperative-sticky" moves only the partitions that must move, while reading of the others
     continues. All members of a group need a common strategy, and it excludes the other strategies.
     """
-    key, known = "partition_assignment_strategy", STRATEGIES[source.library]
+    key, strategies = "partition_assignment_strategy", STRATEGIES[source.library]
     for name, value in source.client.items():
         if name.replace(".", "_") != key:
             continue
-        names = [one.strip() for one in str(value).split(",")]
-        alone = "cooperative-sticky" not in names or len(names) == 1
-        if not alone or not set(names) <= set(known):
-            expected = f"some of {', '.join(known)}, cooperative-sticky only alone"
+        names = [strategy.strip() for strategy in str(value).split(",")]
+        is_combinable = "cooperative-sticky" not in names or len(names) == 1
+        if not is_combinable or not set(names) <= set(strategies):
+            expected = f"some of {', '.join(strategies)}, cooperative-sticky only alone"
             problem = Problem(f"[source.client] {name}", expected, repr(value), "correct it")
             raise ConfigError("the Kafka client", [problem])
         return names

@@ -94,7 +94,7 @@ class DescribedTopics:
             answers = self._answers(ASK_S)
         if answers is None:
             raise Disconnected("kafka: the broker does not answer")
-        found = {}
+        topics = {}
         for name, answer in answers.items():
             try:
                 described: TopicDescription = answer.result(0)
@@ -103,29 +103,29 @@ class DescribedTopics:
                     continue
                 raise explained(error.args[0]) from error
             numbers = tuple(sorted(partition.id for partition in described.partitions))
-            found[name] = Topic(name, _name_of(described.topic_id), numbers)
-        return found
+            topics[name] = Topic(name, _name_of(described.topic_id), numbers)
+        return topics
 
     def _answers(self, limit_s: float) -> dict[str, Future[TopicDescription]] | None:
         """The broker's answers, which may be errors; None if it does not respond."""
         assert self._admin is not None, "it is not closed"
-        asked: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
+        answers: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
             TopicCollection(self._topics), request_timeout=limit_s
         )
-        for answer in asked.values():
+        for answer in answers.values():
             try:
                 error = answer.exception(limit_s + 1)
             except TimeoutError:
                 return None
             if isinstance(error, KafkaException) and error.args[0].name() in SILENT:
                 return None
-        return asked
+        return answers
 
     def cleanup_policies(self) -> dict[str, str]:
         """The cleanup policy of each topic. Raises KafkaException or TimeoutError."""
         assert self._admin is not None, "it is not closed"
-        asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in self._topics]
-        answers = self._admin.describe_configs(asked, request_timeout=TRY_S)
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in self._topics]
+        answers = self._admin.describe_configs(resources, request_timeout=TRY_S)
         return {
             resource.name: str(answer.result(TRY_S + 1)["cleanup.policy"].value)
             for resource, answer in answers.items()
@@ -206,10 +206,12 @@ def by_partition(
     else:
         names = [message.topic() or "" for message in messages]
         partition_ids = list(zip(names, numbers, strict=True))
-    found: dict[PartitionId, list[Message]] = {partition_id: [] for partition_id in partition_ids}
+    messages_of: dict[PartitionId, list[Message]] = {
+        partition_id: [] for partition_id in partition_ids
+    }
     for partition_id, message in zip(partition_ids, messages, strict=True):
-        found[partition_id].append(message)
-    return found
+        messages_of[partition_id].append(message)
+    return messages_of
 
 
 def id_of_message(message: Message) -> PartitionId:
@@ -224,10 +226,10 @@ def sorted_ids(partition_ids: Sequence[TopicPartition]) -> list[PartitionId]:
 
 def headers_of(message: Message) -> list[tuple[str, bytes]]:
     """The headers of a message that have a value."""
-    found = message.headers()
-    if not isinstance(found, list):
+    headers = message.headers()
+    if not isinstance(headers, list):
         return []
-    return [(name, value) for name, value in found if isinstance(value, bytes)]
+    return [(name, value) for name, value in headers if isinstance(value, bytes)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,11 +109,11 @@ class ConfluentSource(TopicSource):
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
         """The first offset whose record timestamp is at least `time_ms`, else the end."""
-        asked = [TopicPartition(*id_of(partition), time_ms)]
-        (found,) = ask(lambda: self._consumer.offsets_for_times(asked, timeout=ASK_S))
-        if found.error is not None:
-            raise explained(found.error)
-        return int(found.offset) if found.offset >= 0 else self._range(partition)[1]
+        times = [TopicPartition(*id_of(partition), time_ms)]
+        (answer,) = ask(lambda: self._consumer.offsets_for_times(times, timeout=ASK_S))
+        if answer.error is not None:
+            raise explained(answer.error)
+        return int(answer.offset) if answer.offset >= 0 else self._range(partition)[1]
 
     def _range(self, partition: Partition) -> tuple[int, int]:
         partition_id = TopicPartition(*id_of(partition))
@@ -138,20 +138,22 @@ class ConfluentSource(TopicSource):
 
     def poll(self, timeout_s: float) -> list[Chunk]:
         """The records that arrived, by partition. After an exception, close this source."""
-        given = self._reading.given
+        assignments = self._reading.given
         if self._unreadable is not None:
             raise self._unreadable
         chunks = self._consume(1, min(timeout_s, MAX_POLL_S))
-        before = given.copy()
+        before = assignments.copy()
         if chunks and self._unreadable is None:
             chunks += self._consume(self._records - 1, 0)
-        if given == before:
+        if assignments == before:
             return chunks
         # Records from before the new assignment are read again, from the new head.
         partition_ids = [id_of(chunk.partition) for chunk in chunks]
-        kept = zip(partition_ids, chunks, strict=True)
+        pairs = zip(partition_ids, chunks, strict=True)
         return [
-            chunk for partition_id, chunk in kept if given[partition_id] == before[partition_id]
+            chunk
+            for partition_id, chunk in pairs
+            if assignments[partition_id] == before[partition_id]
         ]
 
     def _consume(self, limit: int, timeout_s: float) -> list[Chunk]:
@@ -165,16 +167,18 @@ class ConfluentSource(TopicSource):
             messages = self._without_events(messages, ends, unread)
         self._raise_wrong()
         chunks = []
-        for partition_id, found in by_partition(messages, self.topics).items():
+        for partition_id, partition_messages in by_partition(messages, self.topics).items():
             if partition_id not in self._reading.positions:
                 continue
-            at = faults.first_too_large(found, self._max_batch_bytes)
-            if at is not None:
-                here = found[at].offset() or 0
-                unread[partition_id] = faults.Fault(here, over_limit(self._max_batch_bytes), here)
-                found = found[:at]
-            if found:
-                chunks.append(self._chunk(partition_id, found))
+            index = faults.first_too_large(partition_messages, self._max_batch_bytes)
+            if index is not None:
+                offset = partition_messages[index].offset() or 0
+                unread[partition_id] = faults.Fault(
+                    offset, over_limit(self._max_batch_bytes), offset
+                )
+                partition_messages = partition_messages[:index]
+            if partition_messages:
+                chunks.append(self._chunk(partition_id, partition_messages))
         for partition_id, end in ends.items():
             # An empty chunk passes control and aborted records at the end.
             if partition_id not in unread and end > self._reading.positions.get(partition_id, end):
@@ -222,9 +226,9 @@ class ConfluentSource(TopicSource):
             _, end = self._range(self._reading.partition(partition_id))
             last = faults.last_of(self._settings, partition_id, fault.base, first, end)
         cut = {0: left_out(first, last)}
-        one = self._reading.chunk(partition_id, last + 1, [first], [b""], [-1], [None], [[]], cut)
+        chunk = self._reading.chunk(partition_id, last + 1, [first], [b""], [-1], [None], [[]], cut)
         self._restart(partition_id)
-        return [one]
+        return [chunk]
 
     def _restart(self, partition_id: PartitionId) -> None:
         """Continue at our position. After a checksum error the library may have stopped."""

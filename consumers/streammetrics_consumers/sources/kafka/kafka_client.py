@@ -160,9 +160,9 @@ class _Encrypted(_Whole, KafkaSSLTransport):  # type: ignore[misc]
 
 class _Connections(KafkaConnectionManager):  # type: ignore[misc]
     async def _build_transport(self, *arguments: object, **named: object) -> KafkaTCPTransport:
-        made = await super()._build_transport(*arguments, **named)
-        made.__class__ = _Encrypted if self.ssl_enabled else _Plain
-        return made
+        transport = await super()._build_transport(*arguments, **named)
+        transport.__class__ = _Encrypted if self.ssl_enabled else _Plain
+        return transport
 
 
 class Client(KafkaNetClient):  # type: ignore[misc]
@@ -209,11 +209,11 @@ class DescribedTopics:
         self, settings: dict[str, object], servers: Sequence[str], topics: Sequence[str]
     ) -> None:
         self._topics = list(topics)
-        known = KafkaAdminClient.DEFAULT_CONFIG
-        both = {name: value for name, value in settings.items() if name in known}
+        defaults = KafkaAdminClient.DEFAULT_CONFIG
+        admin_settings = {name: value for name, value in settings.items() if name in defaults}
         client = connected({**settings, "request_timeout_ms": round(CONNECT_S * 1000)}, servers)
         try:
-            self._admin = KafkaAdminClient(**both, kafka_client=lambda **_: client)
+            self._admin = KafkaAdminClient(**admin_settings, kafka_client=lambda **_: client)
         except BaseException:
             client.close()
             raise
@@ -228,7 +228,7 @@ class DescribedTopics:
         return self._described()
 
     def _described(self) -> dict[str, Topic]:
-        found = {}
+        topics = {}
         for described in self._admin.describe_topics(self._topics):
             error = errors.for_code(described["error_code"])
             if error is errors.UnknownTopicOrPartitionError:
@@ -236,17 +236,17 @@ class DescribedTopics:
             if error is not errors.NoError:
                 raise error(described["name"])
             name, topic_id = described["name"], described.get("topic_id")
-            numbers = sorted(one["partition_index"] for one in described["partitions"])
-            found[name] = Topic(name, None if topic_id is None else str(topic_id), tuple(numbers))
-        return found
+            numbers = sorted(partition["partition_index"] for partition in described["partitions"])
+            topics[name] = Topic(name, None if topic_id is None else str(topic_id), tuple(numbers))
+        return topics
 
     def cleanup_policies(self) -> dict[str, str]:
         """The cleanup policy of each topic. Raises KafkaError."""
-        asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in self._topics]
-        found = self._admin.describe_configs(asked, config_filter="all")
+        resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in self._topics]
+        answers = self._admin.describe_configs(resources, config_filter="all")
         return {
             name: str(configs["cleanup.policy"]["value"])
-            for of_type in found.values()
+            for of_type in answers.values()
             for name, configs in of_type.items()
         }
 
@@ -270,19 +270,19 @@ def connected(settings: dict[str, object], servers: Sequence[str]) -> Client:
         client = Client(**full)
     except (errors.KafkaError, OSError, ValueError) as error:
         raise SourceError(f"kafka: {error}") from error
-    said = _Refusals()
-    logging.getLogger("kafka").addHandler(said)
+    refusals = _Refusals()
+    logging.getLogger("kafka").addHandler(refusals)
     try:
         client.check_version(timeout_ms=round(CONNECT_S * 1000))
     except Exception as error:
         client.close()
-        why = error if isinstance(error, FATAL) else said.last
+        why = error if isinstance(error, FATAL) else refusals.last
         if why is not None:
             kind = NotLetIn if isinstance(why, REFUSALS) else SourceError
             raise kind(f"kafka: {','.join(servers)}: {why!r}") from error
         raise Disconnected(f"kafka: no answer from {','.join(servers)}: {error}") from error
     finally:
-        logging.getLogger("kafka").removeHandler(said)
+        logging.getLogger("kafka").removeHandler(refusals)
     return client
 
 
@@ -293,9 +293,9 @@ class _Refusals(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep an error that a retry would not fix."""
-        for one in record.args if isinstance(record.args, tuple) else ():
-            if isinstance(one, (*FATAL, ssl.SSLCertVerificationError)):
-                self.last = one
+        for argument in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(argument, (*FATAL, ssl.SSLCertVerificationError)):
+                self.last = argument
 
 
 @contextmanager
@@ -344,13 +344,13 @@ class Forwarding:
     """A producer for one topic, with the connection settings of the source."""
 
     def __init__(self, source: SourceConfig, topic: str) -> None:
-        known: dict[str, object] = KafkaProducer.DEFAULT_CONFIG
-        given = {name.replace(".", "_"): value for name, value in source.client.items()}
+        defaults: dict[str, object] = KafkaProducer.DEFAULT_CONFIG
+        settings = {name.replace(".", "_"): value for name, value in source.client.items()}
         # Consumer-only settings are left out; those of TLS and SASL apply to both.
-        both = {name: value for name, value in given.items() if name in known}
+        producer_settings = {name: value for name, value in settings.items() if name in defaults}
         self.topic = topic
         self._producer = KafkaProducer(
-            **both,
+            **producer_settings,
             bootstrap_servers=list(source.bootstrap_servers),
             acks="all",
             kafka_client=Client,

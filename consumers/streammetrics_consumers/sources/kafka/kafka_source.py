@@ -120,16 +120,16 @@ class KafkaSource(TopicSource):
     def ends(self) -> dict[Partition, int]:
         """The offset after the last committed record of each partition."""
         partition_ids = {_topic_partition(partition): partition for partition in self.partitions()}
-        found = self._ask(lambda: self._consumer.end_offsets(list(partition_ids)))
-        return {partition_ids[partition_id]: int(end) for partition_id, end in found.items()}
+        ends = self._ask(lambda: self._consumer.end_offsets(list(partition_ids)))
+        return {partition_ids[partition_id]: int(end) for partition_id, end in ends.items()}
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
         """The first offset whose record timestamp is at least `time_ms`, else the end."""
         partition_id = _topic_partition(partition)
-        found = self._ask(lambda: self._consumer.offsets_for_times({partition_id: time_ms}))[
+        answer = self._ask(lambda: self._consumer.offsets_for_times({partition_id: time_ms}))[
             partition_id
         ]
-        return self.ends()[partition] if found is None else int(found.offset)
+        return self.ends()[partition] if answer is None else int(answer.offset)
 
     # -- reading ------------------------------------------------------------------------------
     def assign(self, listener: Listener) -> None:
@@ -181,8 +181,8 @@ class KafkaSource(TopicSource):
             except Exception as error:
                 raise self._explained(error) from error
             with reading.lock:
-                kept = self._is_kept(partition_id, before)
-                if kept and position is not None and position > reading.positions[partition_id]:
+                is_kept = self._is_kept(partition_id, before)
+                if is_kept and position is not None and position > reading.positions[partition_id]:
                     chunks.append(reading.chunk(partition_id, position))
         with reading.lock:
             self._seek_again(before)
@@ -251,11 +251,11 @@ class KafkaSource(TopicSource):
     def close(self) -> None:
         """Leave the group. The listener gets no more calls."""
         self._reading.listen(None)
-        held = self._committable(self._reading.acknowledged())
+        offsets = self._committable(self._reading.acknowledged())
         self._reading.positions.clear()
         with suppress(Exception):  # see acknowledge
-            if held:
-                self._consumer.commit(held, timeout_ms=CLOSE_MS)
+            if offsets:
+                self._consumer.commit(offsets, timeout_ms=CLOSE_MS)
         try:
             self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
         except Exception as error:
@@ -293,8 +293,8 @@ class KafkaSource(TopicSource):
             for partition_id, offset in error.args[0].items():
                 return self._gap(partition_id, offset, None)
         if isinstance(error, errors.LogTruncationError):
-            for partition_id, found in error.divergent_offsets.items():
-                end = None if found is None else found.offset
+            for partition_id, divergence in error.divergent_offsets.items():
+                end = None if divergence is None else divergence.offset
                 head = self._reading.positions.get(tuple(partition_id), 0)
                 return self._gap(partition_id, head, end)
         if isinstance(error, errors.UnsupportedCodecError):

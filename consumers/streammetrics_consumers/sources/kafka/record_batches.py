@@ -221,13 +221,13 @@ class _Batches:
 
     def __init__(
         self,
-        found: MemoryRecords,
+        records: MemoryRecords,
         partition_id: tuple[str, int],
         fetched: int,
         limits: BatchLimits,
         check_crcs: bool,
     ) -> None:
-        self._found, self._topic_partition, self._fetched = found, partition_id, fetched
+        self._found, self._topic_partition, self._fetched = records, partition_id, fetched
         self._limits, self._check_crcs = limits, check_crcs
 
     def next_batch(self) -> object:
@@ -273,17 +273,22 @@ def is_known_layout() -> bool:
     """Whether the private parts of the client that this module uses have the known layout: the
     stored batch PROBE gives the same records as with the client itself."""
     try:
-        theirs = MemoryRecords(PROBE).next_batch()
-        ours = _Batches(MemoryRecords(PROBE), ("", 0), 0, BatchLimits(1 << 20), True).next_batch()
-        if not isinstance(ours, RecordBatch):
+        client_batch = MemoryRecords(PROBE).next_batch()
+        own_batch = _Batches(
+            MemoryRecords(PROBE), ("", 0), 0, BatchLimits(1 << 20), True
+        ).next_batch()
+        if not isinstance(own_batch, RecordBatch):
             return False
-        batches: tuple[Iterable[Any], ...] = theirs, ours
-        expected, found = (
-            [(one.offset, one.timestamp, one.key, one.value, list(one.headers)) for one in batch]
+        batches: tuple[Iterable[Any], ...] = client_batch, own_batch
+        expected, records = (
+            [
+                (record.offset, record.timestamp, record.key, record.value, list(record.headers))
+                for record in batch
+            ]
             for batch in batches
         )
         names = set(signature(Fetcher.PartitionRecords).parameters)
-        return len(found) == 2 and found == expected and names.issuperset(FETCHED)
+        return len(records) == 2 and records == expected and names.issuperset(FETCHED)
     except Exception:  # missing parts may raise anything
         return False
 
@@ -320,47 +325,47 @@ def decompressed(kind: int, data: bytes, limit: int) -> bytes:
 
 
 def _gzip(data: bytes, limit: int) -> bytes:
-    found, left = bytearray(), data
+    output, left = bytearray(), data
     while left:
         member = zlib.decompressobj(_GZIP)
-        found += member.decompress(left, limit + 1 - len(found))
-        _check(found, limit)
+        output += member.decompress(left, limit + 1 - len(output))
+        _check(output, limit)
         if not member.eof:
             raise Damaged("it ends within a member of gzip")
         left = member.unused_data.lstrip(b"\0")
-    return bytes(found)
+    return bytes(output)
 
 
 def _lz4(data: bytes, limit: int) -> bytes:
     frame = codec.lz4.LZ4FrameDecompressor()
-    found: bytes = frame.decompress(data, max_length=limit + 1)
-    _check(found, limit)
+    output: bytes = frame.decompress(data, max_length=limit + 1)
+    _check(output, limit)
     if not frame.eof or frame.unused_data:
         raise Damaged("it is not one frame of LZ4")
-    return found
+    return output
 
 
 def _zstd(data: bytes, limit: int) -> bytes:
-    found, step = bytearray(), max(4 * len(data), _STEP)  # each read allocates its full size
+    output, step = bytearray(), max(4 * len(data), _STEP)  # each read allocates its full size
     with codec.zstd.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
-        while some := reader.read(min(step, limit + 1 - len(found))):
-            found += some
-            _check(found, limit)
-    return bytes(found)
+        while block := reader.read(min(step, limit + 1 - len(output))):
+            output += block
+            _check(output, limit)
+    return bytes(output)
 
 
 def _snappy(data: bytes, limit: int) -> bytes:
     if not data.startswith(_XERIAL):
         return _snappy_block(data, limit)
-    found, at = bytearray(), _XERIAL_HEADER
-    while at < len(data):
-        (size,) = struct.unpack_from("!i", data, at)
-        at += 4
-        if not 0 < size <= len(data) - at:
+    output, position = bytearray(), _XERIAL_HEADER
+    while position < len(data):
+        (size,) = struct.unpack_from("!i", data, position)
+        position += 4
+        if not 0 < size <= len(data) - position:
             raise Damaged("it ends within a block of Snappy")
-        found += _snappy_block(data[at : at + size], limit - len(found))
-        at += size
-    return bytes(found)
+        output += _snappy_block(data[position : position + size], limit - len(output))
+        position += size
+    return bytes(output)
 
 
 def _snappy_block(data: bytes, limit: int) -> bytes:
@@ -372,12 +377,12 @@ def _snappy_block(data: bytes, limit: int) -> bytes:
             break
     if size > limit:
         raise OverLimit
-    found: bytes = codec.snappy.decompress(data)
-    return found
+    output: bytes = codec.snappy.decompress(data)
+    return output
 
 
-def _check(found: bytes | bytearray, limit: int) -> None:
-    if len(found) > limit:
+def _check(output: bytes | bytearray, limit: int) -> None:
+    if len(output) > limit:
         raise OverLimit
 
 
