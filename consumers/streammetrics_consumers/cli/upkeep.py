@@ -42,7 +42,10 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         f"{formatting.count(summary.rows_before)} delta rows into "
         f"{formatting.count(summary.rows_after)}"
     )
-    size = f"{formatting.count(summary.bytes_before)} bytes into {formatting.count(summary.bytes_after)}"
+    size = (
+        f"{formatting.count(summary.bytes_before)} bytes into "
+        f"{formatting.count(summary.bytes_after)}"
+    )
     sys.stdout.write(f"merged {rows}, {size}\n")
     return DONE
 
