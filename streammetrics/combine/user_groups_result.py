@@ -69,18 +69,16 @@ class UserGroupsResult(Generic[R], Shown):
         if name.startswith("_") or "value" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         try:
-            attribute = getattr(self.value, name)
+            value = getattr(self.value, name)
         except AttributeError:
             kinds = f"neither {type(self).__name__} nor {type(self.value).__name__}"
             raise AttributeError(f"{kinds} has the attribute {name!r}") from None
-        if not callable(attribute):
-            return self._over_users(attribute, attrgetter(name))
+        if not callable(value):
+            return self._over_users(value, attrgetter(name))
 
-        @wraps(attribute)
+        @wraps(value)
         def call(*args: object, **settings: object) -> object:
-            return self._over_users(
-                attribute(*args, **settings), methodcaller(name, *args, **settings)
-            )
+            return self._over_users(value(*args, **settings), methodcaller(name, *args, **settings))
 
         return call
 
@@ -145,24 +143,19 @@ class UserGroupsResult(Generic[R], Shown):
         nan where a group has no rows (leaving it out changes nothing), and where the view is
         undefined without it.
         """
-        group_view = replicated(self.value, _view(view))
+        inner = replicated(self.value, _view(view))
         groups = self._groups
-        results = groups.points_without_each if self._of_points(group_view) else groups.without_each
-        return tuple(
-            math.nan if result is None else float(value_of(result, group_view))
-            for result in results
-        )
+        results = groups.points_without_each if self._of_points(inner) else groups.without_each
+        return tuple(math.nan if rest is None else float(value_of(rest, inner)) for rest in results)
 
     def group_estimate(self, view: object = None) -> float:
         """The view of all groups together: close to the estimate if groups hold coarse scores,
         otherwise equal to it."""
-        group_view = replicated(self.value, _view(view))
+        inner = replicated(self.value, _view(view))
         if not self.coarse:
-            return float(value_of(self.value, group_view))
+            return float(value_of(self.value, inner))
         groups = self._groups
-        return float(
-            value_of(groups.points if self._of_points(group_view) else groups.together, group_view)
-        )
+        return float(value_of(groups.points if self._of_points(inner) else groups.together, inner))
 
     def _added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
         """What each group adds to the counts of a result: for each count [k]; () if unknown."""
@@ -171,9 +164,7 @@ class UserGroupsResult(Generic[R], Shown):
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""
         replicates = zip(self.replicates(view), self.weights, strict=True)
-        return jackknife_variance(
-            [replicate for replicate, rows in replicates if rows], self.weights
-        )
+        return jackknife_variance([value for value, rows in replicates if rows], self.weights)
 
     def _variance_behind(self, behind: Behind) -> VarianceBehind:
         """The variance of the share from which an interval follows; where rows with one value are
@@ -198,35 +189,29 @@ class UserGroupsResult(Generic[R], Shown):
         interval for independent rows. Too little data is never an error.
         """
         if among(view, _ABOUT) and not hasattr(self.value, str(view)):
-            figure = getattr(self, str(view))
+            value = getattr(self, str(view))
             why = f"no formula for {view}, which is itself a measure of error"
             return Interval.undefined(
-                why, level=level, method=method, n=self.rows, estimate=figure, formula=False
+                why, level=level, method=method, n=self.rows, estimate=value, formula=False
             )
-        metric_view = _view(view)
-        quantiles = range_of_quantiles(self.value, metric_view)
+        inner = _view(view)
+        quantiles = range_of_quantiles(self.value, inner)
         if quantiles and not among(method, (JACKKNIFE,)):
             ends = [self.interval(p, level=(1 + level) / 2, method=method) for p in quantiles]
-            return replace(of_range(self.value, metric_view, *ends), level=level)
-        behind, doubts = behind_of(self.value, metric_view), self._doubts_of(metric_view)
+            return replace(of_range(self.value, inner, *ends), level=level)
+        behind, doubts = behind_of(self.value, inner), self._doubts_of(inner)
         if behind is not None and among(method, ("auto", behind.method)):
-            variances = self._variance_behind(behind)
+            errors = self._variance_behind(behind)
             agree = self._agreement(behind.view, behind.share)
-            return mapped(
-                self.value, metric_view, behind, variances, doubts, self.rows, level, agree
-            )
-        why = no_jackknife(self.value, metric_view) if behind is not None or quantiles else ""
+            return mapped(self.value, inner, behind, errors, doubts, self.rows, level, agree)
+        why = no_jackknife(self.value, inner) if behind is not None or quantiles else ""
         if why and among(method, (JACKKNIFE,)):
-            estimate = float(value_of(self.value, metric_view))
-            return Interval.undefined(
-                why, level=level, method=method, n=self.rows, estimate=estimate
-            )
-        variance, agree = self.variance_of(metric_view), AGREE
+            value = float(value_of(self.value, inner))
+            return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=value)
+        variance, agree = self.variance_of(inner), AGREE
         if not variance.variance:
-            agree = self._agreement(
-                replicated(self.value, metric_view), self.estimate_of(metric_view)
-            )
-        return clustered(self.value, metric_view, variance, doubts, self.rows, level, method, agree)
+            agree = self._agreement(replicated(self.value, inner), self.estimate_of(inner))
+        return clustered(self.value, inner, variance, doubts, self.rows, level, method, agree)
 
     def _agreement(self, view: object, estimate: float) -> str:
         """What it means that all groups have the same value: that they agree, unless they do not
