@@ -179,8 +179,8 @@ def in_blocks(states: States, keys: Sequence[Key]) -> Iterator[tuple[Sequence[Ke
     for start in range(0, len(keys), max(size, 1)):
         read_keys = keys[start : start + size]
         read = states.chosen(read_keys) if isinstance(states, sm.StoredPerKey) else states
-        for first in range(0, len(read_keys), COMPUTED):
-            block = read_keys[first : first + COMPUTED]
+        for block_start in range(0, len(read_keys), COMPUTED):
+            block = read_keys[block_start : block_start + COMPUTED]
             yield block, read.chosen(block)
 
 

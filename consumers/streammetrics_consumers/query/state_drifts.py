@@ -31,9 +31,13 @@ def drifts_of(
         if plain.path in current_by_path
     ]
     if not pairs:
-        first, second = (_only(list(plain_states(state))) for state in (reference, current))
+        reference_state, current_state = (
+            _only(list(plain_states(state))) for state in (reference, current)
+        )
         pairs = (
-            [] if first is None or second is None else [(second.path, first.state, second.state)]
+            []
+            if reference_state is None or current_state is None
+            else [(current_state.path, reference_state.state, current_state.state)]
         )
     if len(pairs) > MAX_DRIFTS:
         raise StateError(
