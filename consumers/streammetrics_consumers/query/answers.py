@@ -417,8 +417,8 @@ class Results(
         if not self.incomplete:
             return None
         logs = ", ".join(
-            f"{name} is counted up to {self.offsets.get(name, 'nothing')}, previously up to {known}"
-            for name, known in sorted(self.incomplete.items())
+            f"{name} is counted up to {self.offsets.get(name, 'nothing')}, previously up to {end}"
+            for name, end in sorted(self.incomplete.items())
         )
         return f"incomplete: the store went back, and the lost records are counted again: {logs}"
 
@@ -481,7 +481,7 @@ def finite(value: Json) -> Json:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     if isinstance(value, dict):
-        return {key: finite(one) for key, one in value.items()}
+        return {key: finite(member) for key, member in value.items()}
     return [*map(finite, value)] if isinstance(value, list | tuple) else value
 
 

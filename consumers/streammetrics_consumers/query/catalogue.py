@@ -80,7 +80,7 @@ class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"
 
 def watched_by(of: Declared) -> set[str]:
     """The metrics that an experiment compares; its plan may name a view of one, after a dot."""
-    return {of.metric_of(named) for named in of.plan.watched}
+    return {of.metric_of(name) for name in of.plan.watched}
 
 
 class Catalogue:
@@ -96,8 +96,8 @@ class Catalogue:
         """The catalogue entry of one metric."""
 
         def read(now: StoreView) -> StoreMetric:
-            of = metrics_of(_bare(now), Query(metric=metric))[0]
-            return next(one for one in self._of(now, of) if one.name == metric)
+            counted_metric = metrics_of(_bare(now), Query(metric=metric))[0]
+            return next(entry for entry in self._of(now, counted_metric) if entry.name == metric)
 
         return view(self._ledger, read, generation=generation)
 
@@ -106,38 +106,51 @@ class Catalogue:
 
         def read(now: StoreView) -> frozenset[str]:
             metrics = metrics_of(_bare(now), Query())
-            found = [frozenset(one) for metric in metrics for one in Layout.of(metric).groupings]
-            ordered = sorted(found, key=lambda one: (not names <= one, len(one), sorted(one)))
+            groupings = [
+                frozenset(grouping)
+                for metric in metrics
+                for grouping in Layout.of(metric).groupings
+            ]
+            ordered = sorted(
+                groupings,
+                key=lambda grouping: (not names <= grouping, len(grouping), sorted(grouping)),
+            )
             return ordered[0] if ordered else names
 
         return view(self._ledger, read, generation=generation)
 
     def to_json(self, generation: int | None = None) -> bytes:
         """The bytes of `GET /api/store`."""
-        generations = tuple(one.id for one in self._ledger.generations())
+        generations = tuple(
+            stored_generation.id for stored_generation in self._ledger.generations()
+        )
 
         def read(now: StoreView) -> bytes:
-            seen = now.snapshot
-            experiment = declared(seen.generation)
+            snapshot = now.snapshot
+            experiment = declared(snapshot.generation)
             compared = set() if experiment is None else watched_by(experiment)
-            variants, control = variants_of(seen.generation)
-            metrics = sorted(metrics_of(seen, Query()), key=lambda one: (one.position, one.name))
-            found = Store(
+            variants, control = variants_of(snapshot.generation)
+            metrics = sorted(
+                metrics_of(snapshot, Query()), key=lambda metric: (metric.position, metric.name)
+            )
+            store = Store(
                 name=self._name,
                 outline="",
-                generation=seen.generation.id,
+                generation=snapshot.generation.id,
                 generations=generations,
                 variants=variants,
                 control=control or None,
                 groupings=_groupings(metrics),
                 metrics=tuple(
-                    _with_time(known, compared) for one in metrics for known in self._of(now, one)
+                    _with_time(entry, compared)
+                    for metric in metrics
+                    for entry in self._of(now, metric)
                 ),
-                windows=_windows(seen, metrics),
+                windows=_windows(snapshot, metrics),
                 experiment=experiment is not None,
             )
-            outline = hashlib.sha256(dumps(found)).hexdigest()
-            return dumps(replace(found, outline=outline))
+            outline = hashlib.sha256(dumps(store)).hexdigest()
+            return dumps(replace(store, outline=outline))
 
         return view(self._ledger, read, generation=generation)
 
@@ -147,10 +160,10 @@ class Catalogue:
         if key not in self._known:
             panes = [size for size in now.snapshot.panes if size.pane.metric == metric.name]
             if not panes:
-                names = metric.name, *(one.name for one in metric.drifts)
+                names = metric.name, *(declaration.name for declaration in metric.drifts)
                 return [StoreMetric(name, "", (), (), (), {}) for name in names]
             least = min(panes, key=lambda size: size.nbytes / size.rows)
-            row = min(now.delta_metadata([least.pane]), key=lambda one: one.nbytes)
+            row = min(now.delta_metadata([least.pane]), key=lambda row: row.nbytes)
             [(_, stored)] = now.states([row])
             empty = state_of(row, stored).metric
             result = own_result(empty, empty.compute())
@@ -158,15 +171,19 @@ class Catalogue:
             self._known[key] = empty, entry
         empty, entry = self._known[key]
         drifts = (
-            _entry(one.name, "Drift", drift(empty, empty, label=one.label, bins=one.bins))
-            for one in metric.drifts
+            _entry(
+                declaration.name,
+                "Drift",
+                drift(empty, empty, label=declaration.label, bins=declaration.bins),
+            )
+            for declaration in metric.drifts
         )
         return [entry, *drifts]
 
 
-def _entry(name: str, kind: str, result: object, more: Sequence[str] = ()) -> StoreMetric:
+def _entry(name: str, kind: str, result: object, config_views: Sequence[str] = ()) -> StoreMetric:
     """A metric with the views of its result without rows, and those that the config names."""
-    views, headlines = all_views(result, more)
+    views, headlines = all_views(result, config_views)
     figures = () if kind == "Drift" else kinds_of(result)
     return StoreMetric(name, kind, tuple(views), headlines, figures, dict(_limits(result, views)))
 
@@ -184,24 +201,24 @@ def _bare(now: StoreView) -> Snapshot:
     return Snapshot(now.version.generation, now.version.heads, ())
 
 
-def _with_time(known: StoreMetric, compared: set[str]) -> StoreMetric:
-    over_time = (OVER_TIME, EFFECT) if known.name in compared else (OVER_TIME,)
-    return replace(known, figures=(*known.figures, *over_time))
+def _with_time(entry: StoreMetric, compared: set[str]) -> StoreMetric:
+    over_time = (OVER_TIME, EFFECT) if entry.name in compared else (OVER_TIME,)
+    return replace(entry, figures=(*entry.figures, *over_time))
 
 
 def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
-    found = {names for metric in metrics for names in Layout.of(metric).groupings}
-    return tuple(sorted(found, key=lambda names: (len(names), names)))
+    groupings = {names for metric in metrics for names in Layout.of(metric).groupings}
+    return tuple(sorted(groupings, key=lambda names: (len(names), names)))
 
 
-def _windows(seen: Snapshot, metrics: list[Metric]) -> Windows:
+def _windows(snapshot: Snapshot, metrics: list[Metric]) -> Windows:
     windows = Layout.of(metrics[0]).windows if metrics else Spans(0, 0)
-    starts = {size.pane.start_ms for size in seen.panes}
-    kept = (start for start in starts if start is not None)
-    spans = windows.over(kept, seen.generation.floor_ms) if metrics else ()
+    starts = {size.pane.start_ms for size in snapshot.panes}
+    pane_starts = (start for start in starts if start is not None)
+    spans = windows.over(pane_starts, snapshot.generation.floor_ms) if metrics else ()
     return Windows(
         size_ms=windows.size_ms,
         slide_ms=windows.slide_ms,
-        spans=tuple(window_of(span, seen) for span in spans[-MAX_SPANS:]),
+        spans=tuple(window_of(span, snapshot) for span in spans[-MAX_SPANS:]),
         more=max(len(spans) - MAX_SPANS, 0),
     )

@@ -98,13 +98,13 @@ def at_same_offsets(
     others may commit. If they always commit between the two, these may be of different moments.
     """
     if query.generation is not None:
-        require_generation(query.generation, [one.id for one in ledger.generations()])
+        require_generation(query.generation, [generation.id for generation in ledger.generations()])
     for _ in range(TRIES):
-        found, offsets = read_other()
+        other_answer, offsets = read_other()
         results = read()
         if offsets is None or offsets == results.offsets:
             break
-    return results, found
+    return results, other_answer
 
 
 class ComparisonReader:
@@ -124,7 +124,7 @@ class ComparisonReader:
     def nbytes(self) -> int:
         """The approximate bytes of the states of the windows that it holds."""
         return sum(
-            one.nbytes for counted in self._counted.values() for one in counted.users.values()
+            groups.nbytes for counted in self._counted.values() for groups in counted.users.values()
         )
 
     def with_experiment(self, read: Callable[[], Results]) -> Results:
@@ -132,104 +132,100 @@ class ComparisonReader:
         commit faster than we read). A note if its states are another version's; else StateError."""
         unread: list[str] = []
 
-        def of() -> tuple[_Found | None, Mapping[str, int] | None]:
+        def read_experiment() -> tuple[_Found | None, Mapping[str, int] | None]:
             try:
-                found = view(self._ledger, self._at, generation=self._query.generation)
+                experiment = view(self._ledger, self._at, generation=self._query.generation)
             except sm.StateError as error:
                 unread[:] = [f"The experiment is not shown: {unless_damaged(error)}."]
                 return None, None
-            return found, found.offsets if found is not None and found.rows else None
+            offsets = experiment.offsets if experiment is not None and experiment.rows else None
+            return experiment, offsets
 
-        results, found = at_same_offsets(self._ledger, self._query, read, of)
-        if found is None:
+        results, experiment = at_same_offsets(self._ledger, self._query, read, read_experiment)
+        if experiment is None:
             return replace(results, notes=(*results.notes, *unread)) if unread else results
-        self._found = found
-        rows = tuple(of_users(row, found.users) for row in results.rows)
-        notes = (*results.notes, *found.notes)
-        shown = replace(results, rows=rows, comparisons=found.rows, notes=notes)
-        return with_report(shown, found.report)
+        self._found = experiment
+        rows = tuple(of_users(row, experiment.users) for row in results.rows)
+        notes = (*results.notes, *experiment.notes)
+        shown = replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
+        return with_report(shown, experiment.report)
 
     def _at(self, now: StoreView) -> _Found | None:
-        of = declared(now.version.generation)
-        if of is None:
+        design = declared(now.version.generation)
+        if design is None:
             return None
         position = sum(heads_of(now.version.heads, now.version.retry).values())
-        looks = now.looks(of.fingerprint)
+        looks = now.looks(design.fingerprint)
         if self._found is not None and self._last == (now.version, looks):
             return self._found
-        found = self._read(now, of, position)
+        experiment = self._read(now, design, position)
         self._last = now.version, looks
-        return found
+        return experiment
 
-    def _read(self, now: StoreView, of: Declared, position: int) -> _Found:
-        panes = of.panes(size.pane for size in now.snapshot.panes)
-        total = self._of(now, of, None, now.delta_metadata(within(panes, None, None)))
-        watched = now.watched(of.fingerprint, total.outcome.alphas, position)
-        report = total.outcome.report(watched, days=days_so_far(now, of, panes))
-        windows = _layout(of).windows
+    def _read(self, now: StoreView, design: Declared, position: int) -> _Found:
+        panes = design.panes(size.pane for size in now.snapshot.panes)
+        total = self._of(now, design, None, now.delta_metadata(within(panes, None, None)))
+        watched = now.watched(design.fingerprint, total.outcome.alphas, position)
+        report = total.outcome.report(watched, days=days_so_far(now, design, panes))
+        windows = _layout(design).windows
         spans = list(spans_of(now.snapshot, self._query, windows))
-        delta_metadata = self._delta_metadata(now, of, [span for span in spans if span is not None])
+        delta_metadata = self._delta_metadata(
+            now, design, [span for span in spans if span is not None]
+        )
         rows: list[Comparison] = []
         users = dict(total.users)
         for span in spans:
             checkpoint()
-            counted, seen, found = total, watched, report.findings
+            counted, span_watched, findings = total, watched, report.findings
             if span is not None:
                 starts = range(span.start_ms, span.end_ms, windows.pane_ms)
                 within_it = [row for start in starts for row in delta_metadata.get(start, ())]
-                counted, seen = self._of(now, of, span, within_it), {}
+                counted, span_watched = self._of(now, design, span, within_it), {}
                 users |= counted.users
-                found = counted.alone
+                findings = counted.alone
             if self._query.where:
                 continue  # the query selects some of the rows; an experiment compares all of them
-            for finding in found:
+            for finding in findings:
                 if self._query.metric in (None, finding.contrast.metric):
-                    one = seen.get(finding.contrast.name)
-                    looks = 0 if one is None else one.looks
+                    watch = span_watched.get(finding.contrast.name)
+                    looks = 0 if watch is None else watch.looks
                     rows.append(comparison_answer(window_of(span, now.snapshot), finding, looks))
         for old in set(self._counted) - set(spans):
             del self._counted[old]
-        offsets = now.snapshot.offsets
-        return _Found(
-            now.version,
-            offsets,
-            tuple(rows),
-            report,
-            (*report.notes, *_late_note(now.snapshot)),
-            users,
-        )
+        notes = (*report.notes, *_late_note(now.snapshot))
+        return _Found(now.version, now.snapshot.offsets, tuple(rows), report, notes, users)
 
     def _delta_metadata(
-        self, now: StoreView, of: Declared, spans: Sequence[Span]
+        self, now: StoreView, design: Declared, spans: Sequence[Span]
     ) -> Mapping[int | None, Sequence[DeltaMetadata]]:
         """The rows to compare in these windows, by their start: of one metric if the query names
         one. The sample ratio and the notes come from the total, which is read with all metrics."""
         if not spans:
             return {}
-        metric, found = self._query.metric, defaultdict(list)
-        names = set(of.metrics)
+        metric, rows_by_start = self._query.metric, defaultdict(list)
+        names = set(design.metrics)
         if metric:
-            names = {f"{EXPERIMENT}/{one}" for one in (*of.needed_for(metric), UNITS)}
-        bounds = min(one.start_ms for one in spans), max(one.end_ms for one in spans)
-        panes = within(of.panes(size.pane for size in now.snapshot.panes), *bounds)
+            names = {f"{EXPERIMENT}/{name}" for name in (*design.needed_for(metric), UNITS)}
+        bounds = min(span.start_ms for span in spans), max(span.end_ms for span in spans)
+        panes = within(design.panes(size.pane for size in now.snapshot.panes), *bounds)
         for row in now.delta_metadata([pane for pane in panes if pane.metric in names]):
-            found[row.pane.start_ms].append(row)
-        return found
+            rows_by_start[row.pane.start_ms].append(row)
+        return rows_by_start
 
     def _of(
-        self, now: StoreView, of: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
+        self, now: StoreView, design: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
     ) -> Counted:
         """One window, computed from its rows; None is the total. Raises TooLarge."""
         made_of = now.version.generation, frozenset(row.id for row in rows)
         generation = now.version.generation.id
-        known = self._totals.get(generation) if span is None else self._counted.get(span)
-        if known is not None and known.made_of == made_of:
-            return known
-        one = None if span is None else self._query.metric
-        experiment = _experiment(now, of, rows)
-        outcome = experiment.outcome(None if one is None else of.watched_of(one))
-        alone = () if span is None else outcome.report().findings
-        counted = Counted(made_of, outcome, users_of(experiment, span), alone)
+        cache_entry = self._totals.get(generation) if span is None else self._counted.get(span)
+        if cache_entry is not None and cache_entry.made_of == made_of:
+            return cache_entry
+        metric = None if span is None else self._query.metric
+        experiment = _experiment(now, design, rows)
+        outcome = experiment.outcome(None if metric is None else design.watched_of(metric))
+        findings = () if span is None else outcome.report().findings
+        counted = Counted(made_of, outcome, users_of(experiment, span), findings)
         if span is None:
             self._totals[generation] = counted
         else:
@@ -237,7 +233,7 @@ class ComparisonReader:
         return counted
 
 
-def _experiment(now: StoreView, of: Declared, rows: Sequence[DeltaMetadata]) -> Experiment:
+def _experiment(now: StoreView, design: Declared, rows: Sequence[DeltaMetadata]) -> Experiment:
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
@@ -245,7 +241,7 @@ def _experiment(now: StoreView, of: Declared, rows: Sequence[DeltaMetadata]) -> 
             "ask for fewer windows with --window"
         )
     with closing(now.states(rows)) as states:
-        return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in states))
+        return experiment_of(design, ((row.pane, state_of(row, data)) for row, data in states))
 
 
 def days_so_far(now: StoreView, of: Declared, panes: Sequence[Pane]) -> float | None:
@@ -253,21 +249,21 @@ def days_so_far(now: StoreView, of: Declared, panes: Sequence[Pane]) -> float | 
     that was earlier, to the newest event; None before the first event."""
     newest_ms = now.snapshot.greatest_event_ms
     starts = [now.first_look_ms(of.fingerprint), *(pane.start_ms for pane in panes)]
-    known = [ms for ms in starts if ms is not None]
-    return (newest_ms - min(known)) / DAY_MS if known and newest_ms is not None else None
+    times = [ms for ms in starts if ms is not None]
+    return (newest_ms - min(times)) / DAY_MS if times and newest_ms is not None else None
 
 
-def _late_note(seen: Snapshot) -> tuple[str, ...]:
+def _late_note(snapshot: Snapshot) -> tuple[str, ...]:
     """A note if an experiment on joined events lacks many of them because they were late."""
-    if not any(metric.name == ROWS and not metric.ended for metric in seen.generation.metrics):
+    if not any(metric.name == ROWS and not metric.ended for metric in snapshot.generation.metrics):
         return ()
-    logs = sum((head.counters for head in seen.logs), Counters())
+    logs = sum((head.counters for head in snapshot.logs), Counters())
     warning = late_warning(logs.late, could_be_joined(logs))
     return () if warning is None else (f"{warning}.",)
 
 
-def _layout(of: Declared) -> Layout:
-    return Layout.of(next(iter(of.metrics.values())))
+def _layout(design: Declared) -> Layout:
+    return Layout.of(next(iter(design.metrics.values())))
 
 
 class _Result(Protocol):
@@ -303,8 +299,11 @@ class InGroups:
         if row.interval is None and direction_of(self._result.value, row.view).better == "none":
             return None
         if row.view not in self._intervals:
-            limits, found = range_of(self._result.value, row.view), self._result.interval(row.view)
-            self._intervals[row.view] = interval_answer(found, limits) if found.formula else None
+            limits = range_of(self._result.value, row.view)
+            interval = self._result.interval(row.view)
+            self._intervals[row.view] = (
+                interval_answer(interval, limits) if interval.formula else None
+            )
         return self._intervals[row.view]
 
 
@@ -320,10 +319,10 @@ def users_of(experiment: Experiment, span: Span | None) -> Users:
         for variant, metrics in arms.items():
             for metric, state in metrics.items():
                 if isinstance(state, sm.UserGroups):
-                    known = sums.get((variant, metric))
-                    sums[variant, metric] = state if known is None else known + state
+                    subtotal = sums.get((variant, metric))
+                    sums[variant, metric] = state if subtotal is None else subtotal + state
     bounds = (None, None) if span is None else (span.start_ms, span.end_ms)
-    return {(*bounds, *one): InGroups(state) for one, state in sums.items()}
+    return {(*bounds, *key): InGroups(state) for key, state in sums.items()}
 
 
 def may_be_of_users(slice_: Slice) -> bool:
@@ -337,10 +336,10 @@ def of_users(row: Result, users: Users) -> Result:
     if not may_be_of_users(row.slice):
         return row
     key = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
-    found = users.get(key)
-    if found is None:
+    groups = users.get(key)
+    if groups is None:
         return row
-    interval = found.interval(row)
+    interval = groups.interval(row)
     if interval is row.interval and (interval is not None or row.band is UNSET):
         return row
     return replace(row, interval=interval, band=UNSET)
@@ -362,18 +361,18 @@ def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[answers.Ex
     broken = [row.sentence for row in rows if row.verdict == "broken"]
     if not decisions:
         return "waiting", " ".join(broken) or _NOTHING
-    shown = [one for one in decisions if one.verdict in _SHOWN]
+    shown = [decision for decision in decisions if decision.verdict in _SHOWN]
     state: answers.ExperimentState = "undecided"
     if shown:
         state = "decided"
-    elif all(one.verdict == "not_started" for one in decisions):
+    elif all(decision.verdict == "not_started" for decision in decisions):
         state = "early"
-    sentences = [one.sentence for one in (shown or decisions)]
+    sentences = [decision.sentence for decision in (shown or decisions)]
     if len(sentences) > 1 and not shown:
         sentences = [f"No difference shown yet in any of {len(sentences)} comparisons."]
         if state == "early":
             sentences = [f"Too early to judge any of {len(decisions)} comparisons."]
-        sentences += [one.sentence for one in decisions if one.verdict == "faded"]
+        sentences += [decision.sentence for decision in decisions if decision.verdict == "faded"]
     elif shown and len(shown) < len(decisions):
         sentences.append(
             f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show no difference yet."
@@ -407,24 +406,24 @@ def experiment_answer(
     )
 
 
-def _progress(of: Declared, results: Results, first_ms: int | None) -> answers.Progress:
+def _progress(design: Declared, results: Results, first_ms: int | None) -> answers.Progress:
     newest_ms, counts = results.watermark_ms, None if results.srm is None else results.srm.counts
-    known = first_ms is not None and newest_ms is not None
+    is_known = first_ms is not None and newest_ms is not None
     return answers.Progress(
-        days=round((newest_ms - first_ms) / DAY_MS, 2) if known else None,  # type: ignore[operator]
-        planned_days=of.days,
+        days=round((newest_ms - first_ms) / DAY_MS, 2) if is_known else None,  # type: ignore[operator]
+        planned_days=design.days,
         units=sum(counts.values()) if counts else None,
-        planned_units=of.plan.horizon.units,
+        planned_units=design.plan.horizon.units,
     )
 
 
 def comparison_answer(window: Window, finding: Finding, looks: int) -> Comparison:
     """A comparison over one window, after its looks."""
     contrast, holm = finding.contrast, math.nan
-    found, rail = contrast.comparison, contrast.safeguard
+    comparison, rail = contrast.comparison, contrast.safeguard
     if window.start_ms is None and finding.holm is not None:
         holm = finding.holm  # in a window, one decision may be read without the others
-    compared: dict[str, Any] = {name: getattr(found, name) for name in _COMPARED}
+    compared: dict[str, Any] = {name: getattr(comparison, name) for name in _COMPARED}
     return Comparison(
         window=window,
         metric=contrast.metric,
@@ -489,12 +488,12 @@ def with_report(results: Results, report: Report) -> Results:
     )
 
 
-def _plan(of: Plan) -> answers.Plan:
+def _plan(plan: Plan) -> answers.Plan:
     return answers.Plan(
-        control=of.control,
-        variants=of.variants,
-        decision=of.decision,
-        guardrails=tuple(one.metric for one in of.guardrails),
-        level=of.level,
-        cluster=of.cluster,
+        control=plan.control,
+        variants=plan.variants,
+        decision=plan.decision,
+        guardrails=tuple(guardrail.metric for guardrail in plan.guardrails),
+        level=plan.level,
+        cluster=plan.cluster,
     )

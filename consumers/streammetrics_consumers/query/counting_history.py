@@ -36,7 +36,7 @@ def counting_history(ledger: Ledger, wanted: int | None = None) -> CountingHisto
     generation = snapshot_of(ledger, wanted).generation.id
     return CountingHistory(
         generation=generation,
-        counted=tuple(_range(one) for one in ledger.history(generation)),
+        counted=tuple(_range(offsets) for offsets in ledger.history(generation)),
     )
 
 

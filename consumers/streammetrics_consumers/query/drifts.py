@@ -17,9 +17,9 @@ from streammetrics_consumers.query.query import Span
 def declared_drift(snapshot: Snapshot, name: str | None) -> tuple[Metric, DeclaredDrift] | None:
     """The drift of this name in the last config, and its metric; None if there is none."""
     for metric in snapshot.generation.metrics:
-        for one in metric.drifts if not metric.ended else ():
-            if one.name == name:
-                return metric, one
+        for drift in metric.drifts if not metric.ended else ():
+            if drift.name == name:
+                return metric, drift
     return None
 
 
@@ -43,6 +43,7 @@ def _is_previous(declared: DeclaredDrift) -> bool:
 
 def outside(spans: Iterable[Span | None], drifts: Iterable[DeclaredDrift]) -> frozenset[Span]:
     """The windows that are read only as references of these windows."""
-    given = [span for span in spans if span is not None]
-    wanted = {span_of(one, span) for one in drifts for span in (*given, None)} - {None, *given}
-    return frozenset(one for one in wanted if one is not None)
+    windows = [span for span in spans if span is not None]
+    references = {span_of(drift, span) for drift in drifts for span in (*windows, None)}
+    references -= {None, *windows}
+    return frozenset(span for span in references if span is not None)

@@ -54,25 +54,28 @@ class Declared:
 
     def watched_of(self, metric: str) -> tuple[str, ...]:
         """The names in the plan that refer to this metric: its own, or with a view after a dot."""
-        return tuple(named for named in self.plan.watched if self.metric_of(named) == metric)
+        return tuple(name for name in self.plan.watched if self.metric_of(name) == metric)
 
     def needed_for(self, metric: str) -> set[str]:
         """The metrics whose states the comparisons of this one need: itself and its covariates."""
-        planned = (self.plan.covariates.get(named) for named in self.watched_of(metric))
-        return {metric, *(self.metric_of(one.metric) for one in planned if one is not None)}
+        planned = (self.plan.covariates.get(name) for name in self.watched_of(metric))
+        return {
+            metric,
+            *(self.metric_of(covariate.metric) for covariate in planned if covariate is not None),
+        }
 
     def metric_of(self, named: str) -> str:
         """The metric that a name in the plan refers to; the longest if several match."""
         names = (name.removeprefix(f"{EXPERIMENT}/") for name in self.metrics)
-        found = (one for one in names if named == one or named.startswith(f"{one}."))
-        return max(found, key=len, default=named)
+        matches = (metric for metric in names if named == metric or named.startswith(f"{metric}."))
+        return max(matches, key=len, default=named)
 
 
 def variants_of(generation: Generation) -> tuple[tuple[str, ...], str]:
     """The variants, the control first and then as declared, and the control; "" without one."""
-    names = next((one.variants for one in generation.metrics if one.variants), ())
-    of = declared(generation)
-    control = "" if of is None else of.plan.control
+    names = next((metric.variants for metric in generation.metrics if metric.variants), ())
+    design = declared(generation)
+    control = "" if design is None else design.plan.control
     return tuple(sorted(names, key=lambda name: name != control)), control
 
 
@@ -86,13 +89,13 @@ def declared(generation: Generation) -> Declared | None:
     if not metrics:
         return None
     first = next(iter(metrics.values()))
-    found = cast("Mapping[str, object]", first.description[EXPERIMENT])
-    stays = plan_that_stays(found)
+    values = cast("Mapping[str, object]", first.description[EXPERIMENT])
+    stays = plan_that_stays(values)
     text = json.dumps(stays, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     shown = cast("Mapping[str, object]", first.description.get(SHOWN, {}))
     days = cast("int | None", shown.get("days"))
     plan = replace(
-        plan_of(found, _variants(first), _better(first)),
+        plan_of(values, _variants(first), _better(first)),
         sample_ratio_acknowledged=str(shown.get("sample_ratio_acknowledged", "")),
         min_days=cast("int | None", shown.get("min_days", days)),
     )
@@ -118,14 +121,14 @@ def plan_of(
     by_epoch = dict(zip(epochs, shares, strict=True)) if len(shares) > 1 else {}
     level = float(cast("float", found["level"]))
     mdes = cast("Mapping[str, float]", found.get("mdes", {}))
-    known = cast("Mapping[str, tuple[str, float]]", found.get("covariates", {}))
+    covariates = cast("Mapping[str, tuple[str, float]]", found.get("covariates", {}))
     return experiments.Plan(
         control=str(found["control"]),
         variants=variants,
         decision=tuple(cast("list[str]", found["decision"])),
         guardrails=tuple(
-            experiments.Safeguard(*one)
-            for one in cast("list[tuple[str, float, bool]]", found["guardrails"])
+            experiments.Safeguard(*fields)
+            for fields in cast("list[tuple[str, float, bool]]", found["guardrails"])
         ),
         horizon=experiments.Horizon(
             units=cast("float | None", found["horizon"]),
@@ -136,7 +139,9 @@ def plan_of(
         horizons={
             name: experiments.Horizon(mde=mde, alpha=1 - level) for name, mde in mdes.items()
         },
-        covariates={name: experiments.PlannedCovariate(*one) for name, one in known.items()},
+        covariates={
+            name: experiments.PlannedCovariate(*fields) for name, fields in covariates.items()
+        },
         level=level,
         shares=shares[0] if len(shares) == 1 else {},
         epoch_shares=by_epoch,
@@ -158,7 +163,7 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, sm.PerKey]]) -> Exp
         else:
             sums[pane.metric] = state.copy()
     variants = frozenset(of.plan.variants)
-    found: dict[str, dict[str, dict[str, sm.Accumulator]]] = {}
+    metric_states: dict[str, dict[str, dict[str, sm.Accumulator]]] = {}
     units: dict[str, dict[str, sm.Units]] = {}
     for name, state in sums.items():
         metric = name.removeprefix(f"{EXPERIMENT}/")
@@ -166,13 +171,13 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, sm.PerKey]]) -> Exp
             epoch, variant = _place(key)
             if variant not in variants:
                 continue
-            one = state.state(key)
-            if metric == UNITS and isinstance(one, sm.Units):
-                units.setdefault(epoch, {})[variant] = one
+            key_state = state.state(key)
+            if metric == UNITS and isinstance(key_state, sm.Units):
+                units.setdefault(epoch, {})[variant] = key_state
             else:
-                found.setdefault(epoch, {}).setdefault(variant, {})[metric] = one
+                metric_states.setdefault(epoch, {}).setdefault(variant, {})[metric] = key_state
     counted = {name.removeprefix(f"{EXPERIMENT}/") for name in of.metrics}
-    return experiments.Experiment(of.plan, found, units, counted)
+    return experiments.Experiment(of.plan, metric_states, units, counted)
 
 
 UnitsByEpoch: TypeAlias = "dict[str, dict[str, sm.Units]]"  # not evaluated: it would import them
@@ -182,9 +187,9 @@ def add_units(known: UnitsByEpoch, state: sm.PerKey) -> None:
     """Add the units of a state by epoch and variant."""
     for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
         epoch, variant = _place(key)
-        one, arms = state.state(key), known.setdefault(epoch, {})
-        if isinstance(one, sm.Units):
-            arms[variant] = arms[variant] + one if variant in arms else one
+        units, arms = state.state(key), known.setdefault(epoch, {})
+        if isinstance(units, sm.Units):
+            arms[variant] = arms[variant] + units if variant in arms else units
 
 
 def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:

@@ -122,24 +122,26 @@ class IncrementalView:
         call changes them."""
         self._version = self._update()
         if self._taken is None:
-            return with_states(self._ledger, self._query, lambda _1, _2, found: _by_slice(found))
+            return with_states(self._ledger, self._query, lambda _1, _2, states: _by_slice(states))
         return _by_slice(self._states(self._taken))
 
     def _update(self) -> StoreVersion:
         """Read what was counted since the last version, unless it is too large; returns the version
         of the states that are held."""
-        wanted = self._query.generation
-        if wanted is not None:
-            require_generation(wanted, [one.id for one in self._ledger.generations()])
-        seen = view(self._ledger, lambda now: now.version, generation=wanted)
-        if self._version == seen:
-            return seen
+        generation_id = self._query.generation
+        if generation_id is not None:
+            require_generation(
+                generation_id, [generation.id for generation in self._ledger.generations()]
+            )
+        version = view(self._ledger, lambda now: now.version, generation=generation_id)
+        if self._version == version:
+            return version
         try:
-            news = view(self._ledger, self._news, generation=wanted)
+            news = view(self._ledger, self._news, generation=generation_id)
             self._take(news)
         except TooLarge:
             self._forget()
-            return seen
+            return version
         return news.version
 
     def _least_slices(self, news: _News) -> int:
@@ -163,38 +165,42 @@ class IncrementalView:
     @property
     def nbytes(self) -> int:
         """The approximate bytes of the states and answers that it holds."""
-        return self._nbytes + ROW_BYTES * sum(len(one.rows) for one in self._answers.values())
+        return self._nbytes + ROW_BYTES * sum(len(answer.rows) for answer in self._answers.values())
 
     def _news(self, now: StoreView) -> _News:
         """The data of this transaction that was not taken yet. Does not change the view."""
-        seen = now.snapshot
-        planned = plan(seen, self._query)
-        wanted = frozenset(chosen(seen, planned))
-        cursor, known = self._cursor(seen), self._panes.keys()
+        snapshot = now.snapshot
+        planned = plan(snapshot, self._query)
+        panes = frozenset(chosen(snapshot, planned))
+        cursor, kept_panes = self._cursor(snapshot), self._panes.keys()
         if not cursor:
-            known = {}.keys()
-        delta_metadata = now.delta_metadata(wanted)
+            kept_panes = {}.keys()
+        delta_metadata = now.delta_metadata(panes)
         around = {
-            row.pane for row in delta_metadata if row.pane in known and _is_around(row, cursor)
+            row.pane for row in delta_metadata if row.pane in kept_panes and _is_around(row, cursor)
         }
-        reloaded = frozenset(wanted - known) | around
+        reloaded = frozenset(panes - kept_panes) | around
         new = [row for row in delta_metadata if row.pane in reloaded or self._is_new(row, cursor)]
         size = sum(row.nbytes for row in new)
         if size > min(MAX_DELTA_BYTES, self._max_bytes):
             raise TooLarge(f"{size} bytes of new states exceed the limit of the cache")
-        return _News(now.version, seen, planned, wanted, reloaded, list(now.states(new)))
+        return _News(now.version, snapshot, planned, panes, reloaded, list(now.states(new)))
 
-    def _cursor(self, seen: Snapshot) -> dict[int, int]:
+    def _cursor(self, snapshot: Snapshot) -> dict[int, int]:
         """The next offset of each head at the last read; empty if that is of no use: it was of
         another generation, or the store went back."""
-        if self._version is None or self._version.generation.token != seen.generation.token:
+        if self._version is None or self._version.generation.token != snapshot.generation.token:
             return {}
-        known, now = self._version.heads, {head.id: head for head in seen.heads}
-        for head in known:
-            one = now.get(head.id)
-            if one is None or identity(one) != identity(head) or went_back(head, one):
+        old_heads, now = self._version.heads, {head.id: head for head in snapshot.heads}
+        for head in old_heads:
+            new_head = now.get(head.id)
+            if (
+                new_head is None
+                or identity(new_head) != identity(head)
+                or went_back(head, new_head)
+            ):
                 return {}
-        return {head.id: head.next_offset for head in known}
+        return {head.id: head.next_offset for head in old_heads}
 
     def _is_new(self, row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
         if row.retry is not None:
@@ -240,7 +246,7 @@ class IncrementalView:
 
 
 def _by_slice(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
-    return [one for found in states if found.against is None for one in found.each()]
+    return [pair for state in states if state.against is None for pair in state.each()]
 
 
 def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
@@ -269,8 +275,8 @@ class _Cached:
         while not self._lock.acquire(timeout=-1 if turn is None else LOCK_S):
             assert turn is not None
             turn.require_awaited()
-            other = self._turn
-            if turn.light is not None and other is not None and other.is_heavy:
+            holder = self._turn
+            if turn.light is not None and holder is not None and holder.is_heavy:
                 raise TooHeavy
         try:
             self._turn = turn
@@ -334,15 +340,15 @@ class QueryCache:
     def _with(self, query: Query, work: Callable[[IncrementalView, ComparisonReader], T]) -> T:
         whole = query.whole
         with self._lock:
-            one = self._cached.pop(whole, None) or self._begin(whole)
-            self._cached[whole] = one  # as the most recent one
+            cached = self._cached.pop(whole, None) or self._begin(whole)
+            self._cached[whole] = cached  # as the most recent one
         turn = current_turn()
         gives_way = turn is not None and turn.gives_way
-        with one.taken(turn), nullcontext() if gives_way else self._queue.first():
-            found = work(one.following, one.experiment)
-            one.measure()
+        with cached.taken(turn), nullcontext() if gives_way else self._queue.first():
+            answer = work(cached.following, cached.experiment)
+            cached.measure()
         self._trim()
-        return found
+        return answer
 
     @property
     def nbytes(self) -> int:
@@ -402,13 +408,13 @@ class LatestResults:
         return self._found
 
     def _read_all(self, read: Event) -> None:
-        found: Mapping[str, Results] = {}
+        results: Mapping[str, Results] = {}
         try:
-            asked = (Query(window, headlines=True, rows=self._rows) for window in WINDOWS)
-            found = {str(query.window): self._cache.results(query) for query in asked}
+            queries = (Query(window, headlines=True, rows=self._rows) for window in WINDOWS)
+            results = {str(query.window): self._cache.results(query) for query in queries}
         except (LedgerError, QueryError):
             pass  # the gauges of the store and of the results report it
         finally:
             with self._lock:
-                self._found, self._read = found, None
+                self._found, self._read = results, None
             read.set()

@@ -106,17 +106,17 @@ def history_of(
     rows = [r for r in results.rows if r.view == view and r.window.start_ms is not None]
     windows = tuple(dict.fromkeys(row.window for row in rows))
     shown = dict.fromkeys(windows[-MAX_WINDOWS:])
-    found: dict[tuple[object, ...], dict[Window, Result]] = {}
+    by_slice: dict[tuple[object, ...], dict[Window, Result]] = {}
     for row in rows:
         if row.window in shown:
-            found.setdefault(slice_key(row.slice), {})[row.window] = row
+            by_slice.setdefault(slice_key(row.slice), {})[row.window] = row
     ordered = sorted(
-        found.values(),
+        by_slice.values(),
         key=lambda rows: side_by_side(next(iter(rows.values())).slice, results.tables.variants),
     )
     by_name: dict[str, dict[Window, Comparison]] = defaultdict(dict)
-    for one in comparisons:
-        by_name[one.name][one.window] = one
+    for comparison in comparisons:
+        by_name[comparison.name][comparison.window] = comparison
     return History(
         generation=results.generation,
         offsets=results.offsets,
@@ -124,11 +124,15 @@ def history_of(
         view=view,
         windows=tuple(shown),
         more=len(windows) - len(shown),
-        series=tuple(_series([by.get(w) for w in shown]) for by in ordered[:most]),
+        series=tuple(_series([by_window.get(w) for w in shown]) for by_window in ordered[:most]),
         more_series=max(len(ordered) - most, 0),
         effects=tuple(
-            _effect([by.get(w) for w in shown], next(iter(by.values())), thinned(points(name)))
-            for name, by in by_name.items()
+            _effect(
+                [by_window.get(w) for w in shown],
+                next(iter(by_window.values())),
+                thinned(points(name)),
+            )
+            for name, by_window in by_name.items()
         ),
     )
 
@@ -176,30 +180,30 @@ def _series(cells: Sequence[Result | None]) -> HistorySeries:
 
 
 def _effect(
-    cells: Sequence[Comparison | None], of: Comparison, looks: Sequence[Point]
+    cells: Sequence[Comparison | None], comparison: Comparison, looks: Sequence[Point]
 ) -> HistoryEffect:
     """One comparison: its looks since the start, and the effect of each window by itself."""
 
     def column(cell: Callable[[Comparison], float]) -> tuple[Number, ...]:
-        return tuple(math.nan if one is None else cell(one) for one in cells)
+        return tuple(math.nan if row is None else cell(row) for row in cells)
 
     return HistoryEffect(
-        metric=of.metric,
-        view=of.view,
-        control_variant=of.control_variant,
-        treatment_variant=of.treatment_variant,
-        guardrail=of.guardrail,
+        metric=comparison.metric,
+        view=comparison.view,
+        control_variant=comparison.control_variant,
+        treatment_variant=comparison.treatment_variant,
+        guardrail=comparison.guardrail,
         looks=EffectLooks(
-            watermark_ms=tuple(one.watermark_ms for one in looks),
-            effect=tuple(one.effect for one in looks),
-            lower=tuple(one.reading.lower for one in looks),
-            upper=tuple(one.reading.upper for one in looks),
-            gated=tuple(one.reading.gated for one in looks),
+            watermark_ms=tuple(look.watermark_ms for look in looks),
+            effect=tuple(look.effect for look in looks),
+            lower=tuple(look.reading.lower for look in looks),
+            upper=tuple(look.reading.upper for look in looks),
+            gated=tuple(look.reading.gated for look in looks),
         ),
         windows=EffectWindows(
-            effect=column(lambda one: one.effect_size),
-            lower=column(lambda one: one.effect_size_ci_lower),
-            upper=column(lambda one: one.effect_size_ci_upper),
+            effect=column(lambda row: row.effect_size),
+            lower=column(lambda row: row.effect_size_ci_lower),
+            upper=column(lambda row: row.effect_size_ci_upper),
         ),
     )
 
@@ -224,35 +228,35 @@ class HistoryReader:
         query: its window is ignored. most: the number of series. With `where` there are no effects,
         because effects compare all rows. Raises QueryError for an unknown metric or view.
         """
-        known = self._catalogue.known(metric, query.generation)
-        shown = known.view(asked)
-        headlines = shown in known.headlines
+        entry = self._catalogue.known(metric, query.generation)
+        shown = entry.view(asked)
+        headlines = shown in entry.headlines
         rows = replace(query, window="all", metric=metric, headlines=headlines)
         results = self._answers.rows(rows)
-        of = declared(self._ledger.generation(results.generation))
-        compared = [] if query.where else self._compared(query, of, metric, effects)
+        design = declared(self._ledger.generation(results.generation))
+        compared = [] if query.where else self._compared(query, design, metric, effects)
         return results, history_of(
             results,
             metric,
             shown,
             [row for row in compared if row.view == shown],
-            lambda name: self._points(query, of, name),
+            lambda name: self._points(query, design, name),
             most,
         )
 
     def _compared(
-        self, query: Query, of: Declared | None, metric: str, effects: Effects
+        self, query: Query, design: Declared | None, metric: str, effects: Effects
     ) -> list[Comparison]:
-        if of is None or effects == "none" or metric not in watched_by(of):
+        if design is None or effects == "none" or metric not in watched_by(design):
             return []
-        asked = Query(generation=query.generation)  # the total is read with all metrics
+        experiment_query = Query(generation=query.generation)  # the total is read with all metrics
         if effects == "all":
-            asked = replace(asked, window="all", metric=metric)
-        rows = self._answers.experiment(asked).comparisons
+            experiment_query = replace(experiment_query, window="all", metric=metric)
+        rows = self._answers.experiment(experiment_query).comparisons
         return [row for row in rows if row.metric == metric]
 
-    def _points(self, query: Query, of: Declared | None, name: str) -> Sequence[Point]:
+    def _points(self, query: Query, design: Declared | None, name: str) -> Sequence[Point]:
         def read(now: StoreView) -> list[Point]:
-            return [] if of is None else now.points(of.fingerprint, name)
+            return [] if design is None else now.points(design.fingerprint, name)
 
         return view(self._ledger, read, generation=query.generation)

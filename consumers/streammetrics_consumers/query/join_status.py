@@ -75,15 +75,15 @@ def join_warnings(found: Join, warn_cut: float) -> Iterator[str]:
     window = f"{plain(found.label_window_s)} s"
     hint = "raise [join] label_window_s, or warn_cut"
     limit = f"more than warn_cut = {percent(warn_cut)}; {hint} if this is intended"
-    for name, one in found.outcomes.items():
-        if one.share_after_window > warn_cut:
+    for name, outcome in found.outcomes.items():
+        if outcome.share_after_window > warn_cut:
             yield (
-                f"the label window cuts off {name}: at least {percent(one.share_after_window)} "
+                f"the label window cuts off {name}: at least {percent(outcome.share_after_window)} "
                 f"come after its {window}, {limit}"
             )
-        elif one.share_last_tenth > warn_cut:
+        elif outcome.share_last_tenth > warn_cut:
             yield (
-                f"the label window may cut off {name}: {percent(one.share_last_tenth)} come in "
+                f"the label window may cut off {name}: {percent(outcome.share_last_tenth)} come in "
                 f"the last tenth of its {window}, {limit}"
             )
 
@@ -132,29 +132,29 @@ class JoinReader:
         return self._last[1], offsets
 
     def _read(self, now: StoreView) -> Join:
-        seen = now.snapshot
-        of = _metric(now.version.generation)
-        assert of is not None
+        snapshot = now.snapshot
+        metric = _metric(now.version.generation)
+        assert metric is not None
         panes = list(self._pending_panes(now))
         left = _delays(now)
-        logs = sum((head.counters for head in seen.logs), Counters())
-        mine = sum((head.counters for head in seen.heads if head.is_join), Counters())
-        pending = sum(one.impressions for one in panes)
+        logs = sum((head.counters for head in snapshot.logs), Counters())
+        join_counters = sum((head.counters for head in snapshot.heads if head.is_join), Counters())
+        pending = sum(pane.impressions for pane in panes)
         outcomes: Counter[str] = Counter()
-        for one in panes:
-            outcomes.update(one.outcomes)
+        for pane in panes:
+            outcomes.update(pane.outcomes)
         events = could_be_joined(logs)
-        apart = mine.closed + mine.conflicts + pending + sum(outcomes.values())
-        apart += sum(one.outcomes for one in left.values())
+        apart = join_counters.closed + join_counters.conflicts + pending + sum(outcomes.values())
+        apart += sum(delays.outcomes for delays in left.values())
         repeated = max(events - logs.late - apart, 0)
-        found = Join(
-            closed_ms=seen.closed_ms,
-            label_window_s=_setting(of, "join", "label_window_s", 0),
+        join = Join(
+            closed_ms=snapshot.closed_ms,
+            label_window_s=_setting(metric, "join", "label_window_s", 0),
             events=events,
-            closed=mine.closed,
+            closed=join_counters.closed,
             pending=pending,
-            share_pending=_share(pending, mine.closed + pending),
-            conflicts=mine.conflicts,
+            share_pending=_share(pending, join_counters.closed + pending),
+            conflicts=join_counters.conflicts,
             late_impressions=logs.late - logs.late_outcomes,
             late_outcomes=logs.late_outcomes,
             repeated=repeated,
@@ -162,8 +162,8 @@ class JoinReader:
             outcomes={name: outcome_answer(outcomes[name], left[name]) for name in sorted(left)},
             warnings=(),
         )
-        warnings = join_warnings(found, _setting(of, SHOWN, "warn_cut", 1))
-        return replace(found, warnings=tuple(warnings))
+        warnings = join_warnings(join, _setting(metric, SHOWN, "warn_cut", 1))
+        return replace(join, warnings=tuple(warnings))
 
     def _pending_panes(self, now: StoreView) -> Iterator[results.PendingRows]:
         """The pending rows of each pane that is not closed."""
@@ -177,14 +177,14 @@ class JoinReader:
         rows: dict[Pane, set[DeltaMetadata]] = defaultdict(set)
         for row in now.delta_metadata(panes):
             rows[row.pane].add(row)
-        self._panes = {pane: kept for pane, kept in self._panes.items() if pane in panes}
+        self._panes = {pane: pending for pane, pending in self._panes.items() if pane in panes}
         for pane, made_of in rows.items():
-            known = self._panes.get(pane)
-            if known is None or known.made_of != made_of:
-                known = _PanePending(frozenset(made_of), _pending(now, made_of))
-                self._panes[pane] = known
+            pending = self._panes.get(pane)
+            if pending is None or pending.made_of != made_of:
+                pending = _PanePending(frozenset(made_of), _pending(now, made_of))
+                self._panes[pane] = pending
                 self.panes_read += 1
-            yield known.found
+            yield pending.found
 
 
 def _pending(now: StoreView, rows: set[DeltaMetadata]) -> results.PendingRows:
@@ -207,24 +207,26 @@ def _delays(now: StoreView) -> Mapping[str, results.OutcomeDelays]:
         assert isinstance(state, sm.LabelDelays)
         whole = state if whole is None else whole + state
     if whole is None:  # no label window has closed
-        of = _metric(now.version.generation, DELAYS)
-        whole = sm.LabelDelays(_names(of), label_window_ms=1)
+        metric = _metric(now.version.generation, DELAYS)
+        whole = sm.LabelDelays(_names(metric), label_window_ms=1)
     return whole.compute()
 
 
-def _metric(of: Generation, name: str = ROWS) -> Metric | None:
-    return next((one for one in of.metrics if one.name == name and not one.ended), None)
+def _metric(generation: Generation, name: str = ROWS) -> Metric | None:
+    return next(
+        (metric for metric in generation.metrics if metric.name == name and not metric.ended), None
+    )
 
 
-def _names(of: Metric | None) -> tuple[str, ...]:
+def _names(metric: Metric | None) -> tuple[str, ...]:
     """The outcomes, as the plan of a join lists them."""
-    plan = of.description.get("join") if of is not None else None
-    found = plan.get("outcomes") if isinstance(plan, dict) else None
-    assert isinstance(found, list)
-    return tuple(str(one[0]) for one in found)
+    plan = metric.description.get("join") if metric is not None else None
+    outcomes = plan.get("outcomes") if isinstance(plan, dict) else None
+    assert isinstance(outcomes, list)
+    return tuple(str(outcome[0]) for outcome in outcomes)
 
 
-def _setting(of: Metric, table: str, name: str, other: float) -> float:
-    given = of.description.get(table)
-    found = given.get(name) if isinstance(given, dict) else None
-    return float(found) if isinstance(found, int | float) else other
+def _setting(metric: Metric, table: str, name: str, default: float) -> float:
+    settings = metric.description.get(table)
+    setting = settings.get(name) if isinstance(settings, dict) else None
+    return float(setting) if isinstance(setting, int | float) else default

@@ -75,36 +75,36 @@ class FirstLines:
             names[line_of(state.window, rest)] = line_name(rest)
         if names:
             self._groupings.add(frozenset(state.names))
-        known, text = self._metrics[state.metric], self._wanted.find.strip().casefold()
+        lines, text = self._metrics[state.metric], self._wanted.find.strip().casefold()
         matching = {line: name for line, name in names.items() if text in name.casefold()}
-        known.found += len(matching.keys() - known.all)
-        known.all |= names.keys()
+        lines.found += len(matching.keys() - lines.all)
+        lines.all |= names.keys()
         numbers = self._numbers(state, {line: members.get(line, ()) for line in matching})
         for line, name in matching.items():
-            before, number = known.first.get(line), numbers.get(line, math.nan)
+            before, number = lines.first.get(line), numbers.get(line, math.nan)
             if before is not None and not math.isnan(before.number):  # from another range of keys
                 number = before.number + (0.0 if math.isnan(number) else number)
-            known.first[line] = _Line(line, _natural(name), number)
+            lines.first[line] = _Line(line, _natural(name), number)
         if not state.is_part:
-            known.first = {line.key: line for line in self._in_order(known.first.values())}
-        chosen = [one for line in members if line in known.first for one in members[line]]
-        return chosen, line_of(state.window, rest) in known.first
+            lines.first = {line.key: line for line in self._in_order(lines.first.values())}
+        chosen = [member for line in members if line in lines.first for member in members[line]]
+        return chosen, line_of(state.window, rest) in lines.first
 
     def shows(self, row: Result) -> bool:
         """Whether this row is among the first lines, after all states."""
-        known = self._metrics[row.metric]
-        if len(known.first) > self._wanted.most:
-            known.first = {line.key: line for line in self._in_order(known.first.values())}
-        return line_of(row.window, row.slice) in known.first
+        lines = self._metrics[row.metric]
+        if len(lines.first) > self._wanted.most:
+            lines.first = {line.key: line for line in self._in_order(lines.first.values())}
+        return line_of(row.window, row.slice) in lines.first
 
     def views(self, result: object, more: Sequence[str]) -> Views:
         """The one view that is wanted of a result: its first headline view by default."""
-        (found, headlines), view = headline_views(result, more), self._wanted.view
+        (values, headlines), view = headline_views(result, more), self._wanted.view
         if view is not None and view not in headlines:
-            found = views_of(result)
-        if view not in found:
+            values = views_of(result)
+        if view not in values:
             view = next(iter(headlines), None)
-        return {} if view is None else {view: found[view]}, headlines
+        return {} if view is None else {view: values[view]}, headlines
 
     @property
     def groupings(self) -> tuple[frozenset[str], ...]:
@@ -114,28 +114,32 @@ class FirstLines:
     @property
     def left_out(self) -> int:
         """The greatest number of lines of a metric that are not shown."""
-        return max((len(one.all) - len(one.first) for one in self._metrics.values()), default=0)
+        return max(
+            (len(lines.all) - len(lines.first) for lines in self._metrics.values()), default=0
+        )
 
     @property
     def counts(self) -> Mapping[str, Slices]:
         """The number of lines of each metric."""
         return {
-            name: Slices(all=len(one.all), found=one.found, shown=min(one.found, self._wanted.most))
-            for name, one in sorted(self._metrics.items())
+            name: Slices(
+                all=len(lines.all), found=lines.found, shown=min(lines.found, self._wanted.most)
+            )
+            for name, lines in sorted(self._metrics.items())
         }
 
     def _in_order(self, lines: Iterable[_Line]) -> list[_Line]:
         """The first lines in order; those of an undefined number come last, and equals by their
         names."""
         of_names, down = self._wanted.order == "slice", self._wanted.down
-        found = sorted(lines, key=lambda line: line.key[0])  # type: ignore[arg-type, return-value]
-        found.sort(key=lambda line: line.name, reverse=of_names and down)
+        ordered = sorted(lines, key=lambda line: line.key[0])  # type: ignore[arg-type, return-value]
+        ordered.sort(key=lambda line: line.name, reverse=of_names and down)
         if not of_names:
-            found.sort(
+            ordered.sort(
                 key=lambda line: 0.0 if math.isnan(line.number) else line.number, reverse=down
             )
-            found.sort(key=lambda line: math.isnan(line.number))
-        return found[: self._wanted.most]
+            ordered.sort(key=lambda line: math.isnan(line.number))
+        return ordered[: self._wanted.most]
 
     def _numbers(
         self, state: KeyedState, members: Mapping[LineKey, Sequence[tuple[Slice, Key]]]
@@ -143,28 +147,28 @@ class FirstLines:
         """What each of these lines is sorted by, if not by its name."""
         if self._wanted.order == "slice":
             return {}
-        found: dict[LineKey, float] = {}
-        wanted = [
+        numbers: dict[LineKey, float] = {}
+        line_keys = [
             (line, key)
-            for line, some in members.items()
-            for slice_, key in some
+            for line, slices in members.items()
+            for slice_, key in slices
             if self._counts_for(slice_)
         ]
-        line_of_key = {key: line for line, key in wanted}
+        line_of_key = {key: line for line, key in line_keys}
         expect_work(len(line_of_key))
         for key, result in state.results(list(line_of_key)):
             line = line_of_key[key]
-            found[line] = found.get(line, 0.0) + self._number(result, state.metric)
+            numbers[line] = numbers.get(line, 0.0) + self._number(result, state.metric)
         rest = line_of(state.window, {OTHER: state.names})
         if rest in members and state.other is not None and self._counts_for({OTHER: state.names}):
-            found[rest] = self._number(Computed.of(state.other).value, state.metric)
-        return found
+            numbers[rest] = self._number(Computed.of(state.other).value, state.metric)
+        return numbers
 
     def _number(self, result: object, metric: str) -> float:
         if self._wanted.order == "rows":
             return float(counts_of(result).get("rows", 0))
-        found, _ = self.views(result, self._more.get(metric, ()))
-        return float(next(iter(found.values()), math.nan))
+        values, _ = self.views(result, self._more.get(metric, ()))
+        return float(next(iter(values.values()), math.nan))
 
     def _counts_for(self, slice_: Slice) -> bool:
         """Whether lines are sorted by the number of this slice: all slices have rows."""
@@ -178,15 +182,15 @@ class FirstLines:
 
 def all_views(result: object, more: Sequence[str] = ()) -> Views:
     """All views of a result. more: views that the config names; they count as headline views."""
-    found, headlines = headline_views(result, more)
-    return {**views_of(result), **found}, headlines
+    values, headlines = headline_views(result, more)
+    return {**views_of(result), **values}, headlines
 
 
 def headline_views(result: object, more: Sequence[str] = ()) -> Views:
     """Only the headline views, and those that the config names; no other is computed."""
-    found = views_of(result, headlines=True)
-    found |= {view: value_of(result, view) for view in more if view not in found}
-    return found, tuple(found)
+    values = views_of(result, headlines=True)
+    values |= {view: value_of(result, view) for view in more if view not in values}
+    return values, tuple(values)
 
 
 def line_of(window: Window, slice_: Slice) -> LineKey:
@@ -197,9 +201,9 @@ def line_of(window: Window, slice_: Slice) -> LineKey:
 
 def line_name(slice_: Slice) -> str:
     """The name of a line, without its window: the value if there is only one name."""
-    other = slice_.get(OTHER)
-    if isinstance(other, tuple):
-        return f"{OTHER} of {', '.join(map(formatting.name, other))}"
+    names = slice_.get(OTHER)
+    if isinstance(names, tuple):
+        return f"{OTHER} of {', '.join(map(formatting.name, names))}"
     shared = sorted((name, value) for name, value in slice_.items() if name != VARIANT)
     if len(shared) == 1:
         return formatting.name(shared[0][1])
@@ -211,4 +215,4 @@ def line_name(slice_: Slice) -> str:
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
     """A sort key in which "item 9" comes before "item 10"."""
     parts = _DIGITS.split(name.casefold())
-    return tuple((int(one), "") if i % 2 else (-1, one) for i, one in enumerate(parts))
+    return tuple((int(part), "") if i % 2 else (-1, part) for i, part in enumerate(parts))

@@ -80,7 +80,7 @@ def plan(snapshot: Snapshot, query: Query) -> dict[str, Wanted]:
         groupings = groupings_of(layout, query)
         spans = spans_of(snapshot, query, layout.windows)
         plain = query.metric in (None, metric.name)
-        drifts = tuple(one for one in metric.drifts if query.metric in (None, one.name))
+        drifts = tuple(drift for drift in metric.drifts if query.metric in (None, drift.name))
         planned[metric.name] = Wanted(layout, groupings, spans, drifts, plain)
     return planned
 
@@ -100,28 +100,29 @@ def _require_variants(metric: Metric, query: Query) -> None:
 def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
     """The metric that the query names, itself or by a drift of it, or all that the config still
     has. Raises QueryError."""
-    known = [metric for metric in snapshot.generation.metrics if not metric.metric_set]
+    metrics = [metric for metric in snapshot.generation.metrics if not metric.metric_set]
     if query.metric is None:
-        return [metric for metric in known if not metric.ended]
-    found = [metric for metric in known if metric.name == query.metric]
+        return [metric for metric in metrics if not metric.ended]
+    matches = [metric for metric in metrics if metric.name == query.metric]
     drift = declared_drift(snapshot, query.metric)
-    if not found and drift is not None:
+    if not matches and drift is not None:
         return [drift[0]]
-    if not found:
-        names = [*(one.name for one in known), *(d.name for one in known for d in one.drifts)]
+    if not matches:
+        names = [metric.name for metric in metrics]
+        names += [drift.name for metric in metrics for drift in metric.drifts]
         raise QueryError(
             expected=f"a metric of this store ({', '.join(sorted(names))})",
             got=repr(query.metric[:80]),
             where="--metric",
             hint="correct the name",
         )
-    return found
+    return matches
 
 
 def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
     """The positions of the groupings that equal `by` and contain every name of `where`."""
-    known = [frozenset(names) for names in layout.groupings]
-    if query.by is not None and query.by not in known:
+    groupings = [frozenset(names) for names in layout.groupings]
+    if query.by is not None and query.by not in groupings:
         raise QueryError(
             expected=f"a grouping of this store ({_listed(layout.groupings)})",
             got=repr(",".join(sorted(query.by))[:80]),
@@ -129,17 +130,19 @@ def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
             hint="choose one of these, or add yours to [slices] by and start a new generation",
         )
     names = {name for name, _ in query.where}
-    found = [
-        i for i, has in enumerate(known) if names <= has and (query.by is None or query.by == has)
+    positions = [
+        i
+        for i, has in enumerate(groupings)
+        if names <= has and (query.by is None or query.by == has)
     ]
-    if not found:
+    if not positions:
         raise QueryError(
             expected=f"names that a grouping of this store has ({_listed(layout.groupings)})",
             got=repr(",".join(sorted(names))[:80]),
             where="--where",
             hint="correct the names, or choose a --by that has them",
         )
-    return frozenset(found)
+    return frozenset(positions)
 
 
 def spans_of(snapshot: Snapshot, query: Query, windows: Spans) -> tuple[Span | None, ...]:
@@ -151,8 +154,8 @@ def spans_of(snapshot: Snapshot, query: Query, windows: Spans) -> tuple[Span | N
     if query.window == "total":
         return (None,)
     starts = {size.pane.start_ms for size in snapshot.panes}
-    found = windows.over((start for start in starts if start is not None), floor_ms)
-    return found[-1:] if query.window == "latest" else (None, *found)
+    spans = windows.over((start for start in starts if start is not None), floor_ms)
+    return spans[-1:] if query.window == "latest" else (None, *spans)
 
 
 def _listed(groupings: Iterable[tuple[str, ...]]) -> str:
@@ -164,7 +167,7 @@ def chosen(seen: Snapshot, planned: Mapping[str, Wanted]) -> list[Pane]:
     return [
         size.pane
         for size in seen.panes
-        if (wanted := planned.get(size.pane.metric)) and wanted.wants(size.pane)
+        if (metric_plan := planned.get(size.pane.metric)) and metric_plan.wants(size.pane)
     ]
 
 
@@ -198,14 +201,16 @@ def idle_heads(seen: Snapshot) -> frozenset[int]:
         return frozenset()
     newest = {h.id: h.greatest_event_ms for h in seen.logs if not h.closed}
     latest = max((ms for ms in newest.values() if ms is not None), default=0)
-    return frozenset(of for of, ms in newest.items() if ms is None or ms < latest - limit_ms)
+    return frozenset(
+        head_id for head_id, ms in newest.items() if ms is None or ms < latest - limit_ms
+    )
 
 
-def _idle_timeout_ms(seen: Snapshot) -> int | None:
+def _idle_timeout_ms(snapshot: Snapshot) -> int | None:
     """The idle timeout in the last config; None if the store does not have it."""
-    for metric in seen.generation.metrics:
+    for metric in snapshot.generation.metrics:
         shown = metric.description.get(SHOWN)
-        found = shown.get("idle_timeout_s") if isinstance(shown, dict) else None
-        if isinstance(found, int) and not metric.ended:
-            return found * 1000
+        timeout_s = shown.get("idle_timeout_s") if isinstance(shown, dict) else None
+        if isinstance(timeout_s, int) and not metric.ended:
+            return timeout_s * 1000
     return None

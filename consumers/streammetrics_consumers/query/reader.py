@@ -72,21 +72,21 @@ def states_of(
     """The states that a query asks for, of one metric and grouping. total_of: the sum of the panes
     of a window; None if nothing was counted."""
     name, grouping = state
-    wanted = planned[name]
+    metric_plan = planned[name]
     window = cache(total_of)
-    for span in wanted.spans:
+    for span in metric_plan.spans:
         total = window(span)
         if total is None:
             continue
-        names, shown = wanted.layout.groupings[grouping], window_of(span, snapshot)
-        if wanted.plain:
+        names, shown = metric_plan.layout.groupings[grouping], window_of(span, snapshot)
+        if metric_plan.plain:
             yield taken(query, shown, names, name, total, total.overflow_state())
-        yield from _drifts(query, wanted, span, shown, names, total, window)
+        yield from _drifts(query, metric_plan, span, shown, names, total, window)
 
 
 def _drifts(
     query: Query,
-    wanted: Wanted,
+    metric_plan: Wanted,
     span: Span | None,
     shown: Window,
     names: tuple[str, ...],
@@ -97,7 +97,7 @@ def _drifts(
 ) -> Iterator[KeyedState]:
     """The states of a window beside those that they are compared with, for each drift that is asked
     for. window: the states of another one."""
-    for declared in wanted.drifts:
+    for declared in metric_plan.drifts:
         if is_compared(declared, span):
             reference = span_of(declared, span)
             against = Against(declared, None if reference is None else window(reference))
@@ -108,10 +108,10 @@ def _drifts(
 
 def sum_over(span: Span | None, panes: Mapping[int | None, PerKey]) -> PerKey | None:
     """The state of a window: the sum of its panes. None if nothing was counted."""
-    found = [state for start, state in panes.items() if is_over(span, start)]
-    if len(found) < 2:
-        return found[0] if found else None
-    return sum(found[1:], found[0])
+    states = [state for start, state in panes.items() if is_over(span, start)]
+    if len(states) < 2:
+        return states[0] if states else None
+    return sum(states[1:], states[0])
 
 
 def stored_over(
@@ -121,12 +121,14 @@ def stored_over(
     are read. A row that is summed up to a coarser grouping is read as a whole."""
     panes: dict[int | None, list[bytes]] = defaultdict(list)
     for row, data in rows:
-        found = state_bytes(row, data) if row.sum_of is None else state_of(row, data).to_bytes()
-        panes[row.pane.start_ms].append(found)
+        stored = state_bytes(row, data) if row.sum_of is None else state_of(row, data).to_bytes()
+        panes[row.pane.start_ms].append(stored)
 
     def total_of(span: Span | None) -> StoredPerKey | None:
-        found = [one for start, some in panes.items() if is_over(span, start) for one in some]
-        return StoredPerKey(found) if found else None
+        window_states = [
+            state for start, states in panes.items() if is_over(span, start) for state in states
+        ]
+        return StoredPerKey(window_states) if window_states else None
 
     return total_of
 
@@ -169,8 +171,8 @@ def with_join(
 ) -> Results:
     """The results of `read`, with the join of the same moment. (If others commit faster than we
     read, it may be of another one.)"""
-    results, found = at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
-    return results if found is None else replace(results, join=found)
+    results, join = at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
+    return results if join is None else replace(results, join=join)
 
 
 class _Keys:
@@ -185,14 +187,14 @@ class _Keys:
         keys = state.keys()
         if keys:
             self._seen.update(list(keys), numerators=[0] * len(keys))
-        kept = frozenset(self._seen.keys())
+        kept_keys = frozenset(self._seen.keys())
         for key in keys:
-            if key not in kept:
+            if key not in kept_keys:
                 self._add(state.state(key))
         overflow = state.overflow_state()
         if overflow is not None:
             self._add(overflow)
-        return state.chosen(key for key in keys if key in kept)
+        return state.chosen(key for key in keys if key in kept_keys)
 
     def _add(self, state: Accumulator) -> None:
         if self.other is None:
@@ -223,18 +225,18 @@ def with_states(
         answer = partial(take, now.snapshot, planned, states)
         if is_held:
             return answer
-        found = answer()
-        return lambda: found
+        result = answer()
+        return lambda: result
 
     if query.generation is not None:
-        require_generation(query.generation, [one.id for one in ledger.generations()])
+        require_generation(query.generation, [generation.id for generation in ledger.generations()])
     return view(ledger, look, generation=query.generation)()
 
 
 def _held(now: StoreView, rows: Sequence[DeltaMetadata]) -> Stored:
     """The stored bytes of these rows, in memory: the transaction ends before they are merged."""
-    held = {row.id: data for row, data in now.states(rows)}
-    return lambda some: ((row, held[row.id]) for row in some)
+    data_by_id = {row.id: data for row, data in now.states(rows)}
+    return lambda chosen_rows: ((row, data_by_id[row.id]) for row in chosen_rows)
 
 
 def _states(
@@ -246,21 +248,21 @@ def _states(
     report: Progress,
 ) -> Iterator[KeyedState]:
     by_state: dict[tuple[str, int], list[DeltaMetadata]] = defaultdict(list)
-    whole = done = 0
+    whole = read_bytes = 0
     for row in rows:
         by_state[row.pane.metric, row.pane.grouping].append(row)
         whole += row.nbytes
-    for state, some in sorted(by_state.items(), key=lambda one: one[0]):
-        size = sum(row.nbytes for row in some)
+    for state, state_rows in sorted(by_state.items(), key=lambda entry: entry[0]):
+        size = sum(row.nbytes for row in state_rows)
         ranges = _how_many(size)
         if ranges == 1:
-            report(done, whole)
-            yield from states_of(query, snapshot, planned, state, stored_over(stored(some)))
+            report(read_bytes, whole)
+            yield from states_of(query, snapshot, planned, state, stored_over(stored(state_rows)))
         else:
-            steps = [done + size * at // ranges for at in range(ranges)]
-            panes = _ranges_merged(stored, some, steps, lambda now: report(now, whole))
+            steps = [read_bytes + size * index // ranges for index in range(ranges)]
+            panes = _ranges_merged(stored, state_rows, steps, lambda now: report(now, whole))
             yield from _by_range(query, snapshot, planned, state, panes)
-        done += size
+        read_bytes += size
 
 
 def _by_range(
@@ -272,8 +274,8 @@ def _by_range(
 ) -> Iterator[KeyedState]:
     """As `states_of`, from the panes of one range of keys after another."""
     name, grouping = state
-    wanted = planned[name]
-    names = wanted.layout.groupings[grouping]
+    metric_plan = planned[name]
+    names = metric_plan.layout.groupings[grouping]
     keys: dict[Span | None, _Keys] = {}
     empty: dict[Span | None, PerKey] = {}
 
@@ -281,24 +283,26 @@ def _by_range(
         total = sum_over(span, panes)
         if total is None:
             return None
-        kept = keys.setdefault(span, _Keys(total.max_keys)).take(total)
-        empty[span] = kept.empty()
-        return kept
+        kept_state = keys.setdefault(span, _Keys(total.max_keys)).take(total)
+        empty[span] = kept_state.empty()
+        return kept_state
 
     for panes in ranges:
         window = cache(partial(kept_of, panes))
-        for span in wanted.spans:
-            kept, shown = window(span), window_of(span, snapshot)
-            if kept is None:
+        for span in metric_plan.spans:
+            kept_state, shown = window(span), window_of(span, snapshot)
+            if kept_state is None:
                 continue
-            if wanted.plain:
-                yield taken(query, shown, names, name, kept, None, is_part=True)
-            yield from _drifts(query, wanted, span, shown, names, kept, window, is_part=True)
-    for span in wanted.spans if wanted.plain else ():
-        other = keys[span].other if span in keys else None
-        if other is not None:
+            if metric_plan.plain:
+                yield taken(query, shown, names, name, kept_state, None, is_part=True)
+            yield from _drifts(
+                query, metric_plan, span, shown, names, kept_state, window, is_part=True
+            )
+    for span in metric_plan.spans if metric_plan.plain else ():
+        rest = keys[span].other if span in keys else None
+        if rest is not None:
             shown = window_of(span, snapshot)
-            yield taken(query, shown, names, name, empty[span], other, is_part=True)
+            yield taken(query, shown, names, name, empty[span], rest, is_part=True)
 
 
 def _how_many(size: int) -> int:
@@ -309,17 +313,17 @@ def _how_many(size: int) -> int:
     return ranges
 
 
-def _over(rows: Iterable[DeltaMetadata], at: int, ranges: int) -> list[DeltaMetadata]:
+def _over(rows: Iterable[DeltaMetadata], index: int, ranges: int) -> list[DeltaMetadata]:
     """The rows that may hold keys of a range. The `(other)` sum of a row is in the last range."""
     unit = MAX_RANGES // ranges
-    first, end = at * unit, (at + 1) * unit
-    found = []
+    first, end = index * unit, (index + 1) * unit
+    range_rows = []
     for row in rows:
         width = MAX_RANGES // row.key_ranges
         start = row.key_range * width
         if start < end and first < start + width:
-            found.append(row)
-    return found
+            range_rows.append(row)
+    return range_rows
 
 
 def _ranges_merged(
@@ -329,21 +333,21 @@ def _ranges_merged(
     report: Callable[[int], None],
 ) -> Iterator[dict[int | None, PerKey]]:
     """The state of each pane, for one range of keys after another; a report before each."""
-    for at, done in enumerate(steps):
-        report(done)
-        yield _range_merged(stored, rows, at, len(steps))
+    for index, read_bytes in enumerate(steps):
+        report(read_bytes)
+        yield _range_merged(stored, rows, index, len(steps))
 
 
 def _range_merged(
-    stored: Stored, rows: Sequence[DeltaMetadata], at: int, ranges: int
+    stored: Stored, rows: Sequence[DeltaMetadata], index: int, ranges: int
 ) -> dict[int | None, PerKey]:
     """The state of each pane, for the keys of one range."""
     panes: dict[int | None, PerKey] = {}
     nbytes = 0
-    for row, data in stored(_over(rows, at, ranges)):
+    for row, data in stored(_over(rows, index, ranges)):
         state = state_of(row, data)
         if row.key_ranges < ranges:
-            state = state.split(ranges)[at]
+            state = state.split(ranges)[index]
         start = row.pane.start_ms
         if start in panes:
             nbytes -= panes[start].nbytes

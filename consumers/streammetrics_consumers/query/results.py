@@ -50,55 +50,56 @@ def results_of(
     of one state, in order, and returns those that the results hold."""
     rows: list[Result] = []
     count = 0
-    known: dict[tuple[str, str], None] = {}
+    metric_headlines: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
     notes = dict.fromkeys(hole_notes(snapshot))
     alarms: dict[str, None] = {}
     doubts: dict[str, None] = {}
-    more = {one.name: one.views for one in snapshot.generation.metrics}
-    users = {one.name: one.users for one in snapshot.generation.metrics}
+    config_views = {entry.name: entry.views for entry in snapshot.generation.metrics}
+    users = {entry.name: entry.users for entry in snapshot.generation.metrics}
     first: FirstBlocks | FirstLines = FirstBlocks(query.blocks)
     if query.lines is not None:
-        first = FirstLines(query.lines, more)
+        first = FirstLines(query.lines, config_views)
     elif query.rows is not None:
-        metrics = sum(not one.metric_set and not one.ended for one in snapshot.generation.metrics)
+        entries = snapshot.generation.metrics
+        metrics = sum(not entry.metric_set and not entry.ended for entry in entries)
         first = FirstBlocks(query.rows // max(metrics, 1) + 1, each_slice=True)
     views: Callable[[object, Sequence[str]], Views] = (
         headline_views if query.headlines else all_views
     )
     if isinstance(first, FirstLines):
         views = first.views
-    for found in states:
-        window, metric = found.window, found.metric
+    for state in states:
+        window, metric = state.window, state.metric
         try:
-            slices, with_other = first.choose(found)
+            slices, with_other = first.choose(state)
             count += len(slices)
             expect_slices(count)
-            for slice_, one in found.computed(slices, with_other=with_other):
+            for slice_, computed in state.computed(slices, with_other=with_other):
                 checkpoint()
-                if alarm := _alarm(one.result):
+                if alarm := _alarm(computed.result):
                     alarms[f"{_name(metric, slice_, window)}: alarm: {alarm}"] = None
-                for why in doubts_of(one.value):
-                    about = headlines_of(one.value)[0]
+                for why in doubts_of(computed.value):
+                    about = headlines_of(computed.value)[0]
                     doubts[f"{_name(metric, slice_, window)}: doubts about {about}: {why}"] = None
-                named = more.get(metric, ())
-                some, headlines, limits = rows_of(
-                    window, slice_, metric, one, views, named, users.get(metric, "")
+                metric_views = config_views.get(metric, ())
+                state_rows, headlines, limits = rows_of(
+                    window, slice_, metric, computed, views, metric_views, users.get(metric, "")
                 )
-                rows.extend(keep(some))
-                known.update(dict.fromkeys((metric, view) for view in headlines))
+                rows.extend(keep(state_rows))
+                metric_headlines.update(dict.fromkeys((metric, view) for view in headlines))
                 for view, (low, high) in limits.items():
                     least, greatest = ranges.get((metric, view), (low, high))
                     ranges[metric, view] = min(least, low), max(greatest, high)
         except StreamMetricsError as error:
-            if found.against is None:
+            if state.against is None:
                 raise
             notes[f"drift {metric} is not computed: {error}"] = None
         slices = []
-        del found  # before the next states are read
+        del state  # before the next states are read
     declared = snapshot.generation.metrics
-    positions = {drift.name: len(declared) for one in declared for drift in one.drifts}
-    positions |= {one.name: one.position for one in declared}
+    positions = {drift.name: len(declared) for entry in declared for drift in entry.drifts}
+    positions |= {entry.name: entry.position for entry in declared}
     return Results(
         generation=snapshot.generation.id,
         offsets=snapshot.offsets,
@@ -119,7 +120,7 @@ def results_of(
         slices=first.counts if isinstance(first, FirstLines) else UNSET,
         tables=Tables(
             *variants_of(snapshot.generation),
-            tuple(sorted(known, key=lambda one: (positions.get(one[0], 0), one[0]))),
+            tuple(sorted(metric_headlines, key=lambda key: (positions.get(key[0], 0), key[0]))),
             ranges,
             first.groupings,
             first.left_out,
@@ -127,20 +128,20 @@ def results_of(
     )
 
 
-def _first(notes: list[str], others: str) -> list[str]:
-    """Some of the notes, and how many more there are; others: their name, {} of the plural."""
-    more = len(notes) - MAX_ALARMS
+def _first(notes: list[str], label: str) -> list[str]:
+    """Some of the notes, and how many more there are; label: their name, {} of the plural."""
+    left_out = len(notes) - MAX_ALARMS
     return [
         *notes[:MAX_ALARMS],
-        *([f"{more} more {others.format('s' * (more > 1))}"] if more > 0 else []),
+        *([f"{left_out} more {label.format('s' * (left_out > 1))}"] if left_out > 0 else []),
     ]
 
 
 def _alarm(result: object) -> str:
     """Why no value of a result must be believed, such as a share of treated rows that was not the
     declared one; otherwise ""."""
-    found = getattr(result, "alarm", "")
-    return found if isinstance(found, str) else ""
+    alarm = getattr(result, "alarm", "")
+    return alarm if isinstance(alarm, str) else ""
 
 
 def _name(metric: str, slice_: Slice, window: Window) -> str:
@@ -159,17 +160,17 @@ def hole_notes(seen: Snapshot) -> Iterator[str]:
     heads = {head.id: head for head in seen.heads}
     for metric in seen.generation.metrics:
         missed = [
-            f"offsets {start} to {end - 1} of {heads[of].partition}"
-            if not heads[of].is_join
+            f"offsets {start} to {end - 1} of {heads[head_id].partition}"
+            if not heads[head_id].is_join
             else f"impressions {_since(start)}before {iso_utc(end)}"
-            for of, some in sorted(metric.holes.items())
-            for start, end in some
+            for head_id, ranges in sorted(metric.holes.items())
+            for start, end in ranges
         ]
         if missed and not metric.ended:
-            more = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""
+            rest = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""
             yield (
                 f"Metric {metric.name} was dropped and later resumed: it did not count "
-                f"{', '.join(missed[:MAX_HOLES])}{more}."
+                f"{', '.join(missed[:MAX_HOLES])}{rest}."
             )
 
 
@@ -189,16 +190,16 @@ def rows_of(
     """A row for each of these views of a plain metric's state, by name; its headline views, and the
     ranges of the views. more: the views of the metric that the config names; users: the field of
     the users that it names, if the metric does not use it."""
-    of, digest, result = computed.metric, computed.digest, computed.value
-    found, headlines = views(result, more)
+    state, digest, result = computed.metric, computed.digest, computed.value
+    values, headlines = views(result, more)
     counts = counts_of(result)
-    ranges = {view: range_of(result, view) for view in found}
+    ranges = {view: range_of(result, view) for view in values}
     rows = []
-    for view in sorted(found):
-        value, low, high = bounds(result, view, found[view])
+    for view in sorted(values):
+        value, low, high = bounds(result, view, values[view])
         # Over users if the state has them; an undefined value has the reason of the metric itself.
         shown = result if math.isnan(value) else computed.result
-        interval = _beside_users(shown, of, view) if users else interval_of(shown, of, view)
+        interval = _beside_users(shown, state, view) if users else interval_of(shown, state, view)
         band = band_of(computed.result, view)
         rows.append(
             Result(
@@ -219,13 +220,14 @@ def rows_of(
     return rows, headlines, ranges
 
 
-def _beside_users(result: object, of: Accumulator, view: str) -> Interval:
+def _beside_users(result: object, state: Accumulator, view: str) -> Interval:
     """The interval of a view of rows whose users are named, and not used by the metric."""
-    found, units = interval_of(result, of, view, cluster="none"), getattr(result, "independent", "")
-    if not found.defined or not units:
-        return found
-    why = filter(None, (_NAMED.format(units), found.reason))
-    return replace(found, reason="; ".join(why))
+    interval = interval_of(result, state, view, cluster="none")
+    units = getattr(result, "independent", "")
+    if not interval.defined or not units:
+        return interval
+    why = filter(None, (_NAMED.format(units), interval.reason))
+    return replace(interval, reason="; ".join(why))
 
 
 def bounds(result: object, view: str, figure: float | Bounded) -> tuple[float, float, float]:

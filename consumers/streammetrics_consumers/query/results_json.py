@@ -89,7 +89,7 @@ class RowSpool:
             _ranks([slice_key(dict(items)) for items in self._slices]),
             _ranks(list(self._metrics)),
         )
-        keys = [rank[np.array(some)] for rank, some in zip(ranks, self._places, strict=True)]
+        keys = [rank[np.array(places)] for rank, places in zip(ranks, self._places, strict=True)]
         self._file.flush()
         file, ends = self._file.fileno(), self._ends
         for i in np.lexsort(keys[::-1]).tolist():
@@ -117,38 +117,38 @@ class RowEncoder:
             f' "view": {self._text(row.view)}, "window": {self._shared("window", row.window)}}}'
         )
 
-    def _interval(self, one: Interval | None) -> str:
-        if one is None:
+    def _interval(self, interval: Interval | None) -> str:
+        if interval is None:
             return "null"
         return (
-            f'{{"deff": {_number(one.deff)}, "level": {_number(one.level)},'
-            f' "lower": {_number(one.lower)}, "method": {self._text(one.method)}, "n": {one.n},'
-            f' "n_eff": {_number(one.n_eff)}, "reason": {self._text(one.reason)},'
-            f' "upper": {_number(one.upper)}}}'
+            f'{{"deff": {_number(interval.deff)}, "level": {_number(interval.level)},'
+            f' "lower": {_number(interval.lower)}, "method": {self._text(interval.method)},'
+            f' "n": {interval.n}, "n_eff": {_number(interval.n_eff)},'
+            f' "reason": {self._text(interval.reason)}, "upper": {_number(interval.upper)}}}'
         )
 
     def _shared(self, name: str, value: object) -> str:
         """The JSON of an object that the next rows may have as well."""
-        known = self._last.get(name)
-        if known is None or known[0] is not value:
+        entry = self._last.get(name)
+        if entry is None or entry[0] is not value:
             text = _object(value) if isinstance(value, dict) else _json(value)
-            known = self._last[name] = value, text
-        return known[1]
+            entry = self._last[name] = value, text
+        return entry[1]
 
     def _text(self, text: str) -> str:
-        known = self._texts.get(text)
-        if known is None:
+        json_text = self._texts.get(text)
+        if json_text is None:
             if len(self._texts) >= MAX_KNOWN:
                 self._texts.clear()
-            known = self._texts[text] = _json(text)
-        return known
+            json_text = self._texts[text] = _json(text)
+        return json_text
 
 
 def _document(results: Results, rows: Iterable[bytes]) -> Iterator[bytes]:
     """The JSON object of results, with these rows."""
-    found = answers.plain(replace(results, rows=()))
-    assert isinstance(found, dict)
-    names = sorted(found.keys() - {"tables"})
+    fields = answers.plain(replace(results, rows=()))
+    assert isinstance(fields, dict)
+    names = sorted(fields.keys() - {"tables"})
     start = "{"
     for name in names:
         start += f"{_json(name)}: "
@@ -157,23 +157,23 @@ def _document(results: Results, rows: Iterable[bytes]) -> Iterator[bytes]:
             yield from _joined(rows)
             start = "]"
         else:
-            start += _json(found[name])
+            start += _json(fields[name])
         start += "}\n" if name == names[-1] else ", "
     yield _bytes(start)
 
 
 def _joined(rows: Iterable[bytes]) -> Iterator[bytes]:
     """The rows with commas between them, many in one piece."""
-    some: list[bytes] = []
+    piece: list[bytes] = []
     comma = b""
     for row in rows:
-        some.append(row)
-        if len(some) == ROWS:
+        piece.append(row)
+        if len(piece) == ROWS:
             checkpoint()
-            yield comma + b", ".join(some)
-            some, comma = [], b", "
-    if some:
-        yield comma + b", ".join(some)
+            yield comma + b", ".join(piece)
+            piece, comma = [], b", "
+    if piece:
+        yield comma + b", ".join(piece)
 
 
 def _ranks(keys: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -186,11 +186,13 @@ def _ranks(keys: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 
 def _object(value: Mapping[str, object]) -> str:
     """As `_json`: most values are texts and whole numbers."""
-    found = []
-    for name, one in sorted(value.items()):
-        text = repr(one) if type(one) is int else _ENCODER.encode(one) if type(one) is str else ""
-        found.append(f"{_ENCODER.encode(name)}: {text or _json(one)}")
-    return "{" + ", ".join(found) + "}"
+    pairs = []
+    for name, node in sorted(value.items()):
+        text = (
+            repr(node) if type(node) is int else _ENCODER.encode(node) if type(node) is str else ""
+        )
+        pairs.append(f"{_ENCODER.encode(name)}: {text or _json(node)}")
+    return "{" + ", ".join(pairs) + "}"
 
 
 def _number(value: float) -> str:
@@ -201,8 +203,8 @@ def _number(value: float) -> str:
 
 def _json(value: object) -> str:
     """As `answers.dumps`, without its final newline."""
-    found: Json = answers.plain(value)  # type: ignore[arg-type]
-    return _ENCODER.encode(answers.finite(found))
+    plain_value: Json = answers.plain(value)  # type: ignore[arg-type]
+    return _ENCODER.encode(answers.finite(plain_value))
 
 
 def _bytes(text: str) -> bytes:

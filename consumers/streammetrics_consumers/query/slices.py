@@ -68,8 +68,8 @@ def own_result(metric: sm.Accumulator, result: object) -> object:
 
 def kind_of(metric: sm.Accumulator) -> str:
     """The type of a metric, also of its UserGroups."""
-    own = cast("sm.UserGroups[object]", metric).metric if _is_of_users(metric) else metric
-    return type(own).__name__
+    inner = cast("sm.UserGroups[object]", metric).metric if _is_of_users(metric) else metric
+    return type(inner).__name__
 
 
 def _is_of_users(metric: sm.Accumulator) -> bool:
@@ -101,19 +101,19 @@ class Against:
         """
         saved = self._saved
         window = None if self.window is None else self.window.chosen(keys)
-        known = frozenset(() if window is None else window.keys())
+        reference_keys = frozenset(() if window is None else window.keys())
         for key in keys:
             state = states.state(key)
             if saved is not None:
                 reference = saved
-            elif window is not None and key in known:
+            elif window is not None and key in reference_keys:
                 reference = window.state(key)
             else:
                 reference = state.empty()
-            both = f"{reference.digest()} {state.digest()}".encode()
-            found = sm.drift(reference, state, label=self.declared.label, bins=self.declared.bins)
-            digest = f"sha256:{hashlib.sha256(both).hexdigest()}"
-            yield Computed(state, digest, found, drift=True)
+            digests = f"{reference.digest()} {state.digest()}".encode()
+            drift = sm.drift(reference, state, label=self.declared.label, bins=self.declared.bins)
+            digest = f"sha256:{hashlib.sha256(digests).hexdigest()}"
+            yield Computed(state, digest, drift, drift=True)
 
 
 class KeyedState(NamedTuple):
@@ -145,14 +145,14 @@ class KeyedState(NamedTuple):
 
     def results(self, keys: Sequence[Key]) -> Iterator[tuple[Key, object]]:
         """These keys with their metrics' own results, without digests."""
-        for some, chosen in in_blocks(self.states, keys):
+        for block, chosen in in_blocks(self.states, keys):
             checkpoint()
             if self.against is not None:
-                for key, one in zip(some, self.against.computed(some, chosen), strict=True):
-                    yield key, one.result
+                for key, computed in zip(block, self.against.computed(block, chosen), strict=True):
+                    yield key, computed.result
             else:
-                found = chosen.compute()
-                yield from ((key, own_result(chosen.metric, found[key])) for key in some)
+                results = chosen.compute()
+                yield from ((key, own_result(chosen.metric, results[key])) for key in block)
 
     def computed(
         self, slices: Sequence[tuple[Slice, Key]], *, with_other: bool
@@ -173,14 +173,14 @@ class KeyedState(NamedTuple):
 
 def in_blocks(states: States, keys: Sequence[Key]) -> Iterator[tuple[Sequence[Key], sm.PerKey]]:
     """These keys in blocks, each with its states: so few that their results fit into memory."""
-    each = len(keys)
+    size = len(keys)
     if isinstance(states, sm.StoredPerKey):
-        each = max(COMPUTED, READ_BYTES * len(states.keys()) // max(states.nbytes, 1))
-    for start in range(0, len(keys), max(each, 1)):
-        some = keys[start : start + each]
-        read = states.chosen(some) if isinstance(states, sm.StoredPerKey) else states
-        for at in range(0, len(some), COMPUTED):
-            block = some[at : at + COMPUTED]
+        size = max(COMPUTED, READ_BYTES * len(states.keys()) // max(states.nbytes, 1))
+    for start in range(0, len(keys), max(size, 1)):
+        read_keys = keys[start : start + size]
+        read = states.chosen(read_keys) if isinstance(states, sm.StoredPerKey) else states
+        for block_start in range(0, len(read_keys), COMPUTED):
+            block = read_keys[block_start : block_start + COMPUTED]
             yield block, read.chosen(block)
 
 
@@ -255,24 +255,24 @@ class FirstBlocks:
         if self._most is None:
             return state.slices(), True
         start = self._start(state.window, names)
-        known = self._known.setdefault(start, {})
+        blocks = self._known.setdefault(start, {})
         for key in keys:
-            if key not in known:
+            if key not in blocks:
                 block = (*start, self._shared(slice_of(key, names), names))
-                known[key] = block
+                blocks[key] = block
                 self._see(block)
         rest = (*start, self._shared({OTHER: names}, names))
         if state.other is not None:
             self._see(rest)
         last = self._first[-1] if self._first else ()
-        return [(slice_of(k, names), k) for k in keys if known[k] <= last], rest <= last
+        return [(slice_of(k, names), k) for k in keys if blocks[k] <= last], rest <= last
 
     def shows(self, row: Result) -> bool:
         """Whether this row is still among the first blocks."""
         if self._most is None:
             return True
-        other = row.slice.get(OTHER)
-        names = other if isinstance(other, tuple) else tuple(row.slice)
+        other_names = row.slice.get(OTHER)
+        names = other_names if isinstance(other_names, tuple) else tuple(row.slice)
         block = (*self._start(row.window, names), self._shared(row.slice, names))
         return bool(self._first) and block <= self._first[-1]
 
@@ -287,17 +287,19 @@ class FirstBlocks:
         all groupings."""
         if not self._first or self._each_slice:
             return len(self._seen) - len(self._first)
-        mine = self._first[0][0]
-        return sum(one[0] == mine for one in self._seen) - sum(b[0] == mine for b in self._first)
+        grouping = self._first[0][0]
+        return sum(block[0] == grouping for block in self._seen) - sum(
+            block[0] == grouping for block in self._first
+        )
 
     def _see(self, block: Block) -> None:
         if block in self._seen:
             return
         self._seen.add(block)
         assert self._most is not None
-        at = bisect_left(self._first, block)
-        if at < self._most:
-            self._first.insert(at, block)
+        index = bisect_left(self._first, block)
+        if index < self._most:
+            self._first.insert(index, block)
             del self._first[self._most :]
 
     def _start(self, window: Window, names: Iterable[str]) -> Block:

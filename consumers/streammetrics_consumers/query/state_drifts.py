@@ -24,15 +24,21 @@ def drifts_of(
 
     StateError if they have none in common, and the error of the library for different grids.
     """
-    known = {one.path: one.state for one in plain_states(current)}
+    current_by_path = {plain.path: plain.state for plain in plain_states(current)}
     pairs = [
-        (one.path, one.state, known[one.path])
-        for one in plain_states(reference)
-        if one.path in known
+        (plain.path, plain.state, current_by_path[plain.path])
+        for plain in plain_states(reference)
+        if plain.path in current_by_path
     ]
     if not pairs:
-        one, other = (_only(list(plain_states(state))) for state in (reference, current))
-        pairs = [] if one is None or other is None else [(other.path, one.state, other.state)]
+        reference_state, current_state = (
+            _only(list(plain_states(state))) for state in (reference, current)
+        )
+        pairs = (
+            []
+            if reference_state is None or current_state is None
+            else [(current_state.path, reference_state.state, current_state.state)]
+        )
     if len(pairs) > MAX_DRIFTS:
         raise StateError(
             expected=f"at most {MAX_DRIFTS:,} metrics, keys and windows",
@@ -40,23 +46,23 @@ def drifts_of(
             where="the state files",
             hint="export one slice with --where, and one window",
         )
-    found: list[tuple[tuple[str, ...], Drift]] = []
+    drifts: list[tuple[tuple[str, ...], Drift]] = []
     refused: InputError | None = None
     for path, before, now in pairs:
         try:
-            found.append((path, drift(before, now, label=label, bins=bins)))
+            drifts.append((path, drift(before, now, label=label, bins=bins)))
         except InputError as error:  # it is of another kind, such as a ratio
             refused = refused or error
-    if not found and refused is not None:
+    if not drifts and refused is not None:
         raise refused
-    if not found:
+    if not drifts:
         raise StateError(
             expected="a metric, key and window that both files have",
             got="none",
             where="the state files",
             hint="`show` lists the contents of each",
         )
-    return found
+    return drifts
 
 
 def drifts_json(reference: Accumulator, current: Accumulator, found: Found) -> Json:
@@ -65,7 +71,7 @@ def drifts_json(reference: Accumulator, current: Accumulator, found: Found) -> J
         "format": "streammetrics-drift/1",
         "reference": reference.digest(),
         "current": current.digest(),
-        "results": [{"path": list(path), **_json(one)} for path, one in found],
+        "results": [{"path": list(path), **_json(result)} for path, result in found],
     }
 
 
@@ -73,14 +79,14 @@ def _only(states: Sequence[PlainState]) -> PlainState | None:
     return states[0] if len(states) == 1 else None
 
 
-def _json(found: Drift) -> dict[str, Json]:
+def _json(result: Drift) -> dict[str, Json]:
     views: dict[str, Json] = {}
-    for view, figure in views_of(found).items():
-        value, low, high = bounds(found, view, figure)
+    for view, figure in views_of(result).items():
+        value, low, high = bounds(result, view, figure)
         views[view] = {"value": value, "low": low, "high": high}
     return {
-        "counts": dict(counts_of(found)),
-        "texts": dict(texts_of(found)),
+        "counts": dict(counts_of(result)),
+        "texts": dict(texts_of(result)),
         "views": views,
-        "certain": found.certain(),
+        "certain": result.certain(),
     }

@@ -70,7 +70,7 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
         )
     names = frozenset(name for name, _ in query.where)
     try:
-        seen, wanted, found = with_states(ledger, replace(query, by=names), _all, report)
+        snapshot, planned, states = with_states(ledger, replace(query, by=names), _all, report)
     except QueryError as error:
         if error.where != "--by":
             raise
@@ -83,24 +83,27 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
             if names
             else f"{every}: this store does not have all rows in one state",
         ) from None
-    if all(one == one.empty() for *_, one in found):  # or there are none
+    if all(accumulator == accumulator.empty() for *_, accumulator in states):  # or there are none
         raise QueryError(
             expected="a slice with rows",
             got="one without rows, or only with rows of weight 0",
             where="--where" if query.where else "--window",
             hint="`results` shows the slices and windows of the store",
         )
-    state = found[0][-1] if query.metric is not None else _panel(found)
-    for window, slice_, name, _ in found:
-        pieces = _pieces(wanted[name], window, slice_, name)
-        _add_provenance(state, seen, name, pieces)
+    state = states[0][-1] if query.metric is not None else _panel(states)
+    for window, slice_, name, _ in states:
+        pieces = _pieces(planned[name], window, slice_, name)
+        _add_provenance(state, snapshot, name, pieces)
     return state
 
 
 def _all(
-    seen: Snapshot, wanted: Mapping[str, Wanted], states: Iterator[KeyedState]
+    snapshot: Snapshot, planned: Mapping[str, Wanted], states: Iterator[KeyedState]
 ) -> tuple[Snapshot, Mapping[str, Wanted], list[State]]:
-    drift = next((one.drifts[0].name for one in wanted.values() if not one.plain), None)
+    drift = next(
+        (metric_plan.drifts[0].name for metric_plan in planned.values() if not metric_plan.plain),
+        None,
+    )
     if drift is not None:
         raise QueryError(
             expected="a metric, which has a state",
@@ -108,15 +111,19 @@ def _all(
             where="--metric",
             hint="export its metric",
         )
-    plain = (of for of in states if of.against is None)
-    each = [(of.window, slice_, of.metric, one) for of in plain for slice_, one in of.each()]
-    return seen, wanted, each
+    plain = (keyed_state for keyed_state in states if keyed_state.against is None)
+    slice_states = [
+        (keyed_state.window, slice_, keyed_state.metric, state)
+        for keyed_state in plain
+        for slice_, state in keyed_state.each()
+    ]
+    return snapshot, planned, slice_states
 
 
-def _panel(found: Sequence[State]) -> Panel:
-    panel = Panel({name: one.empty() for _, _, name, one in found})
-    for _, _, name, one in found:
-        panel.states.by_name[name].merge(one)
+def _panel(states: Sequence[State]) -> Panel:
+    panel = Panel({name: state.empty() for _, _, name, state in states})
+    for _, _, name, state in states:
+        panel.states.by_name[name].merge(state)
     return Panel.from_bytes(panel.to_bytes())
 
 
@@ -136,12 +143,12 @@ def merge_files(
     """
     total = read_state(paths[0])
     report(1)
-    for done, path in enumerate(paths[1:], 2):
+    for n_files, path in enumerate(paths[1:], 2):
         state = read_state(path)
         if not merge_once(total, state, "refuse" if skipped is None else "skip"):
             assert skipped is not None
             skipped.append(path)
-        report(done)
+        report(n_files)
     return total
 
 
@@ -198,8 +205,8 @@ def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[Pla
             if overflow is not None:
                 yield from plain_states(overflow, (*path, OTHER))
         case Windows():
-            for spans, one in state.window_states():
-                inside = list(plain_states(one))  # windows of the same rows share them
+            for spans, window_state in state.window_states():
+                inside = list(plain_states(window_state))  # windows of the same rows share them
                 for start, end in spans:
                     span = str(Span(start, end))
                     yield from (PlainState((*path, span, *i.path), i.state) for i in inside)
@@ -214,14 +221,16 @@ def n_states(state: Accumulator) -> int:
     """The number of states that `plain_states` yields."""
     match state:
         case Windows():
-            windows = (len(spans) * n_states(one) for spans, one in state.window_states())
+            windows = (
+                len(spans) * n_states(window_state) for spans, window_state in state.window_states()
+            )
             return sum(windows) + n_states(state.total_state())
         case Panel():
             return sum(n_states(state.state(name)) for name in state.metrics)
         case PerKey():
             overflow = state.overflow_state()
-            others = 0 if overflow is None else n_states(overflow)
-            return sum(n_states(state.state(key)) for key in state.keys()) + others  # noqa: SIM118
+            n_overflow = 0 if overflow is None else n_states(overflow)
+            return sum(n_states(state.state(key)) for key in state.keys()) + n_overflow  # noqa: SIM118
         case Sealed():
             return n_states(state.inner)
     return 1
@@ -232,8 +241,8 @@ def description(state: Accumulator) -> Json:
     results = list(_results_json(islice(plain_states(state), MAX_RESULTS)))
     sealed: dict[str, Json] = {}
     if isinstance(state, Sealed):
-        here, of = state.buckets
-        sealed = {"sealed": {"scope": state.scope, "buckets": here, "of": of}}
+        buckets, all_buckets = state.buckets
+        sealed = {"sealed": {"scope": state.scope, "buckets": buckets, "of": all_buckets}}
     return {
         "format": "streammetrics-state/1",
         "type": type(state).__name__,
@@ -257,13 +266,13 @@ def settings_json(state: Accumulator) -> dict[str, Json]:
 
 def _results_json(states: Iterable[PlainState]) -> Iterator[Json]:
     """Each state with its values, which windows of the same rows share."""
-    known: dict[int, tuple[Accumulator, dict[str, Json]]] = {}  # keeps states, so ids are unique
-    for one in states:
-        if id(one.state) not in known:
-            if len(known) >= _MAX_KNOWN:
-                known.clear()
-            known[id(one.state)] = one.state, _result_json(one.state)
-        yield {"path": list(one.path), **known[id(one.state)][1]}
+    cache: dict[int, tuple[Accumulator, dict[str, Json]]] = {}  # keeps states, so ids are unique
+    for plain in states:
+        if id(plain.state) not in cache:
+            if len(cache) >= _MAX_KNOWN:
+                cache.clear()
+            cache[id(plain.state)] = plain.state, _result_json(plain.state)
+        yield {"path": list(plain.path), **cache[id(plain.state)][1]}
 
 
 def _result_json(state: Accumulator) -> dict[str, Json]:
@@ -287,46 +296,48 @@ def _setting_json(value: object) -> Json:
         case float():
             return finite(value)
         case tuple():
-            return [_setting_json(one) for one in value]
+            return [_setting_json(element) for element in value]
         case Mapping():
-            return {str(name): _setting_json(one) for name, one in value.items()}
+            return {str(name): _setting_json(element) for name, element in value.items()}
     return str(value)
 
 
-def _add_provenance(state: Accumulator, seen: Snapshot, name: str, pieces: Iterable[str]) -> None:
+def _add_provenance(
+    state: Accumulator, snapshot: Snapshot, name: str, pieces: Iterable[str]
+) -> None:
     """Add the offsets of every log once for each pane, because a pane counts each row once."""
-    metric = next(m for m in seen.generation.metrics if m.name == name)
-    sources = _sources(seen.logs)
+    metric = next(m for m in snapshot.generation.metrics if m.name == name)
+    sources = _sources(snapshot.logs)
     for piece in pieces:
-        for head in seen.logs:
+        for head in snapshot.logs:
             start = metric.start_offsets.get(head.id, head.start_offset)
             for missing, goes_on in metric.holes.get(head.id, ()):
                 state.provenance.add(sources[head.id], start, max(start, missing), piece)
                 start = goes_on
             state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
             # Retries add refused events of these offsets: a state from before a retry lacks them.
-            state.provenance.add(f"{sources[head.id]}~retries", 0, seen.retry, piece)
+            state.provenance.add(f"{sources[head.id]}~retries", 0, snapshot.retry, piece)
 
 
-def _pieces(wanted: Wanted, window: Window, slice_: Slice, name: str) -> Iterator[str]:
-    of = f"{json.dumps(slice_, sort_keys=True, ensure_ascii=False)}/{name}"
+def _pieces(metric_plan: Wanted, window: Window, slice_: Slice, name: str) -> Iterator[str]:
+    state_name = f"{json.dumps(slice_, sort_keys=True, ensure_ascii=False)}/{name}"
     start_ms, end_ms = window.start_ms, window.end_ms
     if start_ms is None or end_ms is None:
-        yield f"total/{of}"
+        yield f"total/{state_name}"
         return
-    pane_ms = wanted.layout.windows.pane_ms
+    pane_ms = metric_plan.layout.windows.pane_ms
     for pane in range(start_ms, end_ms, pane_ms):
-        yield f"{iso_utc(pane)}+{pane_ms // 1000}s/{of}"
+        yield f"{iso_utc(pane)}+{pane_ms // 1000}s/{state_name}"
 
 
 def _sources(heads: Sequence[Head]) -> dict[int, str]:
     """A unique name for the log of each head, so that its offsets identify its events."""
-    named: dict[int, str] = {}
+    names: dict[int, str] = {}
     times: Counter[str] = Counter()
     for head in heads:
         log = head.partition
         name = f"{log.cluster}/{log.topic_id}/{log}"
         # A log that was truncated gives the same offsets to other events.
-        named[head.id] = f"{name}~{times[name]}" if times[name] else name
+        names[head.id] = f"{name}~{times[name]}" if times[name] else name
         times[name] += 1
-    return named
+    return names

@@ -91,23 +91,25 @@ class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/
 
 def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     """The bytes of `status --json` and of `GET /api/status`, of one generation or the newest."""
-    seen = snapshot_of(ledger, wanted)
-    generation = seen.generation
+    snapshot = snapshot_of(ledger, wanted)
+    generation = snapshot.generation
     entries = count_entries(ledger.store, generation.id)
-    idle = idle_heads(seen)
+    idle = idle_heads(snapshot)
     join, _ = JoinReader(ledger).found(wanted)
     return dumps(
         Status(
             generation=generation.id,
             revision=generation.revision,
             floor_ms=generation.floor_ms,
-            watermark_ms=seen.greatest_event_ms,
-            logs=tuple(_log(head, idle=head.id in idle) for head in seen.logs),
-            metrics=tuple(_metric(metric, seen.heads) for metric in generation.metrics),
+            watermark_ms=snapshot.greatest_event_ms,
+            logs=tuple(_log(head, idle=head.id in idle) for head in snapshot.logs),
+            metrics=tuple(_metric(metric, snapshot.heads) for metric in generation.metrics),
             quarantine=Quarantined(entries.open, entries.done),
-            deltas=Deltas(rows=seen.stored_rows, panes=len(seen.panes), nbytes=seen.stored_nbytes),
+            deltas=Deltas(
+                rows=snapshot.stored_rows, panes=len(snapshot.panes), nbytes=snapshot.stored_nbytes
+            ),
             join=join,
-            warnings=stream_warnings(ledger.store, seen),
+            warnings=stream_warnings(ledger.store, snapshot),
         )
     )
 
@@ -115,7 +117,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
 def snapshot_of(ledger: Ledger, wanted: int | None) -> Snapshot:
     """The store now, of one generation or the newest. Raises QueryError if it is not there."""
     if wanted is not None:
-        require_generation(wanted, [one.id for one in ledger.generations()])
+        require_generation(wanted, [generation.id for generation in ledger.generations()])
     return ledger.snapshot(generation=wanted)
 
 
@@ -132,9 +134,9 @@ def _metric(metric: Metric, heads: Sequence[Head]) -> StatusMetric:
 
 def _holes(metric: Metric, heads: Sequence[Head]) -> Iterator[Hole]:
     names = {head.id: str(head.partition) for head in heads}
-    for of, some in sorted(metric.holes.items()):
-        for start, end in some:
-            yield Hole(names[of], start, end)
+    for head_id, ranges in sorted(metric.holes.items()):
+        for start, end in ranges:
+            yield Hole(names[head_id], start, end)
 
 
 def _log(head: Head, *, idle: bool) -> StatusLog:

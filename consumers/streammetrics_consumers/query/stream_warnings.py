@@ -23,10 +23,10 @@ def stream_warnings(store: Store, seen: Snapshot) -> tuple[str, ...]:
     counters = sum((head.counters for head in seen.logs), Counters())
     kinds: list[RefusedKind] = []
     if mostly_refused(counters):
-        found = open_kinds(store, seen.generation.id, 3, NEWEST)
-        kinds = [RefusedKind(*one) for one in found]
+        rows = open_kinds(store, seen.generation.id, 3, NEWEST)
+        kinds = [RefusedKind(*row) for row in rows]
     elif not all_skipped(counters):
         return ()
-    metrics = [one.description for one in seen.generation.metrics if not one.ended]
+    metrics = [metric.description for metric in seen.generation.metrics if not metric.ended]
     description = metrics[0] if metrics else {}
     return (refusal_sentence(counters, kinds, description, newest=NEWEST),)

@@ -83,8 +83,8 @@ class Api:
         """The bytes of `results --json`, with texts if the request asks for them."""
         query = query_of(request.query_params)
         views, lines = choice(request.query_params, "views"), lines_of(request.query_params)
-        asked = replace(query, headlines=lines is None and views == "headline", lines=lines)
-        results = self._cache.results(asked)
+        page_query = replace(query, headlines=lines is None and views == "headline", lines=lines)
+        results = self._cache.results(page_query)
         if choice(request.query_params, "texts") == "tables":
             results = results_with_texts(results)
         return _json(to_json(results))
@@ -110,20 +110,20 @@ class Api:
 
     def experiment(self, request: Request) -> Response:
         """The experiment since the start: the advice and the conclusion."""
-        wanted = _generation(request)
-        results = self._cache.experiment(Query(generation=wanted))
+        generation = _generation(request)
+        results = self._cache.experiment(Query(generation=generation))
 
-        def seen(now: StoreView) -> tuple[int, int | None]:
+        def read(now: StoreView) -> tuple[int, int | None]:
             starts = (size.pane.start_ms for size in now.snapshot.panes)
             first_ms = min((ms for ms in starts if ms is not None), default=None)
             floor_ms = now.version.generation.floor_ms
             if first_ms is not None and floor_ms is not None and first_ms <= floor_ms:
                 first_ms = None  # earlier windows may have been dropped
-            return now.looks(of.fingerprint) if of is not None else 0, first_ms
+            return now.looks(design.fingerprint) if design is not None else 0, first_ms
 
-        of = declared(self._ledger.generation(results.generation))
-        looks, first_ms = view(self._ledger, seen, generation=wanted)
-        answer = experiment_answer(results, of, looks, first_ms)
+        design = declared(self._ledger.generation(results.generation))
+        looks, first_ms = view(self._ledger, read, generation=generation)
+        answer = experiment_answer(results, design, looks, first_ms)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
         return _json(dumps(answer))
@@ -132,9 +132,9 @@ class Api:
         """One view over time."""
         query = query_of(request.query_params)
         metric = metric_of(query)
-        asked = request.query_params.get("view")
-        _, found = self._histories.read(self._grouped(query), metric, asked)
-        return _json(dumps(found))
+        view_name = request.query_params.get("view")
+        _, history = self._histories.read(self._grouped(query), metric, view_name)
+        return _json(dumps(history))
 
     def figure(self, request: Request) -> Response:
         """A figure with its data."""
@@ -144,13 +144,13 @@ class Api:
         query = query_of(parameters)
         metric = metric_of(query)
         theme = cast("charts.Theme", choice(parameters, "theme"))
-        known = self._catalogue.known(metric, query.generation).figures
-        kind = choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
+        kinds = self._catalogue.known(metric, query.generation).figures
+        kind = choice(parameters, "kind", (*kinds, OVER_TIME, EFFECT))
         if kind in (OVER_TIME, EFFECT):
             # Effects by window are not drawn.
             effects: Effects = "total" if kind == EFFECT else "none"
-            asked, slices = parameters.get("view"), self._grouped(query)
-            results, history = self._histories.read(slices, metric, asked, effects=effects)
+            view_name, slices = parameters.get("view"), self._grouped(query)
+            results, history = self._histories.read(slices, metric, view_name, effects=effects)
             tables = results.tables
             if kind == EFFECT:
                 spec = charts.figure_of_effects(history, tables, metric, theme)
@@ -252,11 +252,11 @@ def metric_of(query: Query) -> str:
 
 def require_known(path: str, parameters: QueryParams) -> None:
     """Refuse unknown parameters, and repeated ones other than `where`."""
-    known = parameters_of(path)
+    names = parameters_of(path)
     for name in parameters:
-        if name not in known:
+        if name not in names:
             raise QueryError(
-                expected=" or ".join(known) or "no parameter",
+                expected=" or ".join(names) or "no parameter",
                 got=repr(name[:80]),
                 where="the address",
                 hint="correct the name or leave it out",
@@ -274,9 +274,9 @@ def require_known(path: str, parameters: QueryParams) -> None:
 def choice(parameters: QueryParams, name: str, known: Sequence[str] = ()) -> str:
     """The value of a parameter, one of `known` or else of CHOICES; by default the first."""
     known = known or CHOICES[name]
-    found = parameters.get(name, known[0])
-    if found not in known:
+    value = parameters.get(name, known[0])
+    if value not in known:
         raise QueryError(
-            expected=" or ".join(known), got=repr(found[:80]), where=name, hint="choose one"
+            expected=" or ".join(known), got=repr(value[:80]), where=name, hint="choose one"
         )
-    return found
+    return value

@@ -96,17 +96,17 @@ def application(
 def _page(request: Request) -> Response:
     # The script of the page reads the address, which says what to show.
     assets.prepare()
-    found = assets.asset("index.html")
-    if found is None:
+    page = assets.asset("index.html")
+    if page is None:
         return PlainTextResponse("the page is not installed; /results.txt has the results\n")
-    return assets.answer(request, found)
+    return assets.answer(request, page)
 
 
 def _asset(request: Request) -> Response:
-    found = assets.asset(request.path_params["name"])
-    if found is None:
+    asset = assets.asset(request.path_params["name"])
+    if asset is None:
         raise HTTPException(404)
-    return assets.answer(request, found)
+    return assets.answer(request, asset)
 
 
 def _openapi(request: Request) -> Response:
@@ -178,18 +178,18 @@ class _Shared:
     async def answer(self, request: Request) -> Response:
         """The answer that is being computed, or a new one."""
         if self._begun is None or self._begun.done():
-            found: Future[Response] = Future()
+            future: Future[Response] = Future()
             # A daemon: a store that never answers must not delay the end of the process.
-            Thread(target=self._work_out, args=(found,), name="probe", daemon=True).start()
-            self._begun = asyncio.wrap_future(found)
+            Thread(target=self._work_out, args=(future,), name="probe", daemon=True).start()
+            self._begun = asyncio.wrap_future(future)
         return await asyncio.shield(self._begun)
 
-    def _work_out(self, found: Future[Response]) -> None:
+    def _work_out(self, future: Future[Response]) -> None:
         try:
             with self._queue.first():
-                found.set_result(self._work())
+                future.set_result(self._work())
         except Exception as error:
-            found.set_exception(error)
+            future.set_exception(error)
 
 
 def _probe_response(why: str | None, well: str) -> Response:

@@ -76,12 +76,14 @@ def charts() -> Asset | None:
 @cache
 def _charts() -> Asset | None:
     # In a separate process: here it would block every thread, and keep 100 MB.
-    done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, check=False)
-    if done.returncode or not done.stdout:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        log.warning("the page has no charts: %s", said[0] if said else "no reason was given")
+    process = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, check=False)
+    if process.returncode or not process.stdout:
+        error_lines = process.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        log.warning(
+            "the page has no charts: %s", error_lines[0] if error_lines else "no reason was given"
+        )
         return None
-    return Asset.of(done.stdout, TYPES["js"])
+    return Asset.of(process.stdout, TYPES["js"])
 
 
 def prepare() -> None:
@@ -94,8 +96,8 @@ def prepare() -> None:
 def answer(request: Request, found: Asset) -> Response:
     """The asset, or status 304 if the client's copy is the same."""
     headers = {"etag": found.tag, "cache-control": "no-cache", "vary": "accept-encoding"}
-    known = request.headers.get("if-none-match", "").split(",")
-    if found.tag in (tag.strip().removeprefix("W/") for tag in known):
+    client_tags = request.headers.get("if-none-match", "").split(",")
+    if found.tag in (tag.strip().removeprefix("W/") for tag in client_tags):
         return Response(status_code=304, headers=headers)
     if _GZIP.search(request.headers.get("accept-encoding", "")):
         headers["content-encoding"] = "gzip"

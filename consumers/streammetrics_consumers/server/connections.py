@@ -92,8 +92,8 @@ class OpenConnections:
     def begins_probe(self, connection: Droppable) -> None:
         """Its probe is complete. It counts for no limit and is not closed until `ends_probe`,
         unless its peer has many of them: those count as waiting."""
-        theirs = sum(one.peer == connection.peer for one in self._probing)
-        if theirs < RESERVED[0] and len(self._probing) < RESERVED[1]:
+        n_probes = sum(prober.peer == connection.peer for prober in self._probing)
+        if n_probes < RESERVED[0] and len(self._probing) < RESERVED[1]:
             self._probing[connection] = None
             self._waiting.pop(connection, None)
 
@@ -117,16 +117,16 @@ class OpenConnections:
     def _wait(self, connection: Droppable) -> None:
         self._waiting[connection] = None
         peer, limits = connection.peer, self.limits
-        theirs = [one for one in self._waiting if one.peer == peer]
-        many = len(theirs) - max(limits.per_peer - self._busy[peer], RESERVED[0])
+        peer_waiters = [waiter for waiter in self._waiting if waiter.peer == peer]
+        many = len(peer_waiters) - max(limits.per_peer - self._busy[peer], RESERVED[0])
         in_all = len(self._waiting) - max(limits.in_all - self._busy.total(), RESERVED[1])
-        drop = theirs[: max(many, 0)] or list(self._waiting)[: max(in_all, 0)]
-        for one in drop:
-            self._warn(one.peer, "the connection that has waited longest is closed")
-            del self._waiting[one]
-            one.drop()
+        drop = peer_waiters[: max(many, 0)] or list(self._waiting)[: max(in_all, 0)]
+        for waiter in drop:
+            self._warn(waiter.peer, "the connection that has waited longest is closed")
+            del self._waiting[waiter]
+            waiter.drop()
 
-    def _warn(self, peer: str, what: str) -> None:
+    def _warn(self, peer: str, action: str) -> None:
         now_s = self._monotonic()
         if now_s - self._warned_s < WARN_S:
             return
@@ -134,7 +134,7 @@ class OpenConnections:
         log.warning(
             "%s has too many connections (at most %d from one address and %d in all): %s; behind "
             "a reverse proxy raise server.connections_per_peer",
-            peer, self.limits.per_peer, self.limits.in_all, what,
+            peer, self.limits.per_peer, self.limits.in_all, action,
         )  # fmt: skip
 
 
@@ -187,13 +187,13 @@ class HttpProtocol(H11Protocol):
         """A peer has connected."""
         super().connection_made(transport)
         self.peer = peer_of(self.client[0] if self.client else "")
-        found: socket.socket = transport.get_extra_info("socket")
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        tcp_socket: socket.socket = transport.get_extra_info("socket")
+        tcp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         # Linux then detects a peer that vanished without closing the connection, such as a laptop
         # that was shut, while an answer or a stream is sent to it.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             limit_ms = int(1000 * STALL * self._open.limits.silent_s)
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
+            tcp_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
         self._peers_turn()
         self._open.opened(self)
 

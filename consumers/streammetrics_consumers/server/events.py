@@ -52,17 +52,17 @@ class Events:
             sent: dict[str, Json] = {}
             quiet_s = HEALTH_S
             while not self._ended():
-                seen, health = await run_in_threadpool(self._look)
-                found = {"moved": _moved(seen), "away": None}
-                if seen.away is not None:
-                    found = {"moved": sent.get("moved"), "away": {"got": seen.away}}
-                for name, data in found.items():
+                snapshot, health = await run_in_threadpool(self._look)
+                news = {"moved": _moved(snapshot), "away": None}
+                if snapshot.away is not None:
+                    news = {"moved": sent.get("moved"), "away": {"got": snapshot.away}}
+                for name, data in news.items():
                     if data != sent.get(name) and data is not None:
                         yield event(name, data)
                 if health.state != sent.get("state") or quiet_s >= HEALTH_S:
                     yield event("health", health)
                     quiet_s = 0.0
-                sent = {**found, "state": health.state}
+                sent = {**news, "state": health.state}
                 quiet_s += LOOK_S
                 await self._pause()
         finally:
@@ -87,10 +87,10 @@ def event(name: str, data: Json | Answer) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + dumps(data) + b"\n"
 
 
-def _moved(seen: HealthSnapshot) -> Json:
+def _moved(snapshot: HealthSnapshot) -> Json:
     return {
-        "moment": seen.version,
-        "outline": seen.outline,
-        "rows_read": seen.counters.rows,
-        "looks": seen.looks,
+        "moment": snapshot.version,
+        "outline": snapshot.outline,
+        "rows_read": snapshot.counters.rows,
+        "looks": snapshot.looks,
     }

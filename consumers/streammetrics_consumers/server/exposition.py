@@ -113,17 +113,19 @@ def _of_processes(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
     The series of this process have no label, as those of any program; those of a worker that is
     another process have the label `worker`.
     """
-    others = {name: one.pid for name, one in workers.items() if one.pid != os.getpid()}
-    processes = {"": os.getpid(), **others}
+    worker_pids = {
+        name: reported.pid for name, reported in workers.items() if reported.pid != os.getpid()
+    }
+    processes = {"": os.getpid(), **worker_pids}
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     alive = {""}
     for worker, pid in processes.items():
-        for found in ProcessCollector(pid=partial(int, pid), registry=None).collect():
-            kind = CounterMetricFamily if found.type == "counter" else GaugeMetricFamily
+        for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+            kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
             family = families.setdefault(
-                found.name, kind(found.name, found.documentation, labels=["worker"])
+                metric.name, kind(metric.name, metric.documentation, labels=["worker"])
             )
-            for sample in found.samples:
+            for sample in metric.samples:
                 alive.add(worker)
                 family.add_metric([worker], sample.value)
     yield from families.values()
@@ -137,19 +139,19 @@ def _of_processes(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
 
 
 def _of_server(numbers: ServerNumbers) -> Iterator[Metric]:
-    for name, what, value in (
+    for name, help_text, value in (
         ("heavy_answers", "Heavy answers and charts that are computed at the moment",
          numbers.heavy),
         ("cache_bytes", "Size of the states and answers that the server keeps, estimated",
          numbers.cached_bytes),
         ("cache_limit_bytes", "Limit of that size", numbers.max_cached_bytes),
     ):  # fmt: skip
-        yield GaugeMetricFamily(f"streammetrics_{name}", what, value=value)
+        yield GaugeMetricFamily(f"streammetrics_{name}", help_text, value=value)
 
 
 def _counted(workers: dict[str, WorkerStatus]) -> Iterator[Metric]:
-    for name, (what, field) in _COUNTERS.items():
-        family = CounterMetricFamily(name, what, labels=["worker"])
+    for name, (help_text, field) in _COUNTERS.items():
+        family = CounterMetricFamily(name, help_text, labels=["worker"])
         for worker, reported in workers.items():
             family.add_metric([worker], getattr(reported, field))
         yield family
@@ -208,56 +210,57 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     }
     messages, seconds = families_of(gauges, ["worker", "topic", "partition"])
     for worker, reported in workers.items():
-        known = [partition for partition in reported.partitions if partition.end is not None]
-        for partition in sorted(known, key=messages_behind, reverse=True)[:PLACES]:
-            named, lag = (
+        partitions = [partition for partition in reported.partitions if partition.end is not None]
+        for partition in sorted(partitions, key=messages_behind, reverse=True)[:PLACES]:
+            labels, lag = (
                 [worker, partition.topic, str(partition.number)],
                 messages_behind(partition),
             )
-            messages.add_metric(named, lag)
+            messages.add_metric(labels, lag)
             if not lag:
-                seconds.add_metric(named, 0.0)
+                seconds.add_metric(labels, 0.0)
             elif partition.record_ms is not None:
-                seconds.add_metric(named, max(now_s - partition.record_ms / 1000, 0.0))
+                seconds.add_metric(labels, max(now_s - partition.record_ms / 1000, 0.0))
     yield from (messages, seconds)
 
 
 def _stored(ledger: Ledger) -> Iterator[Metric]:
     try:
-        seen: Snapshot | None = ledger.snapshot()
+        snapshot: Snapshot | None = ledger.snapshot()
     except LedgerError:
-        seen = None
+        snapshot = None
     yield GaugeMetricFamily("streammetrics_store_up", "Whether the store answers",
-                            value=float(seen is not None))  # fmt: skip
-    if seen is None:
+                            value=float(snapshot is not None))  # fmt: skip
+    if snapshot is None:
         return
     gauges = {
-        "streammetrics_store_events": ("Events counted so far", seen.counters.rows),
+        "streammetrics_store_events": ("Events counted so far", snapshot.counters.rows),
         "streammetrics_store_quarantined_events": ("Events in quarantine",
-                                                   seen.counters.quarantined),
+                                                   snapshot.counters.quarantined),
         "streammetrics_store_repeated_events": ("Events that repeat an earlier one, by their ids",
-                                                seen.counters.repeated),
+                                                snapshot.counters.repeated),
         "streammetrics_store_skipped_events": ("Events that the config leaves out",
-                                               seen.counters.skipped),
+                                               snapshot.counters.skipped),
         "streammetrics_store_state_bytes": ("Size of all states in the store",
-                                            seen.stored_nbytes),
+                                            snapshot.stored_nbytes),
         "streammetrics_store_state_rows": ("Rows of the store that hold states",
-                                           seen.stored_rows),
+                                           snapshot.stored_rows),
         "streammetrics_store_incomplete_logs": (
             "Logs that the store had counted further before it went back",
-            len(seen.incomplete)),
-        "streammetrics_generation": ("The current generation", seen.generation.id),
+            len(snapshot.incomplete)),
+        "streammetrics_generation": ("The current generation", snapshot.generation.id),
     }  # fmt: skip
-    for name, (what, value) in gauges.items():
-        yield GaugeMetricFamily(name, what, value=value)
+    for name, (help_text, value) in gauges.items():
+        yield GaugeMetricFamily(name, help_text, value=value)
     times = {
         "streammetrics_watermark_timestamp_seconds": (
-            "Event time that every partition has reached, idle ones excepted", watermark_ms(seen)),
+            "Event time that every partition has reached, idle ones excepted",
+            watermark_ms(snapshot)),
         "streammetrics_newest_event_timestamp_seconds": (
-            "Event time of the newest event", seen.greatest_event_ms),
+            "Event time of the newest event", snapshot.greatest_event_ms),
     }  # fmt: skip
-    for name, (what, time_ms) in times.items():
-        family = GaugeMetricFamily(name, what)
+    for name, (help_text, time_ms) in times.items():
+        family = GaugeMetricFamily(name, help_text)
         if time_ms is not None:
             family.add_metric([], time_ms / 1000)
         yield family

@@ -128,14 +128,16 @@ def unready(ledger: Ledger, watched: Watched) -> str | None:
     workers = watched.workers()
     try:
         generations = ledger.generations()
-        current = next((one for one in generations if one.current), None)
+        current = next((generation for generation in generations if generation.current), None)
         heads = () if current is None else read_now(ledger.store, current)
     except LedgerError as error:
         return str(error)
     why = watched.unready()
     if why is not None:
         return why
-    live = {(one.partition.topic, one.partition.number): one for one in heads if not one.closed}
+    live = {
+        (head.partition.topic, head.partition.number): head for head in heads if not head.closed
+    }
     for name, reported in workers.items():
         for partition in () if reported is None else reported.partitions:
             why = _lost(partition, live.get((partition.topic, partition.number)))
@@ -209,12 +211,12 @@ class HealthMonitor:
             return self._snapshot
 
     def _read(self, now: StoreView, now_s: float) -> HealthSnapshot:
-        of = declared(now.version.generation)
-        looks = 0 if of is None else now.looks(of.fingerprint)
-        seen = now.version, looks
-        if self._snapshot is not None and seen == self._seen:
+        design = declared(now.version.generation)
+        looks = 0 if design is None else now.looks(design.fingerprint)
+        moment = now.version, looks
+        if self._snapshot is not None and moment == self._seen:
             return self._snapshot
-        first, self._seen = self._snapshot is None or self._seen is None, seen
+        first, self._seen = self._snapshot is None or self._seen is None, moment
         generation, heads = now.version.generation, now.version.heads
         panes = sorted({size.pane[2:] for size in now.snapshot.panes}, key=str)
         return HealthSnapshot(
@@ -230,39 +232,41 @@ class HealthMonitor:
 
     def health(self) -> Health:
         """The answer of `GET /api/health`."""
-        seen, watched = self.snapshot(), self._watched
+        snapshot, watched = self.snapshot(), self._watched
         now_s, now = watched.monotonic(), watched.clock()
         workers = watched.workers()
         lags = [_lag(reported, now) for reported in workers.values() if reported is not None]
         messages = [lag for lag, _ in lags if lag is not None]
         seconds = [lag for _, lag in lags if lag is not None]
         moves = [v.committed_s for v in workers.values() if v and v.committed_s is not None]
-        moves += [] if seen.moved_s is None else [seen.moved_s]
-        problem = None if seen.away is not None else unready(self._ledger, watched)
+        moves += [] if snapshot.moved_s is None else [snapshot.moved_s]
+        problem = None if snapshot.away is not None else unready(self._ledger, watched)
         behind_s = max(seconds, default=None)
-        state, sentence = _state(seen, problem, bool(workers), behind_s)
+        state, sentence = _state(snapshot, problem, bool(workers), behind_s)
         lag = sum(messages) if messages else None
         return Health(
             state=state,
             sentence=sentence,
-            watermark_ms=seen.watermark_ms,
-            newest_event_ms=seen.newest_ms,
-            **counted(seen.counters),
+            watermark_ms=snapshot.watermark_ms,
+            newest_event_ms=snapshot.newest_ms,
+            **counted(snapshot.counters),
             lag_messages=lag,
             lag_seconds=behind_s,
             committed_s=round(now_s - max(moves), 1) if moves else None,
             since_s=round(now_s - self._began_s, 1),
-            workers=tuple(_worker(name, one, watched, now) for name, one in workers.items()),
-            warnings=seen.warnings,
-            text=_text(seen.counters, lag, behind_s),
+            workers=tuple(
+                _worker(name, reported, watched, now) for name, reported in workers.items()
+            ),
+            warnings=snapshot.warnings,
+            text=_text(snapshot.counters, lag, behind_s),
         )
 
 
 def _state(
-    seen: HealthSnapshot, problem: str | None, counts: bool, behind_s: float | None
+    snapshot: HealthSnapshot, problem: str | None, counts: bool, behind_s: float | None
 ) -> tuple[HealthState, str]:
-    if seen.away is not None:
-        return "broken", f"The store does not answer: {seen.away}."
+    if snapshot.away is not None:
+        return "broken", f"The store does not answer: {snapshot.away}."
     if not counts:
         return "idle", (
             "This server only shows the store; it does not know the workers that count into it."
@@ -294,17 +298,19 @@ def _text(counters: Counters, lag: int | None, behind_s: float | None) -> Health
 def _worker(name: str, reported: WorkerStatus | None, watched: Watched, now: float) -> HealthWorker:
     if reported is None:
         return HealthWorker(name, "it has not started yet", None, 0)
-    alone = Watched(lambda: {name: reported}, watched.monotonic, watched.clock)
-    return HealthWorker(name, alone.unready(), _lag(reported, now)[0], len(reported.partitions))
+    worker_watch = Watched(lambda: {name: reported}, watched.monotonic, watched.clock)
+    return HealthWorker(
+        name, worker_watch.unready(), _lag(reported, now)[0], len(reported.partitions)
+    )
 
 
 def _lag(reported: WorkerStatus, now: float) -> tuple[int | None, float | None]:
     """The number of messages that a worker has not read, and the age of its last record."""
-    known = [partition for partition in reported.partitions if partition.end is not None]
-    if not known:
+    partitions = [partition for partition in reported.partitions if partition.end is not None]
+    if not partitions:
         return None, None
-    ages = [age for partition in known if (age := _age_s(partition, now)) is not None]
-    return sum(messages_behind(partition) for partition in known), max(ages, default=None)
+    ages = [age for partition in partitions if (age := _age_s(partition, now)) is not None]
+    return sum(messages_behind(partition) for partition in partitions), max(ages, default=None)
 
 
 def messages_behind(partition: PartitionStatus) -> int:

@@ -46,26 +46,26 @@ class Token:
         if scope["path"] in OPEN:
             return None
         if scope["path"] == "/":
-            asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-            given = [value for name, value in asked if name == "token"]
-            if given:
-                rest = [(name, value) for name, value in asked if name != "token"]
-                return self._enter(scope, rest) if self._is(given[0]) else _refused(scope)
+            parameters = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            tokens = [value for name, value in parameters if name == "token"]
+            if tokens:
+                rest = [(name, value) for name, value in parameters if name != "token"]
+                return self._enter(scope, rest) if self._is(tokens[0]) else _refused(scope)
         return None if self._has(Headers(scope=scope)) else _refused(scope)
 
     def _has(self, headers: Headers) -> bool:
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._is(given.strip()):
+        kind, _, credential = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and self._is(credential.strip()):
             return True
         try:
             cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
         except CookieError:
             return False
-        given = "" if cookie is None else cookie.value
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self._secret.encode())
+        secret = "" if cookie is None else cookie.value
+        return hmac.compare_digest(secret.encode("utf-8", "replace"), self._secret.encode())
 
-    def _is(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+    def _is(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode())
 
     def _enter(self, scope: Scope, rest: list[tuple[str, str]]) -> Response:
         answer = RedirectResponse("/" + ("?" + urlencode(rest) if rest else ""), 303)
@@ -116,19 +116,19 @@ class HostCheck:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                theirs = list(message.get("headers", ()))
-                known = {name for name, _ in theirs}
-                ours = [(k.encode(), v.encode()) for k, v in HEADERS.items()]
-                more = [(name, value) for name, value in ours if name not in known]
-                message = {**message, "headers": [*theirs, *more]}
+                headers = list(message.get("headers", ()))
+                names = {name for name, _ in headers}
+                defaults = [(k.encode(), v.encode()) for k, v in HEADERS.items()]
+                missing = [(name, value) for name, value in defaults if name not in names]
+                message = {**message, "headers": [*headers, *missing]}
             await send(message)
 
         refusal = self._refusal(scope)
         await (refusal or self.app)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
-        named = [value for name, value in scope["headers"] if name == b"host"]
-        if len(named) != 1 or not self.knows(named[0].decode("latin-1")):
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1 or not self.knows(hosts[0].decode("latin-1")):
             return PlainTextResponse(
                 "this host name is not allowed: use localhost, a numeric address, or the name in "
                 "[server] host\n",

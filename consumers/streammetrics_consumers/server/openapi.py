@@ -108,8 +108,8 @@ CHOICES: Final = {  # of a parameter, the default first
 
 def parameters_of(path: str) -> tuple[str, ...]:
     """The parameters that an address may have."""
-    _, _, known = OF_JSON.get(path) or OTHERS[path]
-    return known
+    _, _, parameters = OF_JSON.get(path) or OTHERS[path]
+    return parameters
 
 
 @cache
@@ -117,10 +117,10 @@ def openapi_json() -> bytes:
     """The bytes of `GET /openapi.json`."""
     paths: dict[str, Json] = {}
     schemas, components = _schemas()
-    for (path, (what, _, parameters)), schema in zip(OF_JSON.items(), schemas, strict=True):
-        paths[path] = _get(path, what, "application/json", schema, parameters)
-    for path, (what, kind, parameters) in OTHERS.items():
-        paths[path] = _get(path, what, kind, {"type": "string"}, parameters)
+    for (path, (summary, _, parameters)), schema in zip(OF_JSON.items(), schemas, strict=True):
+        paths[path] = _get(path, summary, "application/json", schema, parameters)
+    for path, (summary, kind, parameters) in OTHERS.items():
+        paths[path] = _get(path, summary, kind, {"type": "string"}, parameters)
     return dumps(
         {
             "openapi": "3.1.0",
@@ -147,22 +147,22 @@ def openapi_json() -> bytes:
 def _schemas() -> tuple[list[Schema], Schema]:
     """The schema of each answer in the order of OF_JSON, and the schemas they refer to by name."""
     types = [answer for _, answer, _ in OF_JSON.values()]
-    found, components = schema_components([*types, answers.Error], ref_template=f"{_REF}{{name}}")
+    schemas, components = schema_components([*types, answers.Error], ref_template=f"{_REF}{{name}}")
     del components["Tables"], components["Results"]["properties"]["tables"]  # not in the JSON
-    return cast("list[Schema]", list(found[:-1])), cast("Schema", components)
+    return cast("list[Schema]", list(schemas[:-1])), cast("Schema", components)
 
 
-def _get(path: str, what: str, kind: str, schema: Schema, parameters: tuple[str, ...]) -> Json:
+def _get(path: str, summary: str, kind: str, schema: Schema, parameters: tuple[str, ...]) -> Json:
     taken = [_parameter(path, name) for name in parameters]
     if "{name}" in path:
         taken.append({"name": "name", "in": "path", "required": True, "schema": _TEXT})
-    answers: dict[str, Json] = {"200": _answer(what, kind, schema)}
+    answers: dict[str, Json] = {"200": _answer(summary, kind, schema)}
     for status, why in _ERRORS.items():
         answers[status] = _answer(why, "application/json", _ERROR)
     security: list[Json] = [{}] if path in OPEN else [{}, {"token": []}]
     return {
         "get": {
-            "summary": what,
+            "summary": summary,
             "parameters": taken,
             "responses": answers,
             "security": security,
@@ -180,8 +180,8 @@ def _parameter(path: str, name: str) -> Json:
     }
 
 
-def _answer(what: str, kind: str, schema: Schema) -> Json:
-    return {"description": what, "content": {kind: {"schema": schema}}}
+def _answer(description: str, kind: str, schema: Schema) -> Json:
+    return {"description": description, "content": {kind: {"schema": schema}}}
 
 
 _TEXT: Final[Schema] = {"type": "string"}

@@ -85,11 +85,11 @@ class JoinedSimulation:
                 heappush(waiting, (at_ms, number, line))
                 number += 1
             now_ms = int(drawn.clock_ms[-1])
-            some: list[bytes] = []
-            while waiting and waiting[0][0] <= now_ms and len(some) < left:
-                some.append(heappop(waiting)[2])
-            left -= len(some)
-            yield some
+            batch: list[bytes] = []
+            while waiting and waiting[0][0] <= now_ms and len(batch) < left:
+                batch.append(heappop(waiting)[2])
+            left -= len(batch)
+            yield batch
             if not left:
                 return
 
@@ -98,11 +98,11 @@ class JoinedSimulation:
         return self.base.truth(share_within(label_window_s))
 
     def _drawn(self) -> Iterator[tuple[int, Draws, NDArray[np.uint64]]]:
-        more = np.random.PCG64([self.base.seed, _EXTRA])
+        bits = np.random.PCG64([self.base.seed, _EXTRA])
         # Most impressions give at least one event, so reading stops well before the end.
         endless = replace(self.base, events=2 * self.events + BATCH)
         for start, drawn in endless.drawn():
-            later = more.random_raw(3 * BATCH).reshape(3, BATCH)[:, : len(drawn.labels)]
+            later = bits.random_raw(3 * BATCH).reshape(3, BATCH)[:, : len(drawn.labels)]
             yield start, drawn, later
 
 
@@ -185,9 +185,9 @@ class _Bits:
         self._left = bits
 
     def __call__(self, n: int) -> int:
-        found = self._left & ((1 << n) - 1)
+        bits = self._left & ((1 << n) - 1)
         self._left >>= n
-        return found
+        return bits
 
 
 def _sent(at_ms: int, line: bytes, draw: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
@@ -200,5 +200,5 @@ def _sent(at_ms: int, line: bytes, draw: Callable[[int], int]) -> Iterator[tuple
 def _delays_ms(draws: NDArray[np.uint64]) -> NDArray[np.int64]:
     octaves = np.repeat(np.arange(len(OCTAVES)), OCTAVES)[bits_of(draws, 0, 6)]
     least_ms = np.int64(1000) << octaves
-    found: NDArray[np.int64] = least_ms + (least_ms * bits_of(draws, 6, 16) >> 16)
-    return found
+    delays_ms: NDArray[np.int64] = least_ms + (least_ms * bits_of(draws, 6, 16) >> 16)
+    return delays_ms

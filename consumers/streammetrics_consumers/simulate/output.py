@@ -102,8 +102,8 @@ def _paced(
     step = max(int(rate / 10), 1)
     started_s, sent = monotonic(), 0
     for batch in simulation.batches():
-        for at in range(0, len(batch), step):
-            piece = batch[at : at + step]
+        for start in range(0, len(batch), step):
+            piece = batch[start : start + step]
             yield piece
             sent += len(piece)
             time.sleep(max(started_s + sent / rate - monotonic(), 0))

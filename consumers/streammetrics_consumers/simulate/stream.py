@@ -44,8 +44,8 @@ def _changed(**changes: object) -> Callable[[bytes], bytes]:
 
     def change(line: bytes) -> bytes:
         event = {**json.loads(line), **changes}
-        kept = {name: value for name, value in event.items() if value is not None}
-        return json.dumps(kept, separators=(",", ":")).encode()
+        fields = {name: value for name, value in event.items() if value is not None}
+        return json.dumps(fields, separators=(",", ":")).encode()
 
     return change
 
@@ -182,7 +182,7 @@ class Simulation:
         ready = sum(
             int(w) * readiness(rank) for rank, w in enumerate(weights.tolist())
         )  # in halves, of _ONE
-        found = {}
+        truths = {}
         for variant, clicks in zip(VARIANTS, _CLICKS, strict=True):
             whole = 2 * _ONE * _ONE * seen.denominator  # the unit of the products below
             positives = [p * ready * seen.numerator for p in clicks.tolist()]
@@ -191,10 +191,10 @@ class Simulation:
                 area += p * (2 * below + whole - p)
                 below += whole - p
             total = sum(positives)
-            found[variant] = VariantTruth(
+            truths[variant] = VariantTruth(
                 Fraction(total, whole * _LEVELS), Fraction(area, 2 * total * below)
             )
-        return found
+        return truths
 
     @cached_property
     def _activity(self) -> NDArray[np.int64]:
@@ -222,14 +222,14 @@ class Simulation:
             drawn.positions.tolist(),
             strict=True,
         )
-        for number, (ms, variant, rank, level, label, item, at) in enumerate(columns, start):
+        for number, (ms, variant, rank, level, label, item, position) in enumerate(columns, start):
             user = 2 * rank + variant
             line = form.format(
                 iso(ms),
                 VARIANTS[variant],
                 f"u{user:06d}",
                 item,
-                at,
+                position,
                 SCORE_TEXTS[level],
                 label,
                 segment_of(user),
@@ -260,30 +260,30 @@ class Draws:
         self, draws: NDArray[np.uint64], activity: NDArray[np.int64], now: int, items: int
     ) -> None:
         whom, click, when = draws
-        at = np.arange(whom.size) % items
-        first = np.arange(whom.size) - at  # the first event of each list
+        index = np.arange(whom.size) % items
+        first = np.arange(whom.size) - index  # the first event of each list
         # Each choice uses its own bits, so all are independent.
         self.ranks = np.searchsorted(activity, bits_of(whom, 0, 32), side="right")[first]
         self.variants = bits_of(whom, 32, 1)[first]
         self.levels = -np.sort(-bits_of(whom, 33, 11).reshape(-1, items)).ravel()
         place = bits_of(whom, 44, 20)[first]
-        self.shown = 1 + (place // POSITIONS + 7 * at) % ITEMS  # different in a list: 7 is odd
-        self.positions = 1 + (at if items > 1 else place % POSITIONS)
+        self.shown = 1 + (place // POSITIONS + 7 * index) % ITEMS  # different in a list: 7 is odd
+        self.positions = 1 + (index if items > 1 else place % POSITIONS)
         chance = np.stack(_CLICKS)[self.variants, self.levels]
         ready = np.where(self.ranks % 2 == 1, readiness(1), readiness(0))
         self.labels = (bits_of(click, 0, 32) < chance * ready // 2).astype(np.int64)
         self.broken = bits_of(click, 32, 16) < BROKEN_PER_65536
         self.faults = bits_of(click, 48, 16)
         gaps = 1 + bits_of(when, 0, 10) % (2 * MEAN_GAP_MS)
-        self.clock_ms = now + np.cumsum(np.where(at == 0, gaps * items, 0))
+        self.clock_ms = now + np.cumsum(np.where(index == 0, gaps * items, 0))
         late = bits_of(when, 10, 16) < LATE_PER_65536
         self.times_ms = self.clock_ms - (late * (LEAST_LATE_MS + bits_of(when, 26, 21)))[first]
 
     def first(self, n: int) -> Draws:
         """The choices of the first `n` events."""
-        found = copy(self)
-        vars(found).update({name: column[:n] for name, column in vars(self).items()})
-        return found
+        draws = copy(self)
+        vars(draws).update({name: column[:n] for name, column in vars(self).items()})
+        return draws
 
 
 def bits_of(draws: NDArray[np.uint64], first: int, n: int) -> NDArray[np.int64]:
