@@ -215,14 +215,14 @@ class Accumulator(Declared, ABC):
             self.__dict__["_total_count"] += batch.total
             self._feed(batch, None)
 
-    def _require_room(self, more: int, where: str) -> None:
+    def _require_room(self, n_added: int, where: str) -> None:
         self._flush()
-        if self._total_count + more > MAX_TOTAL_COUNT:
+        if self._total_count + n_added > MAX_TOTAL_COUNT:
             self.__dict__["_total_count"] = self._exact_total_count()
-        if self._total_count + more > MAX_TOTAL_COUNT:
+        if self._total_count + n_added > MAX_TOTAL_COUNT:
             raise StateError(
                 expected=f"at most {MAX_TOTAL_COUNT} rows (or weight quanta) in one state",
-                got=f"{self._total_count} and {more} more",
+                got=f"{self._total_count} and {n_added} more",
                 where=f"{type(self).__name__}.{where}",
                 hint="keep separate states, for example one per day",
             )
