@@ -409,8 +409,9 @@ def experiment_answer(
 def _progress(design: Declared, results: Results, first_ms: int | None) -> answers.Progress:
     newest_ms, counts = results.watermark_ms, None if results.srm is None else results.srm.counts
     is_known = first_ms is not None and newest_ms is not None
+    days = round((newest_ms - first_ms) / DAY_MS, 2) if is_known else None  # type: ignore[operator]
     return answers.Progress(
-        days=round((newest_ms - first_ms) / DAY_MS, 2) if is_known else None,  # type: ignore[operator]
+        days=days,
         planned_days=design.days,
         units=sum(counts.values()) if counts else None,
         planned_units=design.plan.horizon.units,

@@ -132,14 +132,14 @@ class FirstLines:
         """The first lines in order; those of an undefined number come last, and equals by their
         names."""
         of_names, down = self._wanted.order == "slice", self._wanted.down
-        ordered = sorted(lines, key=lambda line: line.key[0])  # type: ignore[arg-type, return-value]
-        ordered.sort(key=lambda line: line.name, reverse=of_names and down)
+        ranked = sorted(lines, key=lambda line: line.key[0])  # type: ignore[arg-type, return-value]
+        ranked.sort(key=lambda line: line.name, reverse=of_names and down)
         if not of_names:
-            ordered.sort(
+            ranked.sort(
                 key=lambda line: 0.0 if math.isnan(line.number) else line.number, reverse=down
             )
-            ordered.sort(key=lambda line: math.isnan(line.number))
-        return ordered[: self._wanted.most]
+            ranked.sort(key=lambda line: math.isnan(line.number))
+        return ranked[: self._wanted.most]
 
     def _numbers(
         self, state: KeyedState, members: Mapping[LineKey, Sequence[tuple[Slice, Key]]]

@@ -229,8 +229,8 @@ def n_states(state: Accumulator) -> int:
             return sum(n_states(state.state(name)) for name in state.metrics)
         case PerKey():
             overflow = state.overflow_state()
-            n_overflow = 0 if overflow is None else n_states(overflow)
-            return sum(n_states(state.state(key)) for key in state.keys()) + n_overflow  # noqa: SIM118
+            n_other = 0 if overflow is None else n_states(overflow)
+            return sum(n_states(state.state(key)) for key in state.keys()) + n_other  # noqa: SIM118
         case Sealed():
             return n_states(state.inner)
     return 1
