@@ -306,19 +306,13 @@ def _update_descriptions(
         now = descriptions.get(stored_metric.name)
         if stored_metric.name not in fingerprints or now is None or stored_metric.ended:
             continue
-        print_, started = (
-            fingerprints[stored_metric.name],
-            as_started(stored_metric.description, now),
-        )
+        name, before = stored_metric.name, stored_metric.description
+        print_, started = fingerprints[name], as_started(before, now)
         if started is not now:
             print_, now = fingerprint(started), started
-        if stored_metric.fingerprint != print_ or stored_metric.description.get(SHOWN) != now.get(
-            SHOWN
-        ):
-            stored = _stored(now, stored_metric.holes)
-            _update_metric(
-                connection, current, stored_metric.name, fingerprint=print_, description=stored
-            )
+        if stored_metric.fingerprint != print_ or before.get(SHOWN) != now.get(SHOWN):
+            text = _stored(now, stored_metric.holes)
+            _update_metric(connection, current, name, fingerprint=print_, description=text)
 
 
 def _unreadable(metric: Metric, now: Description) -> str:

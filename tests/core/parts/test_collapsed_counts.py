@@ -135,6 +135,28 @@ def test_many_rows_of_one_slot_and_of_several_have_the_states_of_few_at_a_time()
             assert encoded(large) == encoded(small), (kind, width)
 
 
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("n", [(1 << 15) - 1, 1 << 15, 40_000])
+def test_many_rows_of_known_and_of_new_keys_have_the_state_of_few_at_a_time(
+    n: int, width: int
+) -> None:
+    """Rows whose keys the table has are added to it at once; the others must not be lost."""
+    for most, weighted in ((200, False), (200, True), (600, False)):
+        rng = np.random.default_rng(n + most)
+        weights = rng.integers(1, 4, 2 * n) if weighted else np.ones(2 * n, np.int64)
+        keys = np.r_[rng.integers(-50, 100, n), rng.integers(-60, most - 60, n)]  # some are new
+        columns = rng.integers(0, width, 2 * n), keys, rng.integers(0, CELLS, 2 * n), weights
+        rows = list(zip(*(column.tolist() for column in columns), strict=True))
+        large, small = empty(width), empty(width)
+        fed(large, rows[:n], one_slot=width == 1)
+        large.settle()
+        assert large.counted.table is not None
+        fed(large, rows[n:], one_slot=width == 1)
+        for i in range(0, len(rows), 9000):
+            fed(small, rows[i : i + 9000])
+        assert encoded(large) == encoded(small), (most, weighted)
+
+
 def test_slots_are_taken_widened_and_merged_as_they_are() -> None:
     rows = rows_of("Elo", 3000, 4, 9)
     column = fed(empty(4), rows)
