@@ -89,6 +89,7 @@ from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.kernels.exact.rounding import ratio, rounded
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import (
     HIGHER,
     LOWER,
@@ -101,7 +102,6 @@ from streammetrics.present.view import (
 )
 from streammetrics.ranking.measure import Measure, Values
 from streammetrics.ranking.measures import register_measure
-from streammetrics.results.has_intervals import Asked
 from streammetrics.results.has_intervals import HasIntervals as Result
 from streammetrics.results.rates import Rates
 from streammetrics.results.sums import Quotient

@@ -16,6 +16,8 @@ from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within
 from streammetrics.core.parts.part import Slots
+from streammetrics.estimators.estimator import Behind
+from streammetrics.estimators.request import widened
 from streammetrics.kernels.inference.area_interval import area_bounds
 from streammetrics.kernels.inference.proportions import (
     Arms,
@@ -26,6 +28,7 @@ from streammetrics.kernels.inference.proportions import (
 from streammetrics.kernels.inference.t_interval import (
     Bounds,
     critical,
+    less,
     logit_bounds,
     symmetric_bounds,
 )
@@ -34,10 +37,10 @@ from streammetrics.kernels.inference.variances import (
     design_effect,
     jackknife_variance,
 )
+from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.value_rows import reason_of
-from streammetrics.present.view import declaration
 from streammetrics.present.views import range_of, value_of, view_of
-from streammetrics.results.has_intervals import Behind, HasIntervals, less, widened
+from streammetrics.results.has_intervals import HasIntervals
 
 # Intervals from the variance between groups of users, in the form of a view's own interval.
 
@@ -127,7 +130,8 @@ def clustered(
     (Kott and Carr 1997, J. Off. Stat. 13.)
     """
     value, text = value_of(result, view), view_of(result, view).text
-    if isinstance(result, HasIntervals) and never(result, view):
+    estimand = estimand_of(result, view)
+    if isinstance(result, HasIntervals) and estimand.never:
         return result.interval(text, level=level)
     plain = _plain(result, text, float(value), level, rows)
     area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
@@ -136,15 +140,13 @@ def clustered(
         halved = replace(variance, variance=variance.variance / 4)
         return clustered(result, area, halved, doubts, rows, level, method, agree).scaled(2, -1)
     form = _chosen(plain, method)
-    view_text = view_of(result, view)
-    arms = result._arms(view_text) if isinstance(result, HasIntervals) else None
-    figures = Clustered(value, variance, plain, form, arms)
-    why = scarce(result, view) or _why_undefined(figures, reason_of(result, view_text.name))
+    figures = Clustered(value, variance, plain, form, estimand.shares)
+    why = estimand.scarce or _why_undefined(figures, reason_of(result, text))
     if why:
         n = plain.n or rows
         return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
     notes = [agree] if not variance.variance else []
-    notes += [_ANEW] if is_chosen(result, view) else []
+    notes += [_ANEW] if estimand.chosen else []
     lower, upper = figures.bounds(level, class_counts(result))
     interval = Interval(
         float(value),
@@ -160,20 +162,8 @@ def clustered(
         reason="; ".join((*notes, *doubts)),
     )
     interval = widened(interval, value) if isinstance(value, Bounded) else interval
-    interval = (
-        result._extended(view_text, interval) if isinstance(result, HasIntervals) else interval
-    )
+    interval = estimand.extended(interval)
     return interval_within(interval, *range_of(result, text))
-
-
-def behind_of(result: object, view: object) -> Behind | None:
-    """The share from whose interval that of a view follows, or None."""
-    return result._behind(view_of(result, view)) if isinstance(result, HasIntervals) else None
-
-
-def range_of_quantiles(result: object, view: object) -> tuple[str, str] | None:
-    """The two quantiles whose difference a view is, or None."""
-    return result._range_of(view_of(result, view)) if isinstance(result, HasIntervals) else None
 
 
 def of_range(result: object, view: object, low: Interval, high: Interval) -> Interval:
@@ -195,30 +185,11 @@ def of_range(result: object, view: object, low: Interval, high: Interval) -> Int
     )
 
 
-def replicated(result: object, view: object) -> object:
-    """The view of a result whose replicates show the variance of this one; mostly the same."""
-    return result._replicated(view_of(result, view)) if isinstance(result, HasIntervals) else view
-
-
-def no_jackknife(result: object, view: object) -> str:
+def no_jackknife(estimand: Estimand) -> str:
     """Why the differences of a view without each group do not show its variance, or ""."""
-    if not isinstance(result, HasIntervals):
-        return ""
-    view_text = view_of(result, view)
-    if not view_text.rest and result._range_of(view_text):
+    if estimand.ends is not None:
         return _OF_RANGE
-    behind = not view_text.rest and result._behind(view_text) is not None
-    return never(result, view) or (_INCONSISTENT if behind else "")
-
-
-def never(result: object, view: object) -> str:
-    """Why a view of a result has no interval, however many rows there are, or ""."""
-    return result._without(view_of(result, view)) if isinstance(result, HasIntervals) else ""
-
-
-def scarce(result: object, view: object) -> str:
-    """Why there are too few rows for the jackknife of a view, or ""."""
-    return result._scarce(view_of(result, view)) if isinstance(result, HasIntervals) else ""
+    return estimand.never or (_INCONSISTENT if estimand.behind is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,24 +263,10 @@ def mapped(
     )
 
 
-def is_chosen(result: object, view: object) -> bool:
-    """Whether the rows themselves choose a view of a result, as they do the best threshold."""
-    return (
-        isinstance(result, HasIntervals) and declaration(result, view_of(result, view).name).chosen
-    )
-
-
-def grows(result: object, view: object) -> str:
+def growth(estimand: Estimand) -> str:
     """Why a view of one state is not comparable with that of other rows, or ""."""
-    if not isinstance(result, HasIntervals):
-        return ""
-    view_text = view_of(result, view)
-    comparable = declaration(result, view_text.name).grows_unlike
-    return (
-        f"{view_text.text} grows with the number of rows; {comparable} does not"
-        if comparable
-        else ""
-    )
+    other = estimand.view.grows_unlike
+    return f"{estimand.text.text} grows with the number of rows; {other} does not" if other else ""
 
 
 def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:

@@ -8,17 +8,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias
 
-from streammetrics.combine.clustered import behind_of, no_jackknife, scarce
+from streammetrics.combine.clustered import no_jackknife
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float, flag
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within, taken_as_independent
+from streammetrics.estimators.request import IntervalRequest
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.paired import PairedError, mcnemar, paired_jackknife
 from streammetrics.kernels.inference.t_interval import two_sided_p
+from streammetrics.present.estimand import estimand_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, reason_of, rows_of_views, why_undefined
 from streammetrics.present.view import NONE, SHARE, Range, View
@@ -30,7 +32,7 @@ from streammetrics.present.views import (
     view_of,
     views_of,
 )
-from streammetrics.results.has_intervals import Asked, HasIntervals, widened
+from streammetrics.results.has_intervals import HasIntervals
 
 _NO_FORMULA = "no formula for independent rows"
 _PAIR = "; pair users: Paired(UserGroups(...))"
@@ -121,7 +123,7 @@ class PairedResult(Generic[R], Shown):
         if why := self._reason(metric_view):
             return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
-            if why := self._never(metric_view) or scarce(a.value, metric_view):
+            if why := self._never(metric_view) or estimand_of(a.value, metric_view).scarce:
                 return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
             triples = zip(
                 a.replicates(metric_view), b.replicates(metric_view), a.weights, strict=True
@@ -134,9 +136,8 @@ class PairedResult(Generic[R], Shown):
             return PairedError(
                 jackknife.variance, jackknife.df, self.rows, "jackknife", "rows", why
             )
-        name = view_of(a, metric_view).name
         for model in (a, b):
-            if isinstance(model, HasIntervals) and (why := model._no_interval(name)):
+            if isinstance(model, HasIntervals) and (why := model.no_interval(metric_view)):
                 return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         error = self._errors(view_of(a, metric_view).text)
         if error is None:
@@ -148,9 +149,9 @@ class PairedResult(Generic[R], Shown):
     def _never(self, view: object, otherwise: str = "") -> str:
         """Why a view has no interval of the difference however many users there are, or "".
         otherwise: why not, of a quantile, whose interval needs two states."""
-        model = self._model_of(self.value_a)
-        apart = no_jackknife(model, view)
-        quantile = apart and behind_of(model, view) is not None
+        estimand = estimand_of(self._model_of(self.value_a), view)
+        apart = no_jackknife(estimand)
+        quantile = apart and estimand.behind is not None
         return (otherwise or apart) + _APART if quantile else apart
 
     def _no_formula(self, view: object) -> str:
@@ -189,7 +190,7 @@ class PairedResult(Generic[R], Shown):
             )
         difference, error = self.difference_of(view), self.error_of(view)
         text = view_of(self._model_of(self.value_a), _metric_view(view))
-        request = Asked(text, float(difference), share, method)
+        request = IntervalRequest(text.text, text.arguments or (), difference, share, method)
         if not error.method:
             return request.none(
                 error.reason, n=self.rows, formula=error.reason != self._no_formula(text.text)
@@ -208,7 +209,7 @@ class PairedResult(Generic[R], Shown):
         interval = replace(interval, reason=note)
         if users:  # that of independent rows is not known
             interval = replace(interval, n_eff=math.nan, deff=math.nan)
-        interval = widened(interval, difference) if isinstance(difference, Bounded) else interval
+        interval = request.widen(interval)
         return interval_within(interval, *self._limits(_metric_view(view)))
 
     def pvalue_of(self, view: object = None) -> float:

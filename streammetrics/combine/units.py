@@ -24,8 +24,9 @@ from streammetrics.core.multiset.bag_layout import U64
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import NONE, View
-from streammetrics.results.has_intervals import Asked, HasIntervals
+from streammetrics.results.has_intervals import HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
 
@@ -69,7 +70,7 @@ class UnitsResult(HasIntervals):
         return {}
 
     def _interval(self, asked: Asked) -> Interval | None:
-        why = f"no formula for {asked.view.text}; with share=1 units are counted, not estimated"
+        why = f"no formula for {asked.view}; with share=1 units are counted, not estimated"
         return asked.none(why, n=self.sampled or 0, formula=False)
 
 

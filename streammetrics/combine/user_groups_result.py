@@ -14,34 +14,31 @@ from streammetrics.combine.clustered import (
     COARSE_GROUPS,
     JACKKNIFE,
     VarianceBehind,
-    behind_of,
     clustered,
     mapped,
     no_jackknife,
     of_range,
-    range_of_quantiles,
-    replicated,
     variance_of_share,
 )
 from streammetrics.combine.groups_left_out import Counts, GroupsLeftOut, Step
 from streammetrics.combine.panel import R
 from streammetrics.core.conversion import among
 from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import Behind
 from streammetrics.kernels.inference.variances import (
     GroupVariance,
     doubts_of_groups,
     jackknife_variance,
 )
+from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
-from streammetrics.present.view import declaration
 from streammetrics.present.views import (
     counts_of,
     value_of,
-    view_of,
     views_of,
 )
-from streammetrics.results.has_intervals import Behind, HasIntervals, doubts_of
+from streammetrics.results.has_intervals import HasIntervals, doubts_of
 
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
@@ -143,7 +140,7 @@ class UserGroupsResult(Generic[R], Shown):
         nan where a group has no rows (leaving it out changes nothing), and where the view is
         undefined without it.
         """
-        inner = replicated(self.value, _view(view))
+        inner = self._estimand(view).replicated or _view(view)
         groups = self._groups
         results = groups.points_without_each if self._of_points(inner) else groups.without_each
         return tuple(math.nan if rest is None else float(value_of(rest, inner)) for rest in results)
@@ -151,7 +148,7 @@ class UserGroupsResult(Generic[R], Shown):
     def group_estimate(self, view: object = None) -> float:
         """The view of all groups together: close to the estimate if groups hold coarse scores,
         otherwise equal to it."""
-        inner = replicated(self.value, _view(view))
+        inner = self._estimand(view).replicated or _view(view)
         if not self.coarse:
             return float(value_of(self.value, inner))
         groups = self._groups
@@ -195,22 +192,23 @@ class UserGroupsResult(Generic[R], Shown):
                 why, level=level, method=method, n=self.rows, estimate=value, formula=False
             )
         inner = _view(view)
-        quantiles = range_of_quantiles(self.value, inner)
+        estimand = estimand_of(self.value, inner)
+        quantiles = estimand.ends
         if quantiles and not among(method, (JACKKNIFE,)):
             ends = [self.interval(p, level=(1 + level) / 2, method=method) for p in quantiles]
             return replace(of_range(self.value, inner, *ends), level=level)
-        behind, doubts = behind_of(self.value, inner), self._doubts_of(inner)
+        behind, doubts = estimand.behind, self._doubts_of(inner)
         if behind is not None and among(method, ("auto", behind.method)):
             errors = self._variance_behind(behind)
             agree = self._agreement(behind.view, behind.share)
             return mapped(self.value, inner, behind, errors, doubts, self.rows, level, agree)
-        why = no_jackknife(self.value, inner) if behind is not None or quantiles else ""
+        why = no_jackknife(estimand) if behind is not None or quantiles else ""
         if why and among(method, (JACKKNIFE,)):
             value = float(value_of(self.value, inner))
             return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=value)
         variance, agree = self.variance_of(inner), AGREE
         if not variance.variance:
-            agree = self._agreement(replicated(self.value, inner), self.estimate_of(inner))
+            agree = self._agreement(estimand.replicated or inner, self.estimate_of(inner))
         return clustered(self.value, inner, variance, doubts, self.rows, level, method, agree)
 
     def _agreement(self, view: object, estimate: float) -> str:
@@ -232,12 +230,12 @@ class UserGroupsResult(Generic[R], Shown):
             why = why or (interval.reason if interval.formula else "")
             yield ValueRow(name, value, interval, counts, why, is_exact(self.value, name))
 
+    def _estimand(self, view: object) -> Estimand:
+        return estimand_of(self.value, _view(view))
+
     def _of_points(self, view: object) -> bool:
         """Whether groups hold coarse scores, which do not show the variance of a view."""
-        value = self.value if self.coarse else None
-        if not isinstance(value, HasIntervals):
-            return False
-        return declaration(value, view_of(value, view).name).of_points
+        return self.coarse and estimand_of(self.value, view).of_points
 
 
 def _view(view: object) -> object:

@@ -18,6 +18,7 @@ from streammetrics.core.rows import Terms
 from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, mapping_of, run_of
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
+from streammetrics.present.estimand import Asked
 from streammetrics.present.measure_names import entry_text
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
@@ -30,7 +31,6 @@ from streammetrics.ranking.list_values import (
 )
 from streammetrics.ranking.measure import Measure, at_level
 from streammetrics.ranking.measures import measures_of
-from streammetrics.results.has_intervals import Asked
 from streammetrics.results.list_results import Averages, ListMoments
 
 TIES: Final = ("expected", "worst", "best", "trec_eval")
@@ -82,7 +82,7 @@ class Evaluation(Averages):
 
     def _interval(self, asked: Asked) -> Interval | None:
         plain = super(Evaluation, self)._interval(asked)
-        of_users = self._users.get(entry_text(asked.view.text, self.means))
+        of_users = self._users.get(entry_text(asked.view, self.means))
         if plain is None or not plain.defined:
             return plain
         if of_users is None:

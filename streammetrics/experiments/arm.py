@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Final, Protocol, cast
 
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
-from streammetrics.combine.clustered import grows, is_chosen, no_jackknife, scarce
+from streammetrics.combine.clustered import growth, no_jackknife
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import Replicates
 from streammetrics.experiments.masses import Basis, Kind, class_rows, masses_of
 from streammetrics.experiments.quantile_arms import QuantileArm, quantile_arm
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
@@ -24,6 +25,7 @@ from streammetrics.kernels.inference.pooled_variance import (
     skewness_number,
 )
 from streammetrics.kernels.inference.proportions import share_variance
+from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.view import NONE, Direction, Range, declared_views
 from streammetrics.present.views import (
     counts_of,
@@ -31,7 +33,7 @@ from streammetrics.present.views import (
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import HasIntervals, Replicates, doubts_of, skewness_of
+from streammetrics.results.has_intervals import doubts_of
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
@@ -185,24 +187,25 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
     plain = cast("_Result", figures).interval(chosen, level=level)
     interval = grouped.interval(chosen, level=level) if grouped else plain
     counts, share = counts_of(figures), _share(plain, figures, chosen)
-    cell = figures.least_cell(chosen) if isinstance(figures, HasIntervals) else None
+    estimand = estimand_of(figures, chosen)
+    cell = estimand.least_cell
     quantile = quantile_arm(figures, chosen, grouped)
     classes = class_rows(figures, counts.get("rows", 0), grouped)
     kind, counted = _counted(share, cell, counts, plain.n, quantile, classes)
     independent = share if share and not grouped and plain.method == "wilson" else None
     replicates = None
-    growing = "" if same_rows else grows(figures, chosen)
+    growing = "" if same_rows else growth(estimand)
     if growing:
         interval = Interval.undefined(
             growing, level=level, method=interval.method, n=interval.n, estimate=interval.estimate
         )
-    unsound = growing or no_jackknife(figures, chosen) or scarce(figures, chosen)
+    unsound = growing or no_jackknife(estimand) or estimand.scarce
     if grouped:
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
         sound = math.nan if unsound else 1.0
         replicates = tuple(replicate * sound if weight else None for replicate, weight in pairs)
     unit = getattr(figures, "independent", "") or "rows"
-    of_units = _unit_replicates(figures, chosen) if grouped is None else None
+    of_units = estimand.replicates if grouped is None else None
     if of_units is not None:
         unit = "units"
         if independent is None:
@@ -227,17 +230,17 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         counted_of=sum(counted) if kind == "rate" else rows,
         unit=unit,
         masses=masses_of(kind, figures, plain.n, rows, grouped, interval.deff),
-        skewness=_skewness(figures, chosen, plain, replicates),
+        skewness=_skewness(estimand, plain, replicates),
         replicates=replicates,
         together=grouped.group_estimate(chosen) if grouped else interval.estimate,
         reason=interval.reason,
         direction=direction_of(figures, chosen),
         limits=range_of(figures, chosen),
         largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
-        never=_CHOSEN if is_chosen(figures, chosen) else growing,
-        moments=None if grouped else _moments(independent, figures, chosen),
+        never=_CHOSEN if estimand.chosen else growing,
+        moments=None if grouped else _moments(independent, estimand),
         quantile=quantile,
-        sides=_sides(figures, chosen),
+        sides=estimand.sides,
         effects=effects_of(figures),
         no_jackknife=unsound,
         doubts=doubts_of(figures, chosen),
@@ -245,20 +248,11 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
     )
 
 
-def _unit_replicates(figures: object, view: str) -> Replicates | None:
-    """The view without each group of units, if the result itself tells units apart."""
-    if not isinstance(figures, HasIntervals):
-        return None
-    return figures._unit_replicates(view_of(figures, view))
-
-
-def _moments(share: tuple[int, int] | None, figures: object, view: str) -> Moments | None:
+def _moments(share: tuple[int, int] | None, estimand: Estimand) -> Moments | None:
     """Those of a share, whose zeros and ones equal their squares, or of the result."""
     if share is not None:
         return Moments(share[1], share[0], share[0])
-    return (
-        figures._moments_of(view_of(figures, view)) if isinstance(figures, HasIntervals) else None
-    )
+    return estimand.moments
 
 
 def is_effect(result: object, view: str | None = None) -> bool:
@@ -273,13 +267,6 @@ def effects_of(result: object) -> tuple[str, ...]:
     figures = result.value if isinstance(result, UserGroupsResult) else result
     declared = declared_views(type(figures)).values()
     return tuple(sorted(view.name for view in declared if view.effect))
-
-
-def _sides(figures: object, view: str) -> Successes | None:
-    """The rows that each variant won, if the view is itself an effect."""
-    return (
-        figures._sides() if isinstance(figures, HasIntervals) and is_effect(figures, view) else None
-    )
 
 
 def without_effect(arm: Arm) -> Arm:
@@ -352,17 +339,19 @@ def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | Non
 
 
 def _skewness(
-    figures: object, view: str, plain: Interval, replicates: tuple[float | None, ...] | None
+    estimand: Estimand, plain: Interval, replicates: tuple[float | None, ...] | None
 ) -> float:
     """The skewness number of the values that an estimate is a mean of; where their cubes are
     unknown, the bound that follows from the squares, of measures in [0, 1] also of 1 - value."""
     if replicates is not None:
         return skewness_number([replicate for replicate in replicates if replicate is not None])
-    number = skewness_of(figures, view)
+    number = estimand.skewness_number
     if not math.isnan(number):
         return number
     n, mean, variance = plain.n, plain.estimate, plain.se * plain.se
-    ends = [mean, 1.0 - mean] if isinstance(figures, Averages) and 0 <= mean <= 1 else [mean]
+    ends = (
+        [mean, 1.0 - mean] if isinstance(estimand.result, Averages) and 0 <= mean <= 1 else [mean]
+    )
     return min(most_skewness_number(n, end, variance) for end in ends)
 
 

@@ -20,8 +20,9 @@ from streammetrics.experiments.numerals import about, plain
 from streammetrics.experiments.plan import Plan, Safeguard, known
 from streammetrics.experiments.strata import ONE_EPOCH
 from streammetrics.kernels.inference.pooled_variance import SKEWNESS
+from streammetrics.present.estimand import estimand_of
 from streammetrics.present.views import view_of
-from streammetrics.results.has_intervals import Asked, HasIntervals
+from streammetrics.results.has_intervals import HasIntervals
 
 _LEAST_DAYS: Final = 1.0  # of an earlier period, before it has a pace: days differ by the hour
 # 1 / K of k normal contributions is 6 χ² / k², with one degree of freedom: in 5 % above 23 / k².
@@ -281,11 +282,9 @@ def _may_be_share(figures: object, view: str) -> bool:
     """Whether a view of a result without rows has the interval of a share."""
     if not isinstance(figures, HasIntervals) or is_effect(figures, view):
         return False
-    text = view_of(figures, view)
-    if text.rest:
-        return _may_be_share(replace(text, rest="").figure(figures), text.rest)
+    estimand = estimand_of(figures, view)
     try:
-        return figures._interval(Asked(text, math.nan, _LEVEL, "wilson")) is not None
+        return estimand.interval(estimand.request(_LEVEL, "wilson")) is not None
     except InputError:  # it has another one
         return False
 

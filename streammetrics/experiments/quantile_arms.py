@@ -28,6 +28,7 @@ from streammetrics.kernels.inference.quantile_effect import (
 from streammetrics.kernels.inference.quantile_ranks import prior_rows, rank_of, sequence_ranks
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import GroupVariance
+from streammetrics.present.estimand import estimand_of
 from streammetrics.present.views import view_of
 from streammetrics.results.distribution import Distribution
 
@@ -103,8 +104,8 @@ def quantile_arm(
         return None
     rows, ordered = figures.rows, figures._ordered
     if grouped is None:
-        return None if figures._no_interval() else QuantileArm(p, ordered, rows)
-    behind = figures._behind(view_of(figures, view))
+        return None if figures.no_interval(view) else QuantileArm(p, ordered, rows)
+    behind = estimand_of(figures, view).behind
     if behind is None:
         return QuantileArm(p, ordered, rows, GroupVariance(math.nan, 0, ""))
     whole, shares = grouped.group_estimate(behind.view), grouped.replicates(behind.view)

@@ -16,12 +16,12 @@ from fractions import Fraction
 from typing import Final
 
 from streammetrics.core.interval import bounds_within
+from streammetrics.estimators.estimator import Replicates
 from streammetrics.experiments.arm import Arm, without_effect
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import jackknife_variance
-from streammetrics.results.has_intervals import Replicates
 
 Number = int | float | Fraction
 

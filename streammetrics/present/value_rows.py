@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from streammetrics.present.views import (
     counts_of,
     has_parts,
     part_of_view,
-    texts_of,
     view_of,
     views_of,
 )
@@ -187,20 +186,17 @@ def is_exact(result: object, view: object = None) -> bool:
     return is_exact(inner, view_text.rest or view_text.text)
 
 
-class HasReasons(Protocol):
-    """A result that is undefined for a reason that only its rows show."""
-
-    def _reason_of(self, view: str) -> str:
-        """Why a view is undefined, or ""."""
-        ...
-
-
 def reason_of(result: object, view: str) -> str:
-    """Why a view, by its name, is undefined for these rows; "" if it is not, or if its class says
+    """Why a view, by its text, is undefined for these rows; "" if it is not, or if its class says
     why."""
-    if hasattr(type(result), "_reason_of"):
-        return cast("HasReasons", result)._reason_of(view)
-    return texts_of(result).get("reason", "")
+    hook = getattr(type(result), "_reason_of", None)
+    if hook:
+        return str(hook(result, view.partition("(")[0]))
+    declared = declaration(result, view.partition("(")[0]).reason
+    if declared is not None:
+        return declared(result)
+    reason = getattr(result, "reason", "")
+    return reason if isinstance(reason, str) else ""
 
 
 def why_undefined(

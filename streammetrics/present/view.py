@@ -32,9 +32,10 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import FunctionType
-from typing import Final, Literal, TypeAlias, TypeVar, cast
+from typing import Final, Literal, Never, TypeAlias, TypeVar, cast
 
 from streammetrics.core.errors import InputError, shown
+from streammetrics.estimators.estimator import JACKKNIFE_ONLY, Estimator
 
 Better = Literal["higher", "lower", "target", "none"]
 
@@ -89,7 +90,13 @@ class View(Mapping[str, "View"]):
     variance over users, which is that of `_without_group`. band: it has an interval by the method
     "band". rate_beside: it is a mean, and this view is the rate of the values above 0, a guardrail
     by default. no_interval: why it has none, over users either. setting: it is no view, but a whole
-    number that is no count.
+    number that is no count. origin: what a lift of it is relative to, such as 1/2 of an area.
+
+    estimator: its interval, and what a verdict on it rests on; without one it has an interval over
+    users alone. doubts: of a result, reasons to doubt the view although it is defined. reason: of a
+    result, why it is undefined for these rows, or ""; by default the result's own `reason`.
+    replicated: the view whose values without each group of users show its variance, if that is
+    another one, where it is nan for too few rows of which there may be enough in all groups.
 
     name, definition and parameters follow from where it stands: the first paragraph of the
     docstring, and the names of the arguments, () without any.
@@ -110,6 +117,11 @@ class View(Mapping[str, "View"]):
     rate_beside: str = ""
     no_interval: str = ""
     setting: bool = False
+    origin: float = 0.0
+    estimator: Estimator[Never] = JACKKNIFE_ONLY
+    doubts: Callable[..., tuple[str, ...]] | None = None
+    reason: Callable[..., str] | None = None
+    replicated: str = ""
     name: str = ""
     definition: str = ""
     parameters: tuple[str, ...] = ()

@@ -21,13 +21,14 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import islice
-from typing import Final, NamedTuple, Protocol, TypeAlias, TypeGuard, cast
+from typing import Final, NamedTuple, Protocol, TypeGuard, cast
 
 import numpy as np
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import flag
 from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.estimators.request import Argument
 from streammetrics.present.view import (
     ENTRIES,
     NONE,
@@ -238,8 +239,6 @@ def _floats(kind: Hashable) -> frozenset[str]:
 
 
 # Views by their text: `auc`, `f_beta(2)`, `recall(micro)`, `rates(1).precision`.
-
-Argument: TypeAlias = int | float | str
 
 # A name, its arguments or key in brackets, and the rest after a dot. Arguments may have quotes.
 _FORM: Final = re.compile(r"([a-z]\w*)(?:\(([^()]*)\)|\[([^\[\]]*)\])?(?:\.(.+))?", re.IGNORECASE)

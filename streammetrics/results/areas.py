@@ -18,8 +18,9 @@ from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import Placements, area_bounds
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, View
-from streammetrics.results.has_intervals import Asked, HasIntervals, widened
+from streammetrics.results.has_intervals import HasIntervals
 from streammetrics.results.rounded_weights import RoundedWeights
 
 _GUARDED = "the variance is poorly known: the interval contains Hanley and McNeil's"
@@ -42,7 +43,7 @@ class SlidingArea(HasIntervals):
     positives: int
 
     def _interval(self, asked: Asked) -> Interval | None:
-        why = f"no formula for {asked.view.text} of a sliding window"
+        why = f"no formula for {asked.view} of a sliding window"
         return asked.none(f"{why}; Windows(ExactAUC(), size_s) has one", n=self.rows, formula=False)
 
 
@@ -125,8 +126,8 @@ class GroupedArea(RoundedWeights):
             return None
         return (self.rows if self.weight_units is None else self.weight_units) * self.weight_unit
 
-    def _no_interval(self, view: str = "") -> str:
-        return self.reason  # groups are independent, whatever their rows weigh
+    def _no_interval(self) -> str:
+        return ""  # groups are independent, whatever their rows weigh
 
     @property
     def _spread(self) -> AreaSpread | None:
@@ -141,7 +142,7 @@ class GroupedArea(RoundedWeights):
         n = spread.units  # independent groups with both labels; GAUC is a ratio of sums over them
         df = float(n - 1) if n > 1 else math.nan
         interval = asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")
-        return widened(interval, self.gauc) if isinstance(self.gauc, Bounded) else interval
+        return asked.widen(interval)
 
     @property
     def exactness(self) -> str:
@@ -187,7 +188,7 @@ def curve_interval(
     exact: each bucket is one score; otherwise the uncertainty within buckets widens the interval,
     if it is more than a quarter of the standard error.
     """
-    if asked.view.name not in ("auc", "gini"):
+    if asked.name not in ("auc", "gini"):
         return None
     method = asked.choose("delong")
     placements = placed()
@@ -213,6 +214,6 @@ def curve_interval(
         resolution=hidden,
         reason="; ".join(reasons),
     )
-    if asked.view.name == "auc":
+    if asked.name == "auc":
         return interval
     return replace(interval.scaled(2.0, -1.0), estimate=asked.estimate)

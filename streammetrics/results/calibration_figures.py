@@ -25,10 +25,10 @@ from streammetrics.kernels.inference.variances import (
     rounded_ratio_variance,
 )
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
+from streammetrics.present.estimand import Asked
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.view import LOWER, NONE, POSITIVE, SHARE, Direction, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import Asked
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 _NEAR_1: Final = Direction("target", 1.0)
@@ -241,9 +241,9 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         )
 
     def _interval(self, asked: Asked) -> Interval | None:
-        variance = self._variance(asked.view.name)
+        variance = self._variance(asked.name)
         n, y = self._units, self.positives
-        if asked.view.name == "base_rate":
+        if asked.name == "base_rate":
             return asked.share(y, n)
         if variance is None:
             return None

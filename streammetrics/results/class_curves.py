@@ -17,9 +17,10 @@ from streammetrics.kernels.curves.area_sums import mean_area
 from streammetrics.kernels.curves.precision_recall import Exact, unrounded
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, mean_of
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, View
 from streammetrics.results.areas import as_float
-from streammetrics.results.has_intervals import USERS, Asked
+from streammetrics.results.has_intervals import USERS
 from streammetrics.results.rounded_weights import RoundedWeights
 from streammetrics.results.score_curve import ScoreCurve
 

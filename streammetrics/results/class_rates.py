@@ -18,9 +18,9 @@ from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.term_means import Hits, cells_number, counts_variance
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, LOWER, SHARE, SIGNED, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import Asked
 from streammetrics.results.one_vs_rest import Ints, OneVsRest, averaged_influence, mean_interval
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
@@ -175,7 +175,7 @@ class ClassRates(OneVsRest):
         ]
 
     def _interval(self, asked: Asked) -> Interval | None:
-        name, n, arguments = asked.view.name, self._units, asked.view.arguments or ()
+        name, n, arguments = asked.name, self._units, asked.arguments or ()
         if name in ("accuracy", "error_rate"):
             return asked.share(self._agreed if name == "accuracy" else n - self._agreed, n)
         if name in ("top_k_accuracy", "top_k_accuracies") and arguments:

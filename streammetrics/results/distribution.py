@@ -17,6 +17,7 @@ from streammetrics.core.conversion import FLOAT64, as_float, decimal_share, refu
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.core.parts.exact_sums import SCALES, of_scales
+from streammetrics.estimators.estimator import Behind
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, figure
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
@@ -26,11 +27,11 @@ from streammetrics.kernels.inference.quantile_ranks import (
     rank_of,
     uniform_band,
 )
-from streammetrics.kernels.inference.t_interval import Bounds
-from streammetrics.present.view import NONE, POSITIVE, SHARE, View
-from streammetrics.present.views import ViewText, value_of
+from streammetrics.kernels.inference.t_interval import Bounds, less
+from streammetrics.present.estimand import Asked
+from streammetrics.present.view import NONE, POSITIVE, SHARE, View, declaration
+from streammetrics.present.views import ViewText
 from streammetrics.results.curve_points import V_co
-from streammetrics.results.has_intervals import Asked, Behind, less, widened
 from streammetrics.results.rounded_weights import OfUnits
 
 _EXTREMES: Final = "the least and the greatest value of more rows are not known"
@@ -251,11 +252,11 @@ class Distribution(Generic[V_co], OfUnits):
 
     # -- intervals -------------------------------------------------------------------------------
     def _interval(self, asked: Asked) -> Interval | None:
-        name = asked.view.name
-        if ps := self._ps_of(asked.view):
+        name = asked.name
+        if ps := self._ps_of(asked.parsed):
             return self._by_ranks(asked, ps)
         if name in ("share_below", "share_up_to"):
-            fewest, most = self._counted(asked.view)
+            fewest, most = self._counted(asked.parsed)
             interval = asked.share(fewest, self._ordered.n)
             return replace(interval, upper=asked.share(most, self._ordered.n).upper)
         if name in ("mean", "trimmed_mean"):
@@ -288,7 +289,7 @@ class Distribution(Generic[V_co], OfUnits):
 
     def _without(self, view: ViewText) -> str:
         extreme = any(p in (0, 1) for p in self._ps_of(view))
-        return _EXTREMES if extreme else super()._without(view)
+        return _EXTREMES if extreme else declaration(self, view.name).no_interval
 
     def _range_of(self, view: ViewText) -> tuple[str, str] | None:
         ps = self._ps_of(view)
@@ -301,7 +302,7 @@ class Distribution(Generic[V_co], OfUnits):
         return ordered.between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
 
     def _band(self, asked: Asked) -> Interval:
-        view, n, reach = asked.view, self._ordered.n, self.band(asked.level)
+        view, n, reach = asked.parsed, self._ordered.n, self.band(asked.level)
         if not n:
             return asked.none("no rows")
         off = Fraction(reach)
@@ -350,7 +351,7 @@ class Distribution(Generic[V_co], OfUnits):
     def _by_yuen(self, asked: Asked) -> Interval:
         """Student's t with the variance of the winsorised rows. (Yuen 1974, Biometrika 61.)"""
         ordered, n = self._ordered, self._ordered.n
-        share = asked.view.arguments[0] if asked.view.arguments else 0
+        share = asked.arguments[0] if asked.arguments else 0
         dropped = math.floor(decimal_share(share, "Distribution.trimmed_mean(share)") * n)
         left, variance = n - 2 * dropped, math.nan
         counts = _moved_inside(ordered.kept(dropped), dropped) if n else ordered.counts
@@ -361,8 +362,7 @@ class Distribution(Generic[V_co], OfUnits):
             squares = (n * sums[1] - sums[0] ** 2) / n  # Σ (x - mean)²
             variance = ratio(squares, left * (left - 1))
         interval = asked.spread(variance, n, df=left - 1.0, methods=("t",))
-        value = value_of(self, asked.view.text)
-        return widened(interval, value) if isinstance(value, Bounded) else interval
+        return asked.widen(interval)
 
 
 def _moved_inside(counts: NDArray[np.int64], dropped: int) -> NDArray[np.int64]:

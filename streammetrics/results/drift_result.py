@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float, refused, whole
 from streammetrics.core.interval import Interval
+from streammetrics.estimators.request import widened
 from streammetrics.kernels.curves.drift_distances import (
     Cells,
     DesignEffects,
@@ -31,10 +32,11 @@ from streammetrics.kernels.curves.steps import Figure
 from streammetrics.kernels.exact.rounding import exact_sum
 from streammetrics.kernels.inference.quantile_ranks import uniform_band
 from streammetrics.kernels.inference.variances import GroupVariance
-from streammetrics.present.view import NONE, POSITIVE, SHARE, View
+from streammetrics.present.estimand import Asked
+from streammetrics.present.view import NONE, POSITIVE, SHARE, View, declaration
 from streammetrics.present.views import ViewText
 from streammetrics.results.distribution import Distribution
-from streammetrics.results.has_intervals import Asked, HasIntervals, widened
+from streammetrics.results.has_intervals import HasIntervals
 
 Values: TypeAlias = Distribution[float] | Distribution[Bounded]
 
@@ -328,16 +330,16 @@ class Drift(HasIntervals):
         if users is None:
             return None
         n = self.reference_rows + self.rows
-        if not self._bounded and not users.exact and asked.view.name in _DISTANCES:
+        if not self._bounded and not users.exact and asked.name in _DISTANCES:
             return asked.none(_COARSE_GROUPS, n=n)
-        spread = users.variance_of(asked.view.text)
+        spread = users.variance_of(asked.view)
         if not math.isfinite(spread.variance):
             return asked.none(spread.reason or "the variance is not defined", n=n)
         interval = asked.spread(spread.variance, n, df=spread.df, methods=("jackknife",))
         if not interval.defined:
             return interval
-        value, notes = asked.view.figure(self), users.doubts
-        if isinstance(value, Bounded) and asked.view.name in ("ks", "wasserstein"):
+        value, notes = asked.value, users.doubts
+        if isinstance(value, Bounded) and asked.name in ("ks", "wasserstein"):
             interval = widened(interval, value)
         if self.psi_pvalue >= 1 - asked.level:
             notes = (_NO_DRIFT, *notes)
@@ -352,7 +354,7 @@ class Drift(HasIntervals):
 
     def _without(self, view: ViewText) -> str:
         if self._bounded or view.name not in _DISTANCES:
-            return super()._without(view)
+            return declaration(self, view.name).no_interval
         return _ONE_BY_ONE if len(self._cells.counts[0]) > _FEW_VALUES else ""
 
     def _doubts(self, view: ViewText) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import term_means
 from streammetrics.kernels.inference.term_means import Hits, Term
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, LOWER, SHARE, SIGNED, View
-from streammetrics.results.has_intervals import Asked
 from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
 from streammetrics.results.rates import Rates
 
@@ -137,7 +137,7 @@ class LabelRates(OneVsRest):
         return cast("list[tuple[Hits, int]]", list(pairs))
 
     def _interval(self, asked: Asked) -> Interval | None:
-        name, labels = asked.view.name, len(self.matrix)
+        name, labels = asked.name, len(self.matrix)
         if name == "subset_accuracy":
             return asked.share(*self._all_right)
         if name in ("accuracy", "error_rate", "hamming_loss"):  # means over rows, of their labels

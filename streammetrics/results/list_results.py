@@ -13,10 +13,11 @@ from streammetrics.core.errors import UnknownKeyError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
 from streammetrics.kernels.inference.variances import rounded_ratio_variance
+from streammetrics.present.estimand import Asked
 from streammetrics.present.measure_names import entry_text, similar_entry
 from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import Asked, HasIntervals
+from streammetrics.results.has_intervals import HasIntervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
         return iter(self.means)
 
     def _interval(self, asked: Asked) -> Interval | None:
-        moments = self._moments.get(entry_text(asked.view.text, self.means))
+        moments = self._moments.get(entry_text(asked.view, self.means))
         return None if moments is None else moments.interval(asked)
 
     def _skewness_number(self, view: ViewText) -> float:

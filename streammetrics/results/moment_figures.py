@@ -15,9 +15,9 @@ from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
 from streammetrics.kernels.inference.variances import mean_variance
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import NONE, POSITIVE, SHARE, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import Asked
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
@@ -138,9 +138,9 @@ class MomentFigures(_PowerSums, OfWeightedRows):
 
     def _interval(self, asked: Asked) -> Interval | None:
         n, above = self._units, self._count_above
-        if asked.view.name == "above_zero" and above is not None:
+        if asked.name == "above_zero" and above is not None:
             return asked.share(above, n)
-        if asked.view.name != "mean":
+        if asked.name != "mean":
             return None
         variance = mean_variance(n, self.total, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))

@@ -11,7 +11,14 @@ from typing import ClassVar, Final, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.conversion import refused, share, weight_of_recall, whole, worth_of_nothing
+from streammetrics.core.conversion import (
+    exact,
+    refused,
+    share,
+    weight_of_recall,
+    whole,
+    worth_of_nothing,
+)
 from streammetrics.core.errors import InputError
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference import term_means
@@ -23,10 +30,11 @@ from streammetrics.kernels.inference.term_means import (
     mean_influence,
 )
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import USERS, Asked
-from streammetrics.results.rates import Rates, weight_of_precision
+from streammetrics.results.has_intervals import USERS
+from streammetrics.results.rates import Rates
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -193,6 +201,16 @@ class OneVsRest(OfWeightedRows):
         return tp, fp, fn, tn
 
 
+def weight_of_precision(view: ViewText) -> Fraction | None:
+    """The a of f_alpha(a), or of f_beta(b) and F1: 1 / (1 + b²); None for other views."""
+    if view.name in ("f1", "macro_f1"):
+        return Fraction(1, 2)
+    argument = exact(view.arguments[0]) if view.arguments else None
+    if view.name == "f_alpha":
+        return argument
+    return None if argument is None or view.name != "f_beta" else 1 / (1 + argument * argument)
+
+
 def averaged_term(view: ViewText) -> tuple[Term, str] | None:
     """The ratio that a view averages, and the kind of average; None for other views."""
     weight = weight_of_precision(view)
@@ -211,7 +229,7 @@ def mean_interval(
     truth, predicted, counts: [m], cells. hits: of each class. Every micro average is an increasing
     function of accuracy.
     """
-    averaging = averaged_term(asked.view)
+    averaging = averaged_term(asked.parsed)
     if averaging is None:
         return None
     term, average = averaging
@@ -258,7 +276,7 @@ def of_rows_interval(asked: Asked, rows: Iterable[tuple[Hits, int]]) -> Interval
 
     rows: the counts of each kind of row, and the number of such rows.
     """
-    averaging = averaged_term(asked.view)
+    averaging = averaged_term(asked.parsed)
     if averaging is None:
         return None
     term, average = averaging

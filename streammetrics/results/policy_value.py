@@ -14,9 +14,10 @@ from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import Asked, HasIntervals
+from streammetrics.results.has_intervals import HasIntervals
 from streammetrics.results.sums import Dyadic
 
 # Support that a value needs, and support that is doubtful.
@@ -270,20 +271,20 @@ class PolicyValue(_LateSums, HasIntervals):
         return Moments(self.rows, *self._of_clipped, Fraction(self._clip) * Fraction(self._limit))
 
     def _interval(self, asked: Asked) -> Interval | None:
-        variance, n = self._variance(asked.view.name), self.rows
-        if asked.view.name == "share_clipped":
+        variance, n = self._variance(asked.name), self.rows
+        if asked.name == "share_clipped":
             return asked.share(self.rows_clipped, n)
         if variance is None:
             return None
-        if why := self._scarce(asked.view):
+        if why := self._scarce(asked.parsed):
             return asked.none(why, n=n)
-        rounding = _OF_SQUARES / max(n, 1) if asked.view.name in _OF_TERMS else _ROUNDING
+        rounding = _OF_SQUARES / max(n, 1) if asked.name in _OF_TERMS else _ROUNDING
         if variance <= asked.estimate**2 * rounding:  # such as that of rewards 0.3
             variance = 0.0
         interval = asked.spread(variance, n, df=n - 1.0, methods=("t",))
-        if asked.view.name == "sndr" and self._sums.wt is None and interval.defined:
+        if asked.name == "sndr" and self._sums.wt is None and interval.defined:
             interval = replace(interval, reason=_GREATEST)
-        return self._extended(asked.view, interval)
+        return self._extended(asked.parsed, interval)
 
     def _variance(self, name: str) -> float | None:
         """The variance of a value over independent rows; None if the state lacks it."""

@@ -14,9 +14,10 @@ from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log
 from streammetrics.kernels.inference.paired import mcnemar
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
 from streammetrics.kernels.inference.variances import mean_variance
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import Asked, HasIntervals
+from streammetrics.results.has_intervals import HasIntervals
 
 _HALF: Final = Fraction(1, 2)
 PRIOR: Final = 100  # the weight of the prior, in lists that one side wins
@@ -117,7 +118,7 @@ class Preference(HasIntervals):
         a, b, n = self._counts
         if not n:
             return asked.none(self.reason or _NO_CLICK.format(unit=self.independent[:-1]))
-        match asked.view.name:
+        match asked.name:
             case "win_share_a":
                 return asked.share(a, n)
             case "win_share_b":

@@ -15,20 +15,17 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import (
     among,
-    exact,
     refused,
     share,
     weight_of_recall,
     worth_of_nothing,
 )
-from streammetrics.core.interval import Interval
+from streammetrics.estimators.cells import CellFunction, FScore
+from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.elementary import geometric_mean
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
-from streammetrics.kernels.inference.proportions import f_beta_variance
 from streammetrics.present.view import HIGHER, LOWER, NONE, SHARE, SIGNED, View
-from streammetrics.present.views import ViewText, value_of
-from streammetrics.results.has_intervals import Asked, widened
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 Value = TypeVar("Value", float, Bounded)
@@ -36,6 +33,63 @@ Rate: TypeAlias = "Callable[[Rates], float]"
 
 _TRUTH: Final = np.array([1, 0, 1, 0])
 _PREDICTED: Final = np.array([1, 1, 0, 0])
+
+
+# How each rate is estimated. P is precision, R recall.
+
+_ACCURACY: Final[Share[Rates]] = Share(lambda rates: (rates.tp + rates.tn, rates._units))
+_ERROR_RATE: Final[Share[Rates]] = Share(lambda rates: (rates.fp + rates.fn, rates._units))
+_PRECISION: Final[Share[Rates]] = Share(lambda rates: (rates.tp, rates.tp + rates.fp))
+_RECALL: Final[Share[Rates]] = Share(lambda rates: (rates.tp, rates.tp + rates.fn))
+_SPECIFICITY: Final[Share[Rates]] = Share(lambda rates: (rates.tn, rates.tn + rates.fp))
+_FPR: Final[Share[Rates]] = Share(lambda rates: (rates.fp, rates.tn + rates.fp))
+_FNR: Final[Share[Rates]] = Share(lambda rates: (rates.fn, rates.tp + rates.fn))
+_NPV: Final[Share[Rates]] = Share(lambda rates: (rates.tn, rates.tn + rates.fn))
+_JACCARD: Final[Share[Rates]] = Share(lambda rates: (rates.tp, rates.tp + rates.fp + rates.fn))
+
+
+def _balanced_variance(rates: Rates) -> float:
+    return ratio(_share_variance(rates.tp, rates.fn) + _share_variance(rates.tn, rates.fp), 4)
+
+
+def _geometric_variance(rates: Rates) -> float | str:
+    tp, fp, fn, tn = rates._cells
+    if not tp * tn:
+        return "a class without a right prediction makes the mean 0"
+    slopes = Fraction(tn * fn, tp + fn) + Fraction(tp * fp, tn + fp)  # from those of the shares
+    return ratio(slopes, 4 * (tp + fn) * (tn + fp))
+
+
+def _share_variance(hits: int, misses: int) -> Fraction:
+    """The variance of a share p of n rows: p (1 - p) / n."""
+    n = max(hits + misses, 1)  # without rows the rate itself is nan
+    return Fraction(hits * misses, n**3)
+
+
+def _agreement_variance(variance: Callable[..., float]) -> Callable[[Rates], float]:
+    return lambda rates: variance(_TRUTH, _PREDICTED, np.array(rates._cells), 2)
+
+
+def _cell_function(variance: Callable[[Rates], float | str], *methods: str) -> CellFunction[Rates]:
+    return CellFunction(
+        variance, lambda rates: rates._units, lambda rates: min(rates._cells), methods
+    )
+
+
+_BALANCED: Final = _cell_function(_balanced_variance, "delta", "logit")
+_GEOMETRIC: Final = _cell_function(_geometric_variance, "delta", "logit")
+_MATTHEWS: Final = _cell_function(_agreement_variance(matthews_variance), "delta")
+_COHEN: Final = _cell_function(_agreement_variance(kappa_variance), "delta")
+
+
+def _f_score(weight: Callable[..., Fraction]) -> FScore[Rates]:
+    """Of the weight of precision, by the arguments of the view."""
+    return FScore(lambda rates: (rates.tp, rates.fp, rates.fn), weight)
+
+
+_F1: Final = _f_score(lambda: Fraction(1, 2))
+_F_ALPHA: Final = _f_score(Fraction)
+_F_BETA: Final = _f_score(lambda b, *_: 1 / (1 + Fraction(b) ** 2))
 
 
 class NamedRates(OfWeightedRows, Generic[Value]):
@@ -54,61 +108,67 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         """A rate, with `worth` as the value of 0/0."""
 
     @property
-    @View(better=HIGHER, range=SHARE, headline=1)
+    @View(estimator=_ACCURACY, better=HIGHER, range=SHARE, headline=1)
     def accuracy(self) -> Value:
         """(TP + TN) / all."""
-        return self._rate(lambda of: ratio(of.tp + of.tn, of._units))
+        return self._rate(_ACCURACY.estimate)
 
     @property
-    @View(better=LOWER, range=SHARE)
+    @View(estimator=_ERROR_RATE, better=LOWER, range=SHARE)
     def error_rate(self) -> Value:
         """(FP + FN) / all."""
-        return self._rate(lambda of: ratio(of.fp + of.fn, of._units))
+        return self._rate(_ERROR_RATE.estimate)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no row is predicted positive", headline=2)
+    @View(
+        estimator=_PRECISION,
+        better=HIGHER,
+        range=SHARE,
+        undefined="no row is predicted positive",
+        headline=2,
+    )
     def precision(self) -> Value:
         """TP / (TP + FP): the share of predicted positives that are positive."""
-        return self._rate(lambda of: ratio(of.tp, of.tp + of.fp))
+        return self._rate(_PRECISION.estimate)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no positives", headline=3)
+    @View(estimator=_RECALL, better=HIGHER, range=SHARE, undefined="no positives", headline=3)
     def recall(self) -> Value:
         """TP / (TP + FN), also called sensitivity and TPR."""
-        return self._rate(lambda of: ratio(of.tp, of.tp + of.fn))
+        return self._rate(_RECALL.estimate)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no negatives")
+    @View(estimator=_SPECIFICITY, better=HIGHER, range=SHARE, undefined="no negatives")
     def specificity(self) -> Value:
         """TN / (TN + FP), also called TNR."""
-        return self._rate(lambda of: ratio(of.tn, of.tn + of.fp))
+        return self._rate(_SPECIFICITY.estimate)
 
     @property
-    @View(better=LOWER, range=SHARE, undefined="no negatives")
+    @View(estimator=_FPR, better=LOWER, range=SHARE, undefined="no negatives")
     def fpr(self) -> Value:
         """FP / (TN + FP), the false positive rate."""
-        return self._rate(lambda of: ratio(of.fp, of.tn + of.fp))
+        return self._rate(_FPR.estimate)
 
     @property
-    @View(better=LOWER, range=SHARE, undefined="no positives")
+    @View(estimator=_FNR, better=LOWER, range=SHARE, undefined="no positives")
     def fnr(self) -> Value:
         """FN / (TP + FN), the false negative rate."""
-        return self._rate(lambda of: ratio(of.fn, of.tp + of.fn))
+        return self._rate(_FNR.estimate)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no row is predicted negative")
+    @View(estimator=_NPV, better=HIGHER, range=SHARE, undefined="no row is predicted negative")
     def npv(self) -> Value:
         """TN / (TN + FN): the share of predicted negatives that are negative."""
-        return self._rate(lambda of: ratio(of.tn, of.tn + of.fn))
+        return self._rate(_NPV.estimate)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="one class has no rows")
+    @View(estimator=_BALANCED, better=HIGHER, range=SHARE, undefined="one class has no rows")
     def balanced_accuracy(self) -> Value:
         """(recall + specificity) / 2."""
         return self._rate(_balanced_accuracy)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="one class has no rows")
+    @View(estimator=_GEOMETRIC, better=HIGHER, range=SHARE, undefined="one class has no rows")
     def g_mean(self) -> Value:
         """√(recall · specificity), the geometric mean of the recalls of both classes.
 
@@ -118,7 +178,10 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
     @property
     @View(
-        better=HIGHER, range=SIGNED, undefined="all rows are of one class, or all predictions are"
+        estimator=_MATTHEWS,
+        better=HIGHER,
+        range=SIGNED,
+        undefined="all rows are of one class, or all predictions are",
     )
     def mcc(self) -> Value:
         """Matthews: (TP TN - FP FN) / √((TP + FP)(TP + FN)(TN + FP)(TN + FN)).
@@ -128,7 +191,12 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         return self._rate(_mcc)
 
     @property
-    @View(better=HIGHER, range=SIGNED, undefined="all rows and all predictions are of one class")
+    @View(
+        estimator=_COHEN,
+        better=HIGHER,
+        range=SIGNED,
+        undefined="all rows and all predictions are of one class",
+    )
     def kappa(self) -> Value:
         """Cohen: (p_o - p_e) / (1 - p_e), p_e the agreement expected by chance.
 
@@ -137,18 +205,25 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         return self._rate(_kappa)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no positives, and none are predicted")
+    @View(
+        estimator=_JACCARD,
+        better=HIGHER,
+        range=SHARE,
+        undefined="no positives, and none are predicted",
+    )
     def jaccard(self) -> Value:
         """TP / (TP + FP + FN)."""
-        return self._rate(lambda of: ratio(of.tp, of.tp + of.fp + of.fn))
+        return self._rate(_JACCARD.estimate)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no positives, and none are predicted")
+    @View(
+        estimator=_F1, better=HIGHER, range=SHARE, undefined="no positives, and none are predicted"
+    )
     def f1(self) -> Value:
         """2 P R / (P + R) = 2 TP / (2 TP + FN + FP)."""
         return self._rate(lambda of: ratio(2 * of.tp, 2 * of.tp + of.fn + of.fp))
 
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_F_BETA, better=HIGHER, range=SHARE)
     def f_beta(self, b: float, *, zero_division: float = math.nan) -> Value:
         """(1 + b²) P R / (b² P + R): recall counts b times as much as precision; b >= 0.
 
@@ -168,7 +243,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
         return self._f(f, worth)
 
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_F_ALPHA, better=HIGHER, range=SHARE)
     def f_alpha(self, a: float, *, zero_division: float = math.nan) -> Value:
         """1 / (a / P + (1 - a) / R), the F of b² = 1/a - 1; 0 <= a <= 1 is the weight of P.
 
@@ -233,15 +308,9 @@ class Rates(NamedRates[float]):
         number = rate(self)
         return worth if math.isnan(number) else number
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        return _rates_interval(asked, self.tp, self.fp, self.fn, self.tn)
-
-    def _least_cell(self, view: ViewText) -> int | None:
-        if view.name in ("f1", "f_beta", "f_alpha"):
-            return min(self.tp, self.fp + self.fn)
-        if view.name in ("balanced_accuracy", "g_mean", "mcc", "kappa"):
-            return min(self.tp, self.fp, self.fn, self.tn)
-        return None
+    @property
+    def _cells(self) -> tuple[int, int, int, int]:
+        return self.tp, self.fp, self.fn, self.tn
 
     @property
     def _units(self) -> int:
@@ -369,11 +438,10 @@ class BoundedRates(NamedRates[Bounded]):
             high = math.nextafter(high, math.inf)
         return Bounded(value, low, high)
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        """The interval of the value, widened by the uncertainty within the bucket."""
-        interval = self.value._interval(asked)
-        bounds = value_of(self, asked.view.text)
-        return widened(interval, bounds) if interval and isinstance(bounds, Bounded) else interval
+    @property
+    def _at_value(self) -> Rates:
+        """What estimators read: the uncertainty within the bucket widens their intervals."""
+        return self.value
 
 
 def _balanced_accuracy(of: Rates) -> float:
@@ -397,73 +465,3 @@ def _kappa(of: Rates) -> float:
     by_chance = (of.tp + of.fp) * (of.fp + of.tn)
     by_chance += (of.tp + of.fn) * (of.fn + of.tn)
     return ratio(2 * of._determinant, by_chance)
-
-
-def _rates_interval(asked: Asked, tp: int, fp: int, fn: int, tn: int) -> Interval | None:
-    """The interval of a view of `Rates`, for independent rows.
-
-    Shares by Wilson; F1 by Wilson on Jaccard's index; other F on the logit; balanced accuracy, the
-    geometric mean, Matthews' coefficient and kappa by delta.
-    """
-    n, name = tp + fp + fn + tn, asked.view.name
-    shares = {
-        "accuracy": (tp + tn, n),
-        "error_rate": (fp + fn, n),
-        "precision": (tp, tp + fp),
-        "recall": (tp, tp + fn),
-        "specificity": (tn, tn + fp),
-        "fpr": (fp, tn + fp),
-        "fnr": (fn, tp + fn),
-        "npv": (tn, tn + fn),
-        "jaccard": (tp, tp + fp + fn),
-    }
-    if name in shares:
-        return asked.share(*shares[name])
-    if name in ("f1", "f_beta", "f_alpha"):
-        return _f(asked, tp, fp, fn)
-    if name == "balanced_accuracy":
-        variance = ratio(_of_share(tp, fn) + _of_share(tn, fp), 4)
-        return asked.spread(variance, n, methods=("delta", "logit"))
-    if name == "g_mean":
-        if not tp * tn:
-            return asked.none("a class without a right prediction makes the mean 0", n=n)
-        slopes = Fraction(tn * fn, tp + fn) + Fraction(tp * fp, tn + fp)  # from those of the shares
-        variance = ratio(slopes, 4 * (tp + fn) * (tn + fp))
-        return asked.spread(variance, n, methods=("delta", "logit"))
-    if name in ("mcc", "kappa"):
-        variance_of = matthews_variance if name == "mcc" else kappa_variance
-        return asked.spread(variance_of(_TRUTH, _PREDICTED, np.array([tp, fp, fn, tn]), 2), n)
-    return None
-
-
-def weight_of_precision(view: ViewText) -> Fraction | None:
-    """The a of f_alpha(a), or of f_beta(b) and F1: 1 / (1 + b²); None for other views."""
-    if view.name in ("f1", "macro_f1"):
-        return Fraction(1, 2)
-    argument = exact(view.arguments[0]) if view.arguments else None
-    if view.name == "f_alpha":
-        return argument
-    return None if argument is None or view.name != "f_beta" else 1 / (1 + argument * argument)
-
-
-def _f(asked: Asked, tp: int, fp: int, fn: int) -> Interval | None:
-    a, n = weight_of_precision(asked.view), tp + fp + fn
-    if a is None:
-        return None
-    if a in (0, 1):
-        return asked.share(tp, tp + fp if a else tp + fn)
-    variance = f_beta_variance(tp, fp, fn, 1 / a - 1)
-    if a == Fraction(1, 2):
-        return asked.mapped(tp, n, f1_of_jaccard, variance)
-    return asked.spread(variance, n, methods=("logit", "delta"))
-
-
-def f1_of_jaccard(jaccard: float) -> float:
-    """F1 = 2 J / (1 + J)."""
-    return 2.0 * jaccard / (1.0 + jaccard)
-
-
-def _of_share(hits: int, misses: int) -> Fraction:
-    """The variance of a share p of n rows: p (1 - p) / n."""
-    n = max(hits + misses, 1)  # without rows the rate itself is nan
-    return Fraction(hits * misses, n**3)

@@ -47,6 +47,7 @@ from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.kernels.inference.area_interval import Placements, placements
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, SIGNED, View
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.curve_points import (
@@ -57,7 +58,7 @@ from streammetrics.results.curve_points import (
     RocPoints,
     V_co,
 )
-from streammetrics.results.has_intervals import Asked, Ranks
+from streammetrics.results.has_intervals import Ranks
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.rounded_weights import OfUnits
 

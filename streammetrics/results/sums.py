@@ -15,9 +15,10 @@ from streammetrics.core.parts.float_bits import dyadic, nearest
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
 from streammetrics.kernels.inference.variances import mean_variance
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, Range, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import USERS, Asked, HasIntervals
+from streammetrics.results.has_intervals import USERS, HasIntervals
 from streammetrics.results.rounded_weights import OfWeightedRows, units_counted
 
 _SQUARES: Final = "Moments keeps them, for the mean of a value (Welch's interval of two)"
@@ -82,7 +83,7 @@ class MeanResult(_MeanSums, HasIntervals):
 
     def _interval(self, asked: Asked) -> Interval | None:
         n = self._units
-        if asked.view.name != "mean" or self.squares is None:
+        if asked.name != "mean" or self.squares is None:
             return None
         variance = mean_variance(n, self.total, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
@@ -150,7 +151,7 @@ class Quotient(_QuotientSums, HasIntervals):
         return ratio(*self.exact)
 
     def _interval(self, asked: Asked) -> Interval | None:
-        if self.exact is None or asked.view.name != "ratio":
+        if self.exact is None or asked.name != "ratio":
             return None
         if not self.is_share and self.rows:
             why = "rows are not all 0 or 1 over 1, and sums of squares are not kept"
@@ -253,7 +254,7 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
         return self._n
 
     def _interval(self, asked: Asked) -> Interval | None:
-        n, name = self._units, asked.view.name
+        n, name = self._units, asked.name
         if name != "mae" or self.absolute is None or self.squares is None:
             return None
         variance = mean_variance(n, self.absolute, self.squares)

@@ -10,15 +10,17 @@ from typing import ClassVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.float_bits import nearest
+from streammetrics.estimators.estimator import Replicates
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import (
     GroupVariance,
     doubts_of_groups,
     jackknife_variance,
 )
+from streammetrics.present.estimand import Asked
 from streammetrics.present.view import NONE, SHARE, View
 from streammetrics.present.views import ViewText
-from streammetrics.results.has_intervals import Asked, HasIntervals, Replicates
+from streammetrics.results.has_intervals import HasIntervals
 
 _NO_UNITS = "no units"
 
@@ -48,7 +50,7 @@ class _OfUnits(HasIntervals):
         return ratio(self.units_above_0 or 0, self.units or 0)
 
     def _interval(self, asked: Asked) -> Interval | None:
-        if asked.view.name != "rate":
+        if asked.name != "rate":
             return None
         return asked.share(self.units_above_0 or 0, self.units or 0)
 
@@ -134,7 +136,7 @@ class UnitMeanResult(_OfUnits):
         return self._without_each(*self._sums) if self._group_units else ()
 
     def _interval(self, asked: Asked) -> Interval | None:
-        if asked.view.name != "mean":
+        if asked.name != "mean":
             return super()._interval(asked)
         units, spread = self.units or 0, self._variance
         if units and spread.reason:

@@ -42,11 +42,12 @@ from streammetrics.kernels.inference.proportions import (
     difference_variance,
 )
 from streammetrics.kernels.inference.t_interval import critical
+from streammetrics.present.estimand import Asked
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.view import HIGHER, NONE, SHARE, SIGNED, View
 from streammetrics.present.views import ViewText
 from streammetrics.results.curve_points import V_co
-from streammetrics.results.has_intervals import Asked, Ranks, widened
+from streammetrics.results.has_intervals import Ranks
 from streammetrics.results.rounded_weights import OfUnits
 
 _ARM: Final = "an arm has no rows"
@@ -335,9 +336,9 @@ class UpliftCurve(Generic[V_co], OfUnits):
     def _interval(self, asked: Asked) -> Interval | None:
         """Of the share of treated rows; of the ATE and of parts, by Newcombe's combination of the
         intervals of two shares. The rows of a part are taken as given."""
-        if asked.view.name == "treated_share":
+        if asked.name == "treated_share":
             return asked.share(self._steps.treated, self.rows)
-        if (arms := self._arms(asked.view)) is None:
+        if (arms := self._arms(asked.parsed)) is None:
             return None
         method, n = asked.choose("newcombe", "delta"), round(arms[0][1] + arms[1][1])
         variance = difference_variance(arms)
@@ -346,5 +347,4 @@ class UpliftCurve(Generic[V_co], OfUnits):
         else:
             bounds = difference_bounds(arms, critical(asked.level))
             interval = asked.bounds(bounds, variance, n, method)
-        value = asked.view.figure(self)
-        return widened(interval, value) if isinstance(value, Bounded) else interval
+        return asked.widen(interval)

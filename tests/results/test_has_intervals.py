@@ -20,7 +20,7 @@ from streammetrics import (
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.views import range_of
-from streammetrics.results.has_intervals import widened
+from streammetrics.estimators.request import widened
 from streammetrics.results.rates import Rates
 
 AREA = Interval(

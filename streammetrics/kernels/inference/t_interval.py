@@ -131,3 +131,13 @@ def lift_variance(control: float, variance_c: float, treatment: float, variance_
 def _relative_error(estimate: float, variance: float) -> float:
     """The standard error over |estimate|; nan if it is unknown or the estimate is 0."""
     return math.sqrt(variance) / abs(estimate) if estimate and variance >= 0 else math.nan
+
+
+def less(a: Bounds, b: Bounds) -> Bounds:
+    """The bounds of a difference, a - b, from those of both; infinite where both ends are.
+
+    >>> less((3.0, 5.0), (1.0, 2.0)), less((3.0, math.inf), (-math.inf, math.inf))
+    ((1.0, 4.0), (-inf, inf))
+    """
+    low, high = a[0] - b[1], a[1] - b[0]
+    return (-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high)

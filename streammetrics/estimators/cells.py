@@ -1,0 +1,81 @@
+"""CellFunction: a function of the cells of a confusion matrix, and F of two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.request import Arguments, IntervalRequest
+from streammetrics.kernels.inference.proportions import f_beta_variance
+
+
+@dataclass(frozen=True, slots=True)
+class CellFunction(Estimator[R]):
+    """A smooth function of the cells, by the delta method.
+
+    variance: of a result, and of the arguments of the view; a text: why there is none for these
+    rows; None: there is no formula. rows: the independent rows of a result. least: the least count
+    that the view depends on. methods: of the interval, the best one first.
+    """
+
+    variance: Callable[..., float | str | None]
+    rows: Callable[[R], int]
+    least: Callable[..., int | None]
+    methods: tuple[str, ...] = ("delta",)
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """On the scale of the view, or of its logit."""
+        variance, n = self.variance(result, *request.arguments), self.rows(result)
+        if variance is None:
+            return None
+        if isinstance(variance, str):
+            return request.none(variance, n=n)
+        return request.widen(request.spread(variance, n, methods=self.methods))
+
+    def least_cell(self, result: R, arguments: Arguments) -> int | None:
+        """The least count that the view depends on."""
+        return self.least(result, *arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class FScore(Estimator[R]):
+    """1 / (a / P + (1 - a) / R): Wilson's interval where it is the precision, the recall or, mapped
+    from that of Jaccard's index, F1; otherwise on the logit.
+
+    hits: of a result, its true positives, false positives and false negatives. weight: of the
+    arguments of the view, the a.
+    """
+
+    hits: Callable[[R], tuple[int, int, int]]
+    weight: Callable[..., Fraction]
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """Wilson's, mapped from his, or by the delta method."""
+        return request.widen(self._of_value(result, request))
+
+    def _of_value(self, result: R, request: IntervalRequest) -> Interval:
+        tp, fp, fn = self.hits(result)
+        a, n = self.weight(*request.arguments), tp + fp + fn
+        if a in (0, 1):
+            return request.share(tp, tp + fp if a else tp + fn)
+        variance = f_beta_variance(tp, fp, fn, 1 / a - 1)
+        if a == Fraction(1, 2):
+            return request.mapped(tp, n, f1_from_jaccard, variance)
+        return request.spread(variance, n, methods=("logit", "delta"))
+
+    def least_cell(self, result: R, arguments: Arguments) -> int | None:
+        """The true positives, or the errors."""
+        tp, fp, fn = self.hits(result)
+        return min(tp, fp + fn)
+
+
+def f1_from_jaccard(jaccard: float) -> float:
+    """F1 = 2 J / (1 + J).
+
+    >>> f1_from_jaccard(0.5)
+    0.6666666666666666
+    """
+    return 2.0 * jaccard / (1.0 + jaccard)

@@ -1,0 +1,109 @@
+"""Estimator: what a kind of quantity answers to those who ask about a view."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
+
+from streammetrics.core.interval import Interval
+from streammetrics.estimators.request import Arguments, IntervalRequest
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.kernels.inference.proportions import Arms
+from streammetrics.kernels.inference.t_interval import Bounds
+
+R = TypeVar("R", contravariant=True)
+
+# What is counted before a view is judged: events and other rows of a rate, the cells that decide a
+# view of a confusion matrix, positives and negatives of an area, and of any other function of two
+# classes, the rows or lists of a mean, the rows below and above a quantile.
+Kind = Literal["rate", "cells", "area", "mean", "quantile"]
+Replicates: TypeAlias = tuple[float | None, ...]  # without each group; None: a group without units
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The share of rows from whose interval that of a view follows, as a quantile's does. view: the
+    share of the rows up to the view's value, as a view; below: that of the rows below it. bounds:
+    of the view, from those of the share. method: its name."""
+
+    view: str
+    below: str
+    share: float
+    bounds: Callable[[float, float], Bounds]
+    method: str
+
+
+class Estimator(Generic[R]):
+    """How a view of results of class R is estimated; this one knows the jackknife over users alone.
+
+    Each method is asked for one view of one result, with the arguments of the view. A kind of
+    quantity overrides those that it has an answer to.
+    """
+
+    __slots__ = ()
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """The interval at one look, if rows are independent; None without a formula."""
+        return None
+
+    def band(self, result: R, request: IntervalRequest) -> Interval | None:
+        """The interval that holds for all views with one, and at all looks together; or None."""
+        return None
+
+    def never(self, result: R, arguments: Arguments) -> str:
+        """Why there is no interval, over users either, however many rows there are; or ""."""
+        return ""
+
+    # Over users.
+
+    def scarce(self, result: R, arguments: Arguments) -> str:
+        """Why there are too few rows for the jackknife over users, or ""."""
+        return ""
+
+    def behind(self, result: R, arguments: Arguments) -> Behind | None:
+        """The share from whose interval over users that of the view follows, or None."""
+        return None
+
+    def ends(self, result: R, arguments: Arguments) -> tuple[str, str] | None:
+        """The two quantiles whose difference, second less first, the view is, so that its interval
+        follows from theirs at 1 - α/2 each; or None."""
+        return None
+
+    def shares(self, result: R, arguments: Arguments) -> Arms | None:
+        """Successes and rows of control and treatment, of whose shares the view is the difference;
+        or None."""
+        return None
+
+    def extended(self, result: R, arguments: Arguments, interval: Interval) -> Interval:
+        """The interval with its ends moved for what the rows certainly lack, such as actions of a
+        policy that the log took too rarely."""
+        return interval
+
+    def replicates(self, result: R, arguments: Arguments) -> Replicates | None:
+        """The view without each group of units, if the result itself tells units apart; or None."""
+        return None
+
+    # What a verdict rests on.
+
+    def least_cell(self, result: R, arguments: Arguments) -> int | None:
+        """The least count that a view of a confusion matrix depends on, or None."""
+        return None
+
+    def skewness_number(self, result: R, arguments: Arguments) -> float:
+        """(Σ d²)³ / (Σ d³)², d the values minus their mean, of a mean; nan if unknown."""
+        return math.nan
+
+    def moments(self, result: R, arguments: Arguments) -> Moments | None:
+        """The moments of a mean of values that are bounded by design, or None."""
+        return None
+
+    def sides(self, result: R) -> Successes | None:
+        """The rows that the control and the treatment won, of those that one of them won, and the
+        treatment's share if there is no effect, of a view that is itself an effect; or None."""
+        return None
+
+
+JACKKNIFE_ONLY: Final = Estimator[object]()

@@ -1,0 +1,112 @@
+"""MeanOfValues: a mean over independent rows, lists or groups, and a ratio of two such means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.request import Arguments, IntervalRequest
+from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.kernels.inference.pooled_variance import (
+    skewness_number_of_rounded,
+    skewness_number_of_sums,
+)
+from streammetrics.kernels.inference.variances import (
+    mean_variance,
+    ratio_variance,
+    rounded_ratio_variance,
+)
+
+
+class Sums(NamedTuple):
+    """The exact sums over n values: Σ x, Σ x² and Σ x³; cubes None: unknown. rounded: of the
+    values, 2 if their squares and cubes were rounded before they were added, 1 if the cubes were.
+    limit: the greatest value by design, if none is below 0; None without one. units: what n
+    counts."""
+
+    n: int
+    total: Fraction
+    squares: Fraction
+    cubes: Fraction | None = None
+    rounded: int = 0
+    limit: Fraction | None = None
+    units: str = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfValues(Estimator[R]):
+    """A mean, with the interval of Student's t.
+
+    sums: of a result, and of the arguments of the view; None if its state lacks them.
+
+    >>> from streammetrics.estimators.request import IntervalRequest
+    >>> waits = MeanOfValues[int](lambda n: Sums(n, Fraction(n * (n + 1), 2), Fraction(30)))  # 1 to 4
+    >>> request = IntervalRequest("mean", (), 2.5, 0.95, "auto")
+    >>> print(waits.interval(4, request))
+    2.5, 95 % CI 0.445739 to 4.55426 (t, n = 4)
+    """
+
+    sums: Callable[..., Sums | None]
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """Student's, with the rows less 1 degrees of freedom."""
+        sums = self.sums(result, *request.arguments)
+        if sums is None:
+            return None
+        n, total, squares, *_ = sums
+        variance = (
+            rounded_ratio_variance(n, total, n, (squares, total, n))
+            if sums.rounded > 1
+            else mean_variance(n, total, squares)
+        )
+        interval = request.spread(variance, n, df=n - 1.0, methods=("t",), units=sums.units)
+        return request.widen(interval)
+
+    def skewness_number(self, result: R, arguments: Arguments) -> float:
+        """Of the values, if their cubes are known."""
+        sums = self.sums(result, *arguments)
+        if sums is None or sums.cubes is None:
+            return math.nan
+        if sums.rounded:
+            return skewness_number_of_rounded(sums.n, sums.total, sums.squares, sums.cubes)
+        return skewness_number_of_sums(sums.n, sums.total, sums.squares, sums.cubes)
+
+    def moments(self, result: R, arguments: Arguments) -> Moments | None:
+        """Of values from 0 to a limit that is known by design."""
+        sums = self.sums(result, *arguments)
+        if sums is None or sums.limit is None:
+            return None
+        return Moments(sums.n, sums.total, sums.squares, sums.limit)
+
+
+class RatioSums(NamedTuple):
+    """Two exact sums over n rows, and those of the squares of the first, of the products of both,
+    and of the squares of the second."""
+
+    n: int
+    above: Fraction | int
+    below: Fraction | int
+    products: tuple[Fraction | int, Fraction | int, Fraction | int]
+
+
+@dataclass(frozen=True, slots=True)
+class RatioOfSums(Estimator[R]):
+    """Σ y / Σ x over rows, by the delta method with Student's t.
+
+    sums: of a result, and of the arguments of the view; None if its state lacks them.
+    """
+
+    sums: Callable[..., RatioSums | None]
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """Student's, with the rows less 1 degrees of freedom."""
+        sums = self.sums(result, *request.arguments)
+        if sums is None:
+            return None
+        variance = ratio_variance(*sums)
+        return request.spread(variance, sums.n, df=sums.n - 1.0, methods=("t",))

@@ -1,0 +1,35 @@
+"""Share: the successes among some rows, divided by their number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.request import IntervalRequest
+from streammetrics.kernels.exact.rounding import ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Estimator[R]):
+    """A share of independent rows, with Wilson's interval.
+
+    counts: of a result, and of the arguments of the view, the successes and the rows; or why these
+    are not known, which no further rows change.
+
+    >>> from streammetrics.results.rates import Rates
+    >>> precision = Share[Rates](lambda rates: (rates.tp, rates.tp + rates.fp))
+    >>> precision.estimate(Rates(tp=3, fp=1, fn=0, tn=0))
+    0.75
+    """
+
+    counts: Callable[..., tuple[int, int]]
+
+    def estimate(self, result: R, *arguments: object) -> float:
+        """Successes / rows, rounded once; nan without rows."""
+        return ratio(*self.counts(result, *arguments))
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """Wilson's, or by the delta method."""
+        return request.widen(request.share(*self.counts(result, *request.arguments)))

@@ -1,0 +1,237 @@
+"""Estimand: a view of one result, with its declaration and its estimator."""
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import JACKKNIFE_ONLY, Behind, Estimator, Replicates
+from streammetrics.estimators.request import Arguments, IntervalRequest
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.kernels.inference.proportions import Arms
+from streammetrics.present.view import ENTRIES, View, declaration
+from streammetrics.present.views import ViewText, value_of, view_of
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(IntervalRequest):
+    """Transitional: a request of a class whose views have no estimators yet."""
+
+    parsed: ViewText
+
+    @property
+    def name(self) -> str:
+        return self.parsed.name
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks(Estimator[object]):
+    """Transitional: asks the hook methods of a class whose views have no estimators yet."""
+
+    parsed: ViewText
+
+    def _hook(self, result: object, name: str, *args: object) -> Any:
+        hook = getattr(result, name, None)
+        return None if hook is None else hook(*args)
+
+    def interval(self, result: object, request: IntervalRequest) -> Interval | None:
+        values = request.view, request.arguments, request.value, request.level, request.method
+        return self._hook(result, "_interval", Asked(*values, self.parsed))
+
+    def band(self, result: object, request: IntervalRequest) -> Interval | None:
+        values = request.view, request.arguments, request.value, request.level, request.method
+        if not declaration(result, self.parsed.name).band:
+            return None
+        return self._hook(result, "_band", Asked(*values, self.parsed))
+
+    def scarce(self, result: object, arguments: Arguments) -> str:
+        return self._hook(result, "_scarce", self.parsed) or ""
+
+    def behind(self, result: object, arguments: Arguments) -> Behind | None:
+        return self._hook(result, "_behind", self.parsed)
+
+    def ends(self, result: object, arguments: Arguments) -> tuple[str, str] | None:
+        return self._hook(result, "_range_of", self.parsed)
+
+    def shares(self, result: object, arguments: Arguments) -> Arms | None:
+        return self._hook(result, "_arms", self.parsed)
+
+    def extended(self, result: object, arguments: Arguments, interval: Interval) -> Interval:
+        hook = getattr(result, "_extended", None)
+        return interval if hook is None else hook(self.parsed, interval)
+
+    def replicates(self, result: object, arguments: Arguments) -> Replicates | None:
+        return self._hook(result, "_unit_replicates", self.parsed)
+
+    def least_cell(self, result: object, arguments: Arguments) -> int | None:
+        return self._hook(result, "_least_cell", self.parsed)
+
+    def skewness_number(self, result: object, arguments: Arguments) -> float:
+        number = self._hook(result, "_skewness_number", self.parsed)
+        return math.nan if number is None else number
+
+    def moments(self, result: object, arguments: Arguments) -> Moments | None:
+        return self._hook(result, "_moments_of", self.parsed)
+
+    def sides(self, result: object) -> Successes | None:
+        return self._hook(result, "_sides")
+
+
+@dataclass(frozen=True)
+class Estimand:
+    """A view of a result: what others ask its estimator, they ask here.
+
+    result: the one that has the view itself, such as the `Rates` of `confusion(0.5).recall`. text:
+    of the view, there. path: the declarations of what it is a part of, and last its own; of an
+    entry of a mapping that of all entries, whose argument is the name of the entry.
+    """
+
+    result: object
+    text: ViewText
+    path: tuple[View, ...]
+    arguments: Arguments
+
+    @property
+    def view(self) -> View:
+        """The declaration of the view."""
+        return self.path[-1]
+
+    @cached_property
+    def value(self) -> float | Bounded:
+        """The value of the view."""
+        return value_of(self.result, self.text.text)
+
+    @property
+    def estimator(self) -> Estimator[object]:
+        """How the view is estimated."""
+        if self.view.estimator is JACKKNIFE_ONLY:
+            return Hooks(self.text)
+        return cast("Estimator[object]", self.view.estimator)
+
+    @property
+    def rows(self) -> object:
+        """The result that estimators read: within a bucket that at the value, else this one."""
+        return getattr(self.result, "_at_value", self.result)
+
+    def request(self, level: float, method: str) -> IntervalRequest:
+        """A request for an interval of the view."""
+        return IntervalRequest(self.text.text, self.arguments, self.value, level, method)
+
+    def interval(self, request: IntervalRequest) -> Interval | None:
+        """The interval for independent rows; None without a formula."""
+        return self.estimator.interval(self.rows, request)
+
+    def band(self, request: IntervalRequest) -> Interval | None:
+        """The interval that holds for all views with one, and at all looks together."""
+        return self.estimator.band(self.rows, request)
+
+    @property
+    def never(self) -> str:
+        """Why the view has no interval, over users either, or ""."""
+        hook = getattr(self.result, "_without", None)
+        if hook and self.view.estimator is JACKKNIFE_ONLY:
+            return str(hook(self.text))
+        return self.view.no_interval or self.estimator.never(self.rows, self.arguments)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Reasons to doubt the view, if it is defined, and its interval."""
+        if hook := getattr(self.result, "_doubts", None):
+            return hook(self.text)
+        return () if self.view.doubts is None else self.view.doubts(self.result)
+
+    @property
+    def replicated(self) -> str:
+        """The other view whose values without each group of users show the variance, or ""."""
+        if hook := getattr(self.result, "_replicated", None):
+            other = hook(self.text)
+            return "" if other == self.text.text else other
+        return self.view.replicated
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the rows themselves choose the view, or what it is a part of."""
+        return any(view.chosen for view in self.path)
+
+    @property
+    def of_points(self) -> bool:
+        """Whether coarse scores do not show the variance of the view over users."""
+        return any(view.of_points for view in self.path)
+
+    @property
+    def scarce(self) -> str:
+        """Why there are too few rows for the jackknife of the view, or ""."""
+        return self.estimator.scarce(self.rows, self.arguments)
+
+    @property
+    def behind(self) -> Behind | None:
+        """The share from whose interval over users that of the view follows, or None."""
+        return self.estimator.behind(self.rows, self.arguments)
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """The two quantiles whose difference the view is, or None."""
+        return self.estimator.ends(self.rows, self.arguments)
+
+    @property
+    def shares(self) -> Arms | None:
+        """Successes and rows of both arms, of whose shares the view is the difference, or None."""
+        return self.estimator.shares(self.rows, self.arguments)
+
+    def extended(self, interval: Interval) -> Interval:
+        """The interval with its ends moved for what the rows certainly lack."""
+        return self.estimator.extended(self.rows, self.arguments, interval)
+
+    @property
+    def replicates(self) -> Replicates | None:
+        """The view without each group of units, if the result itself tells units apart."""
+        return self.estimator.replicates(self.rows, self.arguments)
+
+    @property
+    def least_cell(self) -> int | None:
+        """The least count that a view of a confusion matrix depends on, or None."""
+        return self.estimator.least_cell(self.rows, self.arguments)
+
+    @property
+    def skewness_number(self) -> float:
+        """The skewness number of the values that the view is a mean of; nan if unknown."""
+        return self.estimator.skewness_number(self.rows, self.arguments)
+
+    @property
+    def moments(self) -> Moments | None:
+        """The moments of a mean of values that are bounded by design, or None."""
+        return self.estimator.moments(self.rows, self.arguments)
+
+    @property
+    def sides(self) -> Successes | None:
+        """The rows that each variant won, if the view is itself an effect, or None."""
+        return self.estimator.sides(self.rows) if self.view.effect else None
+
+
+def estimand_of(result: object, view: object = None) -> Estimand:
+    """A view of a result without parts; None: its first view. InputError for a view whose arguments
+    do not fit.
+
+    >>> from streammetrics.results.rates import Rates
+    >>> estimand = estimand_of(Rates(tp=3, fp=1, fn=6, tn=90), "f_beta(2)")
+    >>> estimand.arguments, estimand.least_cell
+    ((2,), 3)
+    """
+    text, path = view_of(result, view), []
+    while text.rest:
+        part = replace(text, rest="").figure(result)
+        if part is None:
+            raise text.unknown(result)
+        path.append(declaration(result, text.name))
+        result, text = part, view_of(part, text.rest)
+    entry = isinstance(result, Mapping) and text.text in result
+    path.append(declaration(result, ENTRIES if entry else text.name))
+    arguments = (text.text,) if entry else text.arguments or ()
+    return Estimand(result, text, tuple(path), arguments)
