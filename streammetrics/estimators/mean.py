@@ -23,7 +23,7 @@ from streammetrics.kernels.inference.variances import (
 )
 
 
-class Sums(NamedTuple):
+class MomentSums(NamedTuple):
     """The exact sums over n values: Σ x, Σ x² and Σ x³; cubes None: unknown. rounded: of the
     values, 2 if their squares and cubes were rounded before they were added, 1 if the cubes were.
     limit: the greatest value by design, if none is below 0; None without one. units: what n
@@ -45,13 +45,13 @@ class MeanOfValues(Estimator[R]):
     sums: of a result, and of the arguments of the view; None if its state lacks them.
 
     >>> from streammetrics.estimators.request import IntervalRequest
-    >>> waits = MeanOfValues[int](lambda n: Sums(n, Fraction(n * (n + 1), 2), Fraction(30)))  # 1 to 4
+    >>> waits = MeanOfValues[int](lambda n: MomentSums(n, Fraction(n * (n + 1), 2), Fraction(30)))
     >>> request = IntervalRequest("mean", (), 2.5, 0.95, "auto")
     >>> print(waits.interval(4, request))
     2.5, 95 % CI 0.445739 to 4.55426 (t, n = 4)
     """
 
-    sums: Callable[..., Sums | None]
+    sums: Callable[..., MomentSums | None]
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Student's, with the rows less 1 degrees of freedom."""
