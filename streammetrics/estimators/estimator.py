@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from streammetrics.core.interval import Interval
+from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
@@ -47,6 +48,10 @@ class Estimator(Generic[R]):
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """The interval at one look, if rows are independent; None without a formula."""
+        return None
+
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals | None:
+        """The same of many results, as columns; None: each is asked for by itself."""
         return None
 
     def band(self, result: R, request: IntervalRequest) -> Interval | None:

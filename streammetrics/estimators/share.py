@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.many import Intervals, ManyRequest, wilson_columns
 from streammetrics.estimators.request import IntervalRequest
 from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.t_interval import critical
+
+_FLOATS: Final = 1 << 53  # below it, counts are floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +40,11 @@ class Share(Estimator[R]):
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Wilson's, or by the delta method."""
         return request.widen(request.share(*self.counts(result, *request.arguments)))
+
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals | None:
+        """Wilson's."""
+        counts = [self.counts(result, *request.arguments) for result in results]
+        if not all(n < _FLOATS for _, n in counts):
+            return None
+        successes, n = np.array(counts, np.int64).reshape(-1, 2).T
+        return wilson_columns(successes, n, critical(request.level))

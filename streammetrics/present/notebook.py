@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
 from streammetrics.core.bounded import ByValue
 from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
+from streammetrics.present.value_columns import columns_of_parts, pandas_of_columns
 from streammetrics.present.value_rows import (
     LEVEL,
     Columns,
@@ -18,6 +19,7 @@ from streammetrics.present.value_rows import (
     ValueRow,
     checked_level,
     frame_of,
+    library_of,
     rows_of,
     rows_of_views,
     strict,
@@ -103,7 +105,10 @@ class Shown(ByValue):
 
     def _columns(self, level: float) -> Columns:
         """The columns of `to_frame`, with Python's numbers."""
-        return to_columns(rows_of(self, level=checked_level(level)))
+        columns = columns_of_parts(self, checked_level(level))
+        if columns is None:
+            return to_columns(rows_of(self, level=level))
+        return {name: column.cells() for name, column in columns.items()}
 
     def to_dict(self, *, level: float = LEVEL) -> dict[str, list[object]]:
         """The values as columns of equal length, one row a value; `pandas.DataFrame`,
@@ -145,6 +150,11 @@ class Shown(ByValue):
         >>> Ratio().compute().to_frame("pandas")["name"].tolist()
         ['ratio', 'numerator', 'denominator']
         """
+        columns = None
+        if type(self)._columns is Shown._columns and library_of(library) == "pandas":
+            columns = columns_of_parts(self, checked_level(level))
+        if columns is not None:
+            return pandas_of_columns(columns)
         return frame_of(self._columns(level), library)
 
     def __repr__(self) -> str:

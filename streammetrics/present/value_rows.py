@@ -257,14 +257,7 @@ def frame_of(columns: Columns, library: str | None) -> Frame:
     library: "pandas" or "polars"; None: the one that the program has imported, else the one that is
     installed, pandas if both are. SettingsError if it is not installed.
     """
-    if library is not None and not among(library, ("pandas", "polars")):
-        raise InputError(
-            expected='"pandas", "polars" or None',
-            got=shown(library),
-            where="to_frame(library)",
-            hint="pass one of these; to_dict() needs neither",
-        )
-    chosen = library or _installed()
+    chosen = library_of(library)
     try:
         if chosen == "pandas":
             return _pandas(columns)
@@ -280,6 +273,18 @@ def frame_of(columns: Columns, library: str | None) -> Frame:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def library_of(library: str | None) -> str | None:
+    """The library of a frame, as `frame_of` chooses it; InputError for any other."""
+    if library is not None and not among(library, ("pandas", "polars")):
+        raise InputError(
+            expected='"pandas", "polars" or None',
+            got=shown(library),
+            where="to_frame(library)",
+            hint="pass one of these; to_dict() needs neither",
+        )
+    return library or _installed()
+
+
 def _installed() -> str | None:
     packages = ("pandas", "polars")
     loaded = [name for name in packages if name in sys.modules]
@@ -293,7 +298,7 @@ def _pandas(columns: Columns) -> PandasFrame:
     kinds = {float: "float64", int: "Int64"}
     series = {}
     for name, values in columns.items():
-        kind = _kind(name, values)
+        kind = kind_of_column(name, values)
         if kind is int and None not in values:
             series[name] = pd.Series(values, dtype="int64")
         else:
@@ -307,7 +312,7 @@ def _polars(columns: Columns) -> PolarsFrame:
     kinds = {float: pl.Float64, int: pl.Int64, str: pl.String}
     series = []
     for name, values in columns.items():
-        kind = _kind(name, values)
+        kind = kind_of_column(name, values)
         cells = values if kind is not object else [x if x is None else _text(x) for x in values]
         series.append(pl.Series(name, cells, dtype=kinds.get(kind, pl.String)))
     return pl.DataFrame(series)
@@ -317,7 +322,7 @@ _FLOATS: Final = ("value", "exact_low", "exact_high", "ci_lower", "ci_upper", "c
 _INTEGERS: Final = ("window_start_ms", "window_end_ms", "ci_n")
 
 
-def _kind(name: str, values: Sequence[object]) -> type:
+def kind_of_column(name: str, values: Sequence[object]) -> type:
     """The type of all values of a column that are not None; object if there are several."""
     kinds = {type(value) for value in values if value is not None}
     if name in _FLOATS or kinds == {float}:

@@ -111,7 +111,7 @@ def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bound
     views = (
         (name, value if isinstance(value, Bounded) else float(value))
         for name, value in attributes
-        if _is_view(value)
+        if is_view(value)
     )
     yield from islice(views, most)
 
@@ -129,7 +129,7 @@ def counts_of(result: object) -> dict[str, int]:
     settings = declared_settings(type(result))  # type: ignore[arg-type]
     return {
         name: int(value)
-        for name, value in _attributes(result, but=_floats(type(result)) | settings)  # type: ignore[arg-type]
+        for name, value in _attributes(result, but=float_names(type(result)) | settings)  # type: ignore[arg-type]
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     }
 
@@ -162,16 +162,21 @@ def texts_of(result: object) -> dict[str, str]:
     >>> texts_of(GroupedAUC().compute())["compared_as"]
     'float64'
     """
-    attributes = _attributes(result, but=_floats(type(result)))  # type: ignore[arg-type]
+    attributes = _attributes(result, but=float_names(type(result)))  # type: ignore[arg-type]
     return {name: value for name, value in attributes if isinstance(value, str) and value}
 
 
 def _is_number(value: object) -> TypeGuard[float | Bounded]:
     """Whether a metric's result is the value itself."""
-    return _is_view(value) or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
+    return is_view(value) or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
 
 
-def _is_view(value: object) -> TypeGuard[float | Bounded]:
+def is_view(value: object) -> TypeGuard[float | Bounded]:
+    """Whether a value of a result is a view.
+
+    >>> is_view(0.5), is_view(5)
+    (True, False)
+    """
     return isinstance(value, (float, np.floating, Bounded))
 
 
@@ -190,7 +195,7 @@ def _attributes(result: object, but: frozenset[str] = frozenset()) -> Iterator[t
     if isinstance(result, Mapping):
         for key in result:
             yield str(key), result[key]
-    for name in _names(type(result)):  # type: ignore[arg-type]
+    for name in attribute_names(type(result)):  # type: ignore[arg-type]
         if name in but:
             continue
         value = getattr(result, name)
@@ -201,7 +206,7 @@ def _attributes(result: object, but: frozenset[str] = frozenset()) -> Iterator[t
 
 
 @cache
-def _names(kind: Hashable) -> tuple[str, ...]:
+def attribute_names(kind: Hashable) -> tuple[str, ...]:
     """Public properties, then public fields, each in order of definition, bases first."""
     bases = [base for base in reversed(cast("type", kind).__mro__) if base is not object]
     fields = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
@@ -223,7 +228,7 @@ _NO_COUNTS: Final = frozenset(
 
 
 @cache
-def _floats(kind: Hashable) -> frozenset[str]:
+def float_names(kind: Hashable) -> frozenset[str]:
     """Properties annotated as float, `Bounded` or `Fraction`, and the fields that are made when
     they are first read: no counts, and some are slow."""
     names = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from streammetrics.core.conversion import among, as_float
 from streammetrics.core.interval import Interval, interval_within
+from streammetrics.estimators.estimator import JACKKNIFE_ONLY
+from streammetrics.estimators.many import Floats, Intervals, ManyRequest, undefined_columns
 from streammetrics.estimators.request import METHODS, refused_option
 from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
@@ -92,6 +94,29 @@ class HasIntervals(Shown):
         if doubts and interval.defined:
             interval = replace(interval, reason="; ".join(filter(None, (interval.reason, *doubts))))
         return interval
+
+    @classmethod
+    def _interval_columns(
+        cls, results: Sequence[HasIntervals], view: str, values: Floats, level: float
+    ) -> Intervals | None:
+        """The intervals of one view of many results of this class; values: of the view. None: each
+        is asked for by itself."""
+        estimand = estimand_of(results[0], view)
+        if estimand.result is not results[0] or estimand.view.doubts is not None:
+            return None
+        if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
+            return undefined_columns(len(results))
+        whys = [reason_of(result, view) or result._no_interval() for result in results]
+        known = np.array([not why for why in whys], bool)
+        rows = [result for result, why in zip(results, whys, strict=True) if not why]
+        request = ManyRequest(estimand.arguments, values[known], level)
+        columns = estimand.estimator.intervals(rows, request)
+        if columns is None:
+            return None
+        limits = estimand.view.range
+        if not isinstance(limits, tuple):
+            limits = np.array([range_of(result, view) for result in results]).T
+        return columns.placed(known, whys).within(*limits)
 
     def least_cell(self, view: object = None) -> int | None:
         """The least count that a view of a confusion matrix depends on; None for other views.

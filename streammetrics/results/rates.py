@@ -22,7 +22,6 @@ from streammetrics.core.conversion import (
 )
 from streammetrics.estimators.cells import CellFunction, FScore
 from streammetrics.estimators.share import Share
-from streammetrics.kernels.exact.elementary import geometric_mean
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.present.view import HIGHER, LOWER, NONE, SHARE, SIGNED, View
@@ -450,10 +449,10 @@ def _balanced_accuracy(of: Rates) -> float:
 
 
 def _g_mean(of: Rates) -> float:
-    positives, negatives = of.positives, of.tn + of.fp
-    if not (positives and negatives):
-        return math.nan
-    return geometric_mean([Fraction(of.tp, positives), Fraction(of.tn, negatives)])
+    """√(TP TN / (P N)), as the nearest float."""
+    right = of.tp * of.tn
+    margins = of.positives * (of.tn + of.fp)
+    return over_root(right, right * margins) if right or not margins else 0.0
 
 
 def _mcc(of: Rates) -> float:

@@ -1,0 +1,342 @@
+"""The values of a result with many parts as columns of arrays: what `value_rows` has row by row.
+
+Parts of one class are read attribute by attribute, and their intervals come from the estimator of a
+view in one call, so that a table of ten thousand keys costs microseconds a value. A result that
+this cannot read has `value_rows` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.interval import interval_of, taken_as_independent
+from streammetrics.estimators.many import Intervals
+from streammetrics.present.value_rows import (
+    is_exact,
+    kind_of_column,
+    reason_of,
+    why_undefined,
+)
+from streammetrics.present.view import declaration, declared_settings
+from streammetrics.present.views import Part, attribute_names, float_names, has_parts, is_view
+
+if TYPE_CHECKING:
+    from streammetrics.present.value_rows import PandasFrame
+
+
+class Column(NamedTuple):
+    """The cells of a column [n]; missing: of those that are None, or None if no cell is."""
+
+    values: NDArray[np.generic]
+    missing: NDArray[np.bool_] | None = None
+
+    def cells(self) -> list[object]:
+        """The cells as Python's values."""
+        cells = self.values.tolist()
+        if self.missing is not None:
+            for position in np.flatnonzero(self.missing).tolist():
+                cells[position] = None
+        return cast("list[object]", cells)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The parts of one class and one name, such as one metric of all keys; positions: among all
+    parts."""
+
+    kind: type
+    name: str
+    results: list[object] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One view of all results of a group."""
+
+    name: str
+    values: NDArray[np.float64]
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    exact: bool
+
+
+class _Uneven(Exception):
+    """Results of one class differ in what they have."""
+
+
+def columns_of_parts(result: object, level: float) -> dict[str, Column] | None:
+    """The columns of `to_frame` of a result with parts; None for one that is read row by row."""
+    if not has_parts(result):
+        return None
+    parts = list(_leaves(result, Part("")))
+    groups: dict[tuple[type, str], _Group] = {}
+    for position, (place, part) in enumerate(parts):
+        if not _is_plain(part):
+            return None
+        group = groups.setdefault((type(part), place.name), _Group(type(part), place.name))
+        group.results.append(part)
+        group.positions.append(position)
+    try:
+        return _Table([place for place, _ in parts], list(groups.values()), level).columns()
+    except _Uneven:
+        return None
+
+
+def _leaves(result: object, outer: Part) -> Iterator[tuple[Part, object]]:
+    """The results without parts within one, and their places."""
+    if not has_parts(result):
+        yield outer, result
+        return
+    for part, inner in result._parts():
+        names = filter(None, (outer.name, part.name))
+        name = ".".join(names)
+        place = Part("", name, (*outer.keys, *part.keys), outer.window or part.window)
+        yield from _leaves(inner, place)
+
+
+def _is_plain(part: object) -> bool:
+    """Whether a part has a row for each view, and no rows of its own making."""
+    rows = getattr(type(part), "_value_rows", None)
+    return getattr(rows, "__module__", "") == "streammetrics.present.notebook" and not isinstance(
+        part, Mapping
+    )
+
+
+class _Table:
+    """The rows of all parts: part by part, and view by view within one."""
+
+    def __init__(self, places: Sequence[Part], groups: Sequence[_Group], level: float) -> None:
+        self.places, self.level = places, level
+        self.views = [_views_of_group(group) for group in groups]
+        self.groups = groups
+        widths = np.zeros(len(places), np.intp)
+        for group, views in zip(groups, self.views, strict=True):
+            widths[group.positions] = len(views)
+        self.starts = np.cumsum(widths) - widths
+        self.owners = np.repeat(np.arange(len(places)), widths)
+        self.n = int(widths.sum())
+
+    def columns(self) -> dict[str, Column]:
+        """All columns, in the order of `to_frame`."""
+        n = self.n
+        names, reasons = np.empty(n, object), np.empty(n, object)
+        methods = np.full(n, "", object)
+        values = np.full((5, n), np.nan)  # value, exact_low, exact_high, ci_lower, ci_upper
+        interval_rows, defined = np.zeros(n, np.int64), np.zeros(n, bool)
+        inexact = np.zeros(n, bool)
+        counts: dict[str, list[object]] = {}
+        for group, views in zip(self.groups, self.views, strict=True):
+            starts = self.starts[group.positions]
+            group_counts = _counts_of_group(group)
+            for name, cells in group_counts.items():
+                column = counts.setdefault(name, [None] * len(self.places))
+                for position, cell in zip(group.positions, cells, strict=True):
+                    column[position] = cell
+            own = [_own_reason(result) for result in group.results]
+            for place, view in enumerate(views):
+                rows = starts + place
+                names[rows] = Part(group.name).of(view.name) if group.name else view.name
+                values[0, rows] = view.values
+                low, high = view.bounds or (view.values, view.values)
+                values[1, rows], values[2, rows] = low, high
+                inexact[rows] = view.bounds is None and not view.exact
+                intervals = _intervals_of_view(group, view, self.level)
+                has = _is_defined(intervals)
+                values[3, rows] = np.where(has, intervals.lower, np.nan)
+                values[4, rows] = np.where(has, intervals.upper, np.nan)
+                interval_rows[rows], defined[rows] = intervals.n, has
+                methods[rows] = np.where(has, intervals.methods, "")
+                reasons[rows] = _reasons_of_view(group, view, intervals, own, group_counts)
+        missing = ~defined
+        table = {
+            "name": Column(names),
+            "key": self._by_part([_key(place) for place in self.places], "key"),
+            "window_start_ms": self._window(0, "window_start_ms"),
+            "window_end_ms": self._window(1, "window_end_ms"),
+            "value": Column(values[0]),
+            "exact_low": Column(values[1], inexact),
+            "exact_high": Column(values[2], inexact),
+            "ci_lower": Column(values[3], missing),
+            "ci_upper": Column(values[4], missing),
+            "ci_level": Column(np.full(n, self.level), missing),
+            "ci_method": Column(methods),
+            "ci_n": Column(interval_rows, missing),
+            "reason": Column(reasons),
+        }
+        for name, cells in counts.items():
+            title = f"{name}_count" if name in table else name
+            table[title] = self._by_part(cells, title)
+        return table
+
+    def _window(self, end: int, name: str) -> Column:
+        windows = (place.window for place in self.places)
+        return self._by_part([None if window is None else window[end] for window in windows], name)
+
+    def _by_part(self, cells: Sequence[object], name: str) -> Column:
+        """A column whose cells are those of the parts."""
+        kind, missing = kind_of_column(name, cells), np.array([x is None for x in cells], bool)
+        if kind in (int, float):
+            values = np.array(
+                [0 if x is None else x for x in cells], np.int64 if kind is int else float
+            )
+        else:
+            values = np.empty(len(cells), object)
+            values[:] = cells
+        return Column(values[self.owners], missing[self.owners] if missing.any() else None)
+
+
+def _key(place: Part) -> object:
+    return place.keys[0] if len(place.keys) == 1 else place.keys or None
+
+
+def _views_of_group(group: _Group) -> list[_View]:
+    """Each view of all results of a group, in the order of `views_of`."""
+    views = []
+    for name in attribute_names(group.kind):
+        cells = [getattr(result, name) for result in group.results]
+        kinds = {is_view(cell) for cell in cells}
+        if len(kinds) > 1 or any(isinstance(cell, Mapping) for cell in cells):
+            raise _Uneven
+        if kinds == {True}:
+            views.append(_view_of_cells(group, name, cells))
+    return views
+
+
+def _view_of_cells(group: _Group, name: str, cells: Sequence[object]) -> _View:
+    bounded = {isinstance(cell, Bounded) for cell in cells}
+    exact = is_exact(group.results[0], name)
+    if hasattr(group.kind, "value"):
+        raise _Uneven  # what is exact may depend on the value
+    if len(bounded) > 1:
+        raise _Uneven
+    values = np.array([float(cell) for cell in cells])  # type: ignore[arg-type]
+    if bounded != {True}:
+        return _View(name, values, None, exact)
+    pairs = [cast("Bounded", cell) for cell in cells]
+    bounds = np.array([cell.low for cell in pairs]), np.array([cell.high for cell in pairs])
+    return _View(name, values, bounds, exact)
+
+
+def _counts_of_group(group: _Group) -> dict[str, list[object]]:
+    """The counts of all results of a group, by name."""
+    left_out = float_names(group.kind) | declared_settings(group.kind)
+    counts = {}
+    for name in attribute_names(group.kind):
+        if name in left_out:
+            continue
+        cells = [getattr(result, name) for result in group.results]
+        whole = [
+            int(cell)
+            if isinstance(cell, (int, np.integer)) and not isinstance(cell, bool)
+            else None
+            for cell in cells
+        ]
+        if any(cell is not None for cell in whole):
+            counts[name] = whole
+    return cast("dict[str, list[object]]", counts)
+
+
+def _count(cell: object) -> int | None:
+    if not isinstance(cell, (int, np.integer)) or isinstance(cell, bool):
+        return None
+    return int(cell)
+
+
+class _Together(NamedTuple):
+    """The intervals of a view, and of each its method."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    n: NDArray[np.int64]
+    methods: NDArray[np.object_]
+    reasons: Sequence[str]
+
+
+def _is_defined(intervals: _Together) -> NDArray[np.bool_]:
+    infinite = (intervals.lower == -np.inf) & (intervals.upper == np.inf)
+    with np.errstate(invalid="ignore"):
+        unknown = np.isnan(intervals.lower + intervals.upper)
+    defined: NDArray[np.bool_] = np.logical_not(infinite | unknown)
+    return defined
+
+
+def _intervals_of_view(group: _Group, view: _View, level: float) -> _Together:
+    k = len(group.results)
+    together = getattr(group.kind, "_interval_columns", None)
+    columns: Intervals | None = None
+    if together is not None:
+        columns = together(group.results, view.name, view.values, level)
+    if columns is None:
+        return _one_by_one(group, view, level)
+    reasons = columns.reasons or [""] * k
+    note = taken_as_independent(group.kind.independent) if group.kind.independent else ""  # type: ignore[attr-defined]
+    table = _Together(
+        columns.lower, columns.upper, columns.n, np.full(k, columns.method, object), reasons
+    )
+    if not note:
+        return table
+    noted = [
+        "; ".join(filter(None, (note, why))) if has else why
+        for why, has in zip(reasons, _is_defined(table).tolist(), strict=True)
+    ]
+    return table._replace(reasons=noted)
+
+
+def _one_by_one(group: _Group, view: _View, level: float) -> _Together:
+    intervals = [interval_of(result, result, view.name, level) for result in group.results]
+    methods = np.empty(len(intervals), object)
+    methods[:] = [interval.method for interval in intervals]
+    return _Together(
+        np.array([interval.lower for interval in intervals]),
+        np.array([interval.upper for interval in intervals]),
+        np.array([interval.n for interval in intervals], np.int64),
+        methods,
+        [interval.reason if interval.formula else "" for interval in intervals],
+    )
+
+
+def _own_reason(result: object) -> str:
+    reason = getattr(result, "reason", "")
+    return reason if isinstance(reason, str) else ""
+
+
+def _reasons_of_view(
+    group: _Group,
+    view: _View,
+    intervals: _Together,
+    own: Sequence[str],
+    counts: Mapping[str, Sequence[object]],
+) -> NDArray[np.object_]:
+    declared = declaration(group.results[0], view.name)
+    if declared.reason is not None or hasattr(group.kind, "_reason_of"):
+        own = [reason_of(result, view.name) for result in group.results]
+    reasons = np.empty(len(own), object)
+    reasons[:] = [why or other for why, other in zip(own, intervals.reasons, strict=True)]
+    for i in np.flatnonzero(~np.isfinite(view.values)).tolist():
+        row = {name: cells[i] for name, cells in counts.items()}
+        value = float(view.values[i])
+        reasons[i] = own[i] or why_undefined(group.results[i], view.name, value, row)
+    return reasons
+
+
+def pandas_of_columns(columns: Mapping[str, Column]) -> PandasFrame:
+    """The columns as a frame of pandas, with the types that `frame_of` gives."""
+    import pandas as pd
+
+    series = {}
+    for name, column in columns.items():
+        values, missing = column
+        if values.dtype.kind == "f":
+            cells = values if missing is None else np.where(missing, np.nan, values)
+            series[name] = pd.Series(cells, dtype="float64")
+        elif values.dtype.kind == "i" and missing is not None:
+            series[name] = pd.Series(pd.arrays.IntegerArray(values, missing))
+        else:
+            series[name] = pd.Series(values, dtype="int64" if values.dtype.kind == "i" else object)
+    return pd.DataFrame(series)
