@@ -50,9 +50,10 @@ class Estimator(Generic[R]):
         """The interval at one look, if rows are independent; None without a formula."""
         return None
 
-    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals | None:
-        """The same of many results, as columns; None: each is asked for by itself."""
-        return None
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
+        """The same of many results, as columns."""
+        pairs = zip(results, request.each(), strict=True)
+        return Intervals.of([self.interval(result, single) for result, single in pairs])
 
     def band(self, result: R, request: IntervalRequest) -> Interval | None:
         """The interval that holds for all views with one, and at all looks together; or None."""

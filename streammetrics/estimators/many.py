@@ -2,51 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.estimators.request import Arguments
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.interval import Interval
+from streammetrics.estimators.request import Arguments, IntervalRequest
 
 Floats = NDArray[np.float64]
+_NONE: Final = Interval(math.nan, -math.inf, math.inf, formula=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ManyRequest:
     """A request for the intervals of one view of many results, by the best method of the view.
 
-    arguments: of the view. values: of the view, [k]. level: in (0, 1).
+    view: its text; arguments: those in its brackets. values: of the view, [k]. level: in (0, 1).
     """
 
+    view: str
     arguments: Arguments
-    values: Floats
+    values: Sequence[float | Bounded]
     level: float
+
+    def each(self) -> Iterator[IntervalRequest]:
+        """The request of each result."""
+        for value in self.values:
+            yield IntervalRequest(self.view, self.arguments, value, self.level, "auto")
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
     """The intervals of many results: lower, upper and n are columns [k]; both bounds are infinite
-    where there is none. reasons: why not, or why one is doubtful, [k]; None: there are none."""
+    where there is none. methods: of each. reasons: why there is none, or why it is doubtful."""
 
     lower: Floats
     upper: Floats
     n: NDArray[np.int64]
-    method: str
-    reasons: list[str] | None = None
+    methods: Sequence[str]
+    reasons: Sequence[str]
 
-    def placed(self, known: NDArray[np.bool_], whys: Sequence[str]) -> Intervals:
-        """Among results of which some are not known; whys: why not, or "" [k]."""
-        if known.all():
+    @classmethod
+    def of(cls, intervals: Sequence[Interval | None]) -> Intervals:
+        """The columns of intervals; None: there is no formula, which needs no reason."""
+        table = [_NONE if interval is None else interval for interval in intervals]
+        return cls(
+            np.array([interval.lower for interval in table]),
+            np.array([interval.upper for interval in table]),
+            np.array([interval.n for interval in table], np.int64),
+            [interval.method for interval in table],
+            [interval.reason if interval.formula else "" for interval in table],
+        )
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """Where there is an interval, [k]."""
+        infinite = (self.lower == -np.inf) & (self.upper == np.inf)
+        with np.errstate(invalid="ignore"):
+            unknown = np.isnan(self.lower + self.upper)
+        defined: NDArray[np.bool_] = np.logical_not(infinite | unknown)
+        return defined
+
+    def placed(self, whys: Sequence[str]) -> Intervals:
+        """Among other results, of which nothing is known; whys: why not, or "" [k]."""
+        rows = [row for row, why in enumerate(whys) if not why]
+        if len(rows) == len(whys):
             return self
-        rows, k = np.flatnonzero(known), len(known)
-        empty = undefined_columns(k)
+        empty = undefined_columns(len(whys))
         empty.lower[rows], empty.upper[rows], empty.n[rows] = self.lower, self.upper, self.n
-        reasons = list(whys)
-        for row, why in zip(rows.tolist(), self.reasons or [""] * len(rows), strict=True):
-            reasons[row] = why
-        return replace(empty, method=self.method, reasons=reasons)
+        methods, reasons = [""] * len(whys), list(whys)
+        for row, method, why in zip(rows, self.methods, self.reasons, strict=True):
+            methods[row], reasons[row] = method, why
+        return replace(empty, methods=methods, reasons=reasons)
 
     def within(self, least: Floats | float, most: Floats | float) -> Intervals:
         """Without the values that the view cannot have; those that are undefined as they are."""
@@ -59,7 +91,9 @@ class Intervals:
 
 def undefined_columns(k: int) -> Intervals:
     """No interval, of k results."""
-    return Intervals(np.full(k, -np.inf), np.full(k, np.inf), np.zeros(k, np.int64), "")
+    return Intervals(
+        np.full(k, -np.inf), np.full(k, np.inf), np.zeros(k, np.int64), [""] * k, [""] * k
+    )
 
 
 def wilson_columns(successes: NDArray[np.int64], n: NDArray[np.int64], q: float) -> Intervals:
@@ -78,4 +112,5 @@ def wilson_columns(successes: NDArray[np.int64], n: NDArray[np.int64], q: float)
         upper = np.maximum(np.minimum(larger / (1.0 + c), 1.0), p)
     empty = n == 0
     lower = np.where(empty, -np.inf, np.minimum(lower, p))
-    return Intervals(lower, np.where(empty, np.inf, upper), n, "wilson")
+    k = len(n)
+    return Intervals(lower, np.where(empty, np.inf, upper), n, ["wilson"] * k, [""] * k)

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R
 from streammetrics.estimators.many import Intervals, ManyRequest, wilson_columns
@@ -41,10 +42,12 @@ class Share(Estimator[R]):
         """Wilson's, or by the delta method."""
         return request.widen(request.share(*self.counts(result, *request.arguments)))
 
-    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals | None:
-        """Wilson's."""
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
+        """Wilson's, in one pass where no value is uncertain within a bucket."""
         counts = [self.counts(result, *request.arguments) for result in results]
-        if not all(n < _FLOATS for _, n in counts):
-            return None
+        if any(isinstance(value, Bounded) for value in request.values) or any(
+            n >= _FLOATS for _, n in counts
+        ):
+            return super().intervals(results, request)
         successes, n = np.array(counts, np.int64).reshape(-1, 2).T
         return wilson_columns(successes, n, critical(request.level))

@@ -8,7 +8,7 @@ this cannot read has `value_rows` alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -61,6 +61,7 @@ class _View:
     """One view of all results of a group."""
 
     name: str
+    cells: Sequence[float | Bounded]
     values: NDArray[np.float64]
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     exact: bool
@@ -147,11 +148,11 @@ class _Table:
                 values[1, rows], values[2, rows] = low, high
                 inexact[rows] = view.bounds is None and not view.exact
                 intervals = _intervals_of_view(group, view, self.level)
-                has = _is_defined(intervals)
+                has = intervals.defined
                 values[3, rows] = np.where(has, intervals.lower, np.nan)
                 values[4, rows] = np.where(has, intervals.upper, np.nan)
                 interval_rows[rows], defined[rows] = intervals.n, has
-                methods[rows] = np.where(has, intervals.methods, "")
+                methods[rows] = np.where(has, np.array(intervals.methods, object), "")
                 reasons[rows] = _reasons_of_view(group, view, intervals, own, group_counts)
         missing = ~defined
         table = {
@@ -197,6 +198,8 @@ def _key(place: Part) -> object:
 
 def _views_of_group(group: _Group) -> list[_View]:
     """Each view of all results of a group, in the order of `views_of`."""
+    if compute := getattr(group.kind, "_compute_together", None):
+        compute(group.results)
     views = []
     for name in attribute_names(group.kind):
         cells = [getattr(result, name) for result in group.results]
@@ -204,23 +207,23 @@ def _views_of_group(group: _Group) -> list[_View]:
         if len(kinds) > 1 or any(isinstance(cell, Mapping) for cell in cells):
             raise _Uneven
         if kinds == {True}:
-            views.append(_view_of_cells(group, name, cells))
+            views.append(_view_of_cells(group, name, cast("list[float | Bounded]", cells)))
     return views
 
 
-def _view_of_cells(group: _Group, name: str, cells: Sequence[object]) -> _View:
+def _view_of_cells(group: _Group, name: str, cells: Sequence[float | Bounded]) -> _View:
     bounded = {isinstance(cell, Bounded) for cell in cells}
     exact = is_exact(group.results[0], name)
     if hasattr(group.kind, "value"):
         raise _Uneven  # what is exact may depend on the value
     if len(bounded) > 1:
         raise _Uneven
-    values = np.array([float(cell) for cell in cells])  # type: ignore[arg-type]
+    values = np.array([float(cell) for cell in cells])
     if bounded != {True}:
-        return _View(name, values, None, exact)
+        return _View(name, cells, values, None, exact)
     pairs = [cast("Bounded", cell) for cell in cells]
     bounds = np.array([cell.low for cell in pairs]), np.array([cell.high for cell in pairs])
-    return _View(name, values, bounds, exact)
+    return _View(name, cells, values, bounds, exact)
 
 
 def _counts_of_group(group: _Group) -> dict[str, list[object]]:
@@ -248,56 +251,24 @@ def _count(cell: object) -> int | None:
     return int(cell)
 
 
-class _Together(NamedTuple):
-    """The intervals of a view, and of each its method."""
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    n: NDArray[np.int64]
-    methods: NDArray[np.object_]
-    reasons: Sequence[str]
-
-
-def _is_defined(intervals: _Together) -> NDArray[np.bool_]:
-    infinite = (intervals.lower == -np.inf) & (intervals.upper == np.inf)
-    with np.errstate(invalid="ignore"):
-        unknown = np.isnan(intervals.lower + intervals.upper)
-    defined: NDArray[np.bool_] = np.logical_not(infinite | unknown)
-    return defined
-
-
-def _intervals_of_view(group: _Group, view: _View, level: float) -> _Together:
-    k = len(group.results)
+def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
     together = getattr(group.kind, "_interval_columns", None)
     columns: Intervals | None = None
     if together is not None:
-        columns = together(group.results, view.name, view.values, level)
+        columns = together(group.results, view.name, view.cells, level)
     if columns is None:
-        return _one_by_one(group, view, level)
-    reasons = columns.reasons or [""] * k
-    note = taken_as_independent(group.kind.independent) if group.kind.independent else ""  # type: ignore[attr-defined]
-    table = _Together(
-        columns.lower, columns.upper, columns.n, np.full(k, columns.method, object), reasons
-    )
-    if not note:
-        return table
-    noted = [
-        "; ".join(filter(None, (note, why))) if has else why
-        for why, has in zip(reasons, _is_defined(table).tolist(), strict=True)
-    ]
-    return table._replace(reasons=noted)
-
-
-def _one_by_one(group: _Group, view: _View, level: float) -> _Together:
-    intervals = [interval_of(result, result, view.name, level) for result in group.results]
-    methods = np.empty(len(intervals), object)
-    methods[:] = [interval.method for interval in intervals]
-    return _Together(
-        np.array([interval.lower for interval in intervals]),
-        np.array([interval.upper for interval in intervals]),
-        np.array([interval.n for interval in intervals], np.int64),
-        methods,
-        [interval.reason if interval.formula else "" for interval in intervals],
+        results = group.results
+        return Intervals.of([interval_of(result, result, view.name, level) for result in results])
+    units: str = getattr(group.kind, "independent", "")
+    if not units:
+        return columns
+    note, defined = taken_as_independent(units), columns.defined.tolist()
+    return replace(
+        columns,
+        reasons=[
+            "; ".join(filter(None, (note, why))) if has else why
+            for why, has in zip(columns.reasons, defined, strict=True)
+        ],
     )
 
 
@@ -309,7 +280,7 @@ def _own_reason(result: object) -> str:
 def _reasons_of_view(
     group: _Group,
     view: _View,
-    intervals: _Together,
+    intervals: Intervals,
     own: Sequence[str],
     counts: Mapping[str, Sequence[object]],
 ) -> NDArray[np.object_]:

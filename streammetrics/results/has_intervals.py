@@ -10,12 +10,13 @@ from typing import ClassVar, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
 from streammetrics.core.interval import Interval, interval_within
 from streammetrics.estimators.estimator import JACKKNIFE_ONLY
-from streammetrics.estimators.many import Floats, Intervals, ManyRequest, undefined_columns
+from streammetrics.estimators.many import Intervals, ManyRequest, undefined_columns
 from streammetrics.estimators.request import METHODS, refused_option
-from streammetrics.present.estimand import Estimand, estimand_of
+from streammetrics.present.estimand import Estimand, Hooks, estimand_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import reason_of, why_undefined
 from streammetrics.present.view import declared_views
@@ -97,26 +98,37 @@ class HasIntervals(Shown):
 
     @classmethod
     def _interval_columns(
-        cls, results: Sequence[HasIntervals], view: str, values: Floats, level: float
+        cls,
+        results: Sequence[HasIntervals],
+        view: str,
+        values: Sequence[float | Bounded],
+        level: float,
     ) -> Intervals | None:
         """The intervals of one view of many results of this class; values: of the view. None: each
         is asked for by itself."""
         estimand = estimand_of(results[0], view)
         if estimand.result is not results[0] or estimand.view.doubts is not None:
             return None
-        if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
+        if isinstance(estimand.estimator, Hooks) and hasattr(cls, "_interval"):
+            return None
+        if (
+            estimand.view.no_interval
+            or estimand.estimator is JACKKNIFE_ONLY
+            or isinstance(estimand.estimator, Hooks)
+        ):
             return undefined_columns(len(results))
         whys = [reason_of(result, view) or result._no_interval() for result in results]
-        known = np.array([not why for why in whys], bool)
-        rows = [result for result, why in zip(results, whys, strict=True) if not why]
-        request = ManyRequest(estimand.arguments, values[known], level)
-        columns = estimand.estimator.intervals(rows, request)
-        if columns is None:
+        triples = zip(results, values, whys, strict=True)
+        known = [(result, value) for result, value, why in triples if not why]
+        rows = [getattr(result, "_at_value", result) for result, _ in known]
+        if any(estimand.estimator.never(row, estimand.arguments) for row in rows):
             return None
-        limits = estimand.view.range
-        if not isinstance(limits, tuple):
-            limits = np.array([range_of(result, view) for result in results]).T
-        return columns.placed(known, whys).within(*limits)
+        request = ManyRequest(view, estimand.arguments, [value for _, value in known], level)
+        placed = estimand.estimator.intervals(rows, request).placed(whys)
+        if isinstance(limits := estimand.view.range, tuple):
+            return placed.within(*limits)
+        least, most = np.array([range_of(result, view) for result in results]).T
+        return placed.within(least, most)
 
     def least_cell(self, view: object = None) -> int | None:
         """The least count that a view of a confusion matrix depends on; None for other views.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -42,11 +42,17 @@ from streammetrics.kernels.curves.operating_points import (
     lifts,
     within,
 )
-from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
+from streammetrics.kernels.curves.precision_recall import (
+    average_precision,
+    average_precisions,
+    partial_area,
+    trapezoid,
+    trapezoids,
+)
 from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
-from streammetrics.kernels.inference.area_interval import Placements, placements
+from streammetrics.kernels.inference.area_interval import Placements, placements, placements_of_many
 from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, SIGNED, View
 from streammetrics.results.areas import curve_interval, relative
@@ -66,6 +72,8 @@ Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
 
 
+_BUCKETS: Final = 1 << 10  # of a curve that is computed together with others,
+_CURVES: Final = 1 << 10  # of which there are so many
 _MADE: Final = ("_points", "_cells", "_held", "_placed")
 
 
@@ -446,6 +454,27 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
 
     def _interval(self, asked: Asked) -> Interval | None:
         return curve_interval(asked, lambda: self._placements, exact=self.exact)
+
+    @classmethod
+    def _compute_together(cls, curves: Sequence[ScoreCurve]) -> None:
+        """Compute the areas of many small curves, and their placements, side by side, as each has
+        them when it is asked."""
+        small = [curve for curve in curves if len(curve.scores) <= _BUCKETS]
+        for start in range(0, len(small), _CURVES):
+            cls._compute_batch(small[start : start + _CURVES])
+
+    @classmethod
+    def _compute_batch(cls, curves: Sequence[ScoreCurve]) -> None:
+        for exact in (False, True):
+            group = [curve for curve in curves if curve.exact is exact]
+            steps = [curve._steps for curve in group]
+            for name, areas in (("ap", average_precisions), ("pr_auc_trapezoid", trapezoids)):
+                for curve, figure in zip(group, areas(steps, bounded=not exact), strict=True):
+                    curve.__dict__.setdefault(name, curve._figure(figure))
+        counts = [(curve.counts[0], curve.counts[1]) for curve in curves]
+        for curve, placed in zip(curves, placements_of_many(counts), strict=True):
+            if placed is not None:
+                curve.__dict__.setdefault("_placements", placed)
 
     @cached_property
     def _placements(self) -> Placements:

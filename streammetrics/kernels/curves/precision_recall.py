@@ -22,6 +22,8 @@ in its box is least with the negatives first and greatest with the positives fir
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -36,9 +38,9 @@ from streammetrics.kernels.exact.double_double import (
     divided,
     minus,
     quotient,
+    row_totals,
     scaled,
     times,
-    total,
     whole,
 )
 
@@ -143,52 +145,126 @@ def average_precision(steps: Steps, *, bounded: bool) -> Figure:
     >>> average_precision(steps(np.array([1, 1, 0]), np.array([0, 1, 1])), bounded=False)[0]
     0.8333333333333334
     """
-    if not steps.positives:
-        return UNDEFINED
-    return _figure(steps, *_sums(steps, bounded))
+    return average_precisions([steps], bounded=bounded)[0]
+
+
+def average_precisions(curves: Sequence[Steps], *, bounded: bool) -> list[Figure]:
+    """The `average_precision` of each of many curves, computed side by side."""
+    return _figures(curves, bounded, _sums)
 
 
 def unrounded(steps: Steps, *, bounded: bool) -> Exact | None:
     """AP and its bounds, unrounded, for a mean that is rounded once; None without a positive."""
     if not steps.positives:
         return None
-    return _exact(steps, *_sums(steps, bounded))
-
-
-def _sums(steps: Steps, bounded: bool) -> Exact:
-    """AP and its bounds, times the positives; all equal where scores are exact."""
-    t0, t1, f0, f1, p = _with_positives(steps)
-    value = _weighed(_share(t1, f1), p)
-    if not bounded or not f1.any():  # no negative is at or above a positive
-        return value, value, value
-    return value, total(sums_of_shares(t0, p, f1)[0]), _weighed(_share(t1, f0), p)
+    return _exact(steps, *_sums(_boxes([steps]), bounded)[0])
 
 
 def trapezoid(steps: Steps, *, bounded: bool) -> Figure:
     """The trapezoidal area under the precision-recall points, from (0, 1) on; else as AP."""
-    if not steps.positives:
-        return UNDEFINED
-    t0, t1, f0, f1, p = _with_positives(steps)
-    value = _mean_of_bounds(t0, f0, t1, f1, p)
-    if not bounded or not f1.any():  # as in `_sums`: a precision of 1 throughout
-        return _figure(steps, value, value, value)
-    least = _mean_of_bounds(t0, f1, t1, f1, p)
+    return trapezoids([steps], bounded=bounded)[0]
+
+
+def trapezoids(curves: Sequence[Steps], *, bounded: bool) -> list[Figure]:
+    """The `trapezoid` of each of many curves, computed side by side."""
+    return _figures(curves, bounded, _trapezoid_sums)
+
+
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """T₀, T₁, F₀, F₁ and p of the steps that have a positive, of several curves with equally many:
+    [curves * n], one curve after the other; n: of each."""
+
+    t0: Ints
+    t1: Ints
+    f0: Ints
+    f1: Ints
+    p: Ints
+    n: int
+
+    def sums(self, terms: Pair) -> list[Fraction]:
+        """The sum of the terms [curves * n] of each curve."""
+        return row_totals(Pair(terms.high.reshape(-1, self.n), terms.low.reshape(-1, self.n)))
+
+    @property
+    def perfect(self) -> list[bool]:
+        """Whether no negative is at or above a positive, of each curve."""
+        rows: list[bool] = (self.f1.reshape(-1, self.n) == 0).all(axis=1).tolist()
+        return rows
+
+
+def _boxes(curves: Sequence[Steps]) -> _Boxes:
+    """Those of curves with equally many steps that have a positive."""
+    columns: list[list[Ints]] = [[], [], [], []]
+    for steps in curves:
+        indices = np.flatnonzero(steps.tp[1:] > steps.tp[:-1])
+        parts = steps.tp[:-1], steps.tp[1:], steps.fp[:-1], steps.fp[1:]
+        for column, part in zip(columns, parts, strict=True):
+            column.append(part[indices])
+    t0, t1, f0, f1 = map(np.concatenate, columns)
+    return _Boxes(t0, t1, f0, f1, t1 - t0, len(t0) // len(curves))
+
+
+def _figures(
+    curves: Sequence[Steps], bounded: bool, sums_of: Callable[[_Boxes, bool], list[Exact]]
+) -> list[Figure]:
+    """The figure of each curve; `UNDEFINED` without a positive."""
+    figures = [UNDEFINED] * len(curves)
+    for positions in _alike(curves):
+        group = [curves[i] for i in positions]
+        for i, steps, sums in zip(positions, group, sums_of(_boxes(group), bounded), strict=True):
+            value, low, high = sums
+            exact = _exact(steps, *sums)
+            figures[i] = figure(*exact, bounded=not value is low is high)
+    return figures
+
+
+def _alike(curves: Sequence[Steps]) -> Iterable[list[int]]:
+    """The positions of the curves with a positive that have equally many steps with one. A curve
+    whose counts are no floats is alone."""
+    groups: dict[object, list[int]] = {}
+    for i, steps in enumerate(curves):
+        if not steps.positives:
+            continue
+        small = steps.tp.dtype != object and steps.rows < _FLOATS
+        n = int(np.count_nonzero(steps.tp[1:] > steps.tp[:-1]))
+        groups.setdefault(n if small else (i,), []).append(i)
+    return groups.values()
+
+
+def _sums(boxes: _Boxes, bounded: bool) -> list[Exact]:
+    """AP and its bounds, times the positives; all equal where scores are exact."""
+    values = _weighed(boxes, _share(boxes.t1, boxes.f1))
+    if not bounded or all(boxes.perfect):
+        return [(value, value, value) for value in values]
+    least = boxes.sums(sums_of_shares(boxes.t0, boxes.p, boxes.f1)[0])
+    most = _weighed(boxes, _share(boxes.t1, boxes.f0))
+    return _between(boxes, values, least, most)
+
+
+def _trapezoid_sums(boxes: _Boxes, bounded: bool) -> list[Exact]:
+    t0, t1, f0, f1 = boxes.t0, boxes.t1, boxes.f0, boxes.f1
+    values = _means_of_ends(boxes, _share(t0, f0), _share(t1, f1))
+    if not bounded or all(boxes.perfect):
+        return [(value, value, value) for value in values]
+    least = _means_of_ends(boxes, _share(t0, f1), _share(t1, f1))
     # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
     rise = minus(_share(t1, f0), _share(t0, f0))
     halved = Pair(rise.high / 2, rise.low / 2)
-    most = total(minus(sums_of_shares(t0, p, f0)[1], halved))
-    return _figure(steps, value, least, most)
+    most = boxes.sums(minus(sums_of_shares(t0, boxes.p, f0)[1], halved))
+    return _between(boxes, values, least, most)
 
 
-def _mean_of_bounds(t0: Ints, f0: Ints, t1: Ints, f1: Ints, p: Ints) -> Fraction:
-    return _weighed(add(_share(t0, f0), _share(t1, f1)), p) / 2
+def _between(
+    boxes: _Boxes, values: list[Fraction], least: list[Fraction], most: list[Fraction]
+) -> list[Exact]:
+    """The sums of each curve; a precision of 1 throughout is exact."""
+    columns = zip(values, least, most, boxes.perfect, strict=True)
+    return [(v, v, v) if perfect else (v, low, high) for v, low, high, perfect in columns]
 
 
-def _with_positives(steps: Steps) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """T₀, T₁, F₀, F₁ and p of the steps that have a positive."""
-    t0, t1, f0, f1 = steps.tp[:-1], steps.tp[1:], steps.fp[:-1], steps.fp[1:]
-    indices = np.flatnonzero(t1 > t0)
-    return t0[indices], t1[indices], f0[indices], f1[indices], t1[indices] - t0[indices]
+def _means_of_ends(boxes: _Boxes, start: Pair, end: Pair) -> list[Fraction]:
+    return [twice / 2 for twice in _weighed(boxes, add(start, end))]
 
 
 def _share(t: Ints, f: Ints) -> Pair:
@@ -202,16 +278,13 @@ def _share(t: Ints, f: Ints) -> Pair:
     return divided(whole(t), whole(rows))
 
 
-def _weighed(values: Pair, p: Ints) -> Fraction:
-    """The sum of p times each value."""
+def _weighed(boxes: _Boxes, values: Pair) -> list[Fraction]:
+    """The sum of p times each value, of each curve."""
+    p = boxes.p
     if p.dtype != object and int(p.max(initial=0)) < _FLOATS:
         weights: Floats = p.astype(np.float64)
-        return total(scaled(values, weights))
-    return total(times(values, whole(p)))
-
-
-def _figure(steps: Steps, value: Fraction, low: Fraction, high: Fraction) -> Figure:
-    return figure(*_exact(steps, value, low, high), bounded=low is not high)
+        return boxes.sums(scaled(values, weights))
+    return boxes.sums(times(values, whole(p)))
 
 
 def _exact(steps: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exact:

@@ -101,17 +101,30 @@ def whole(numbers: NDArray[np.int64]) -> Pair:
 
 
 def total(terms: Pair) -> Fraction:
-    """The sum of terms of one sign, correct to 96 of its bits; added pairwise, as in a tree."""
+    """The sum of terms [n] of one sign, correct to 96 of its bits; added pairwise, as in a tree."""
+    return row_totals(Pair(terms.high[None], terms.low[None]))[0]
+
+
+def row_totals(terms: Pair) -> list[Fraction]:
+    """The `total` of each row of terms [rows, n].
+
+    >>> import numpy as np
+    >>> row_totals(quotient(np.array([[1.0, 1.0], [1.0, 3.0]]), np.full((2, 2), 4.0)))
+    [Fraction(1, 2), Fraction(1, 1)]
+    """
     high, low = terms
-    while len(high) > 1:
-        half = len(high) // 2
-        summed = add(
-            Pair(high[:half], low[:half]), Pair(high[half : 2 * half], low[half : 2 * half])
-        )
-        odd = slice(2 * half, None)
-        high = np.concatenate([summed.high, high[odd]])
-        low = np.concatenate([summed.low, low[odd]])
-    return sum(map(Fraction, (*high.tolist(), *low.tolist())), Fraction())
+    while high.shape[1] > 1:
+        half = high.shape[1] // 2
+        first, second, odd = slice(half), slice(half, 2 * half), slice(2 * half, None)
+        summed = add(Pair(high[:, first], low[:, first]), Pair(high[:, second], low[:, second]))
+        high = np.concatenate([summed.high, high[:, odd]], axis=1)
+        low = np.concatenate([summed.low, low[:, odd]], axis=1)
+    if not high.shape[1]:
+        return [Fraction()] * len(high)
+    return [
+        Fraction(a) + Fraction(b)
+        for a, b in zip(high[:, 0].tolist(), low[:, 0].tolist(), strict=True)
+    ]
 
 
 def totals(terms: Pair, owners: NDArray[np.intp], n: int) -> Pair:

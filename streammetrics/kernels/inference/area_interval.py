@@ -8,8 +8,8 @@ widened to include Hanley and McNeil's, whose variance is a function of the cand
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -51,8 +51,10 @@ class Placements:
     @property
     def variance(self) -> float:
         """Of the area, for independent rows, correctly rounded; nan below 2 rows of a class."""
-        parts = self._parts()
-        return ratio(sum(parts), 1) if parts else math.nan
+        p, n = self.positives, self.negatives
+        if p < 2 or n < 2:
+            return math.nan
+        return ratio(sum(self._parts()), 4 * p * p * n * n * (p - 1) * (n - 1))
 
     @property
     def df(self) -> float:
@@ -60,26 +62,21 @@ class Placements:
 
         (Brunner and Munzel 2000, Biometrical Journal 42, 17-25.) nan where the variance is 0.
         """
-        parts = self._parts()
-        if not parts or not sum(parts):
+        p, n = self.positives, self.negatives
+        a, b = self._parts()
+        if p < 2 or n < 2 or not a + b:
             return math.nan
-        a, b = parts
-        spread = a * a / (self.positives - 1) + b * b / (self.negatives - 1)
-        return ratio((a + b) ** 2, spread)
+        return ratio((a + b) ** 2 * (p - 1) * (n - 1), a * a * (n - 1) + b * b * (p - 1))
 
     @property
     def resolution(self) -> float:
         """How far the area of the unbucketed scores may differ: Σ p_b n_b / 2PN."""
         return ratio(self.ties, 2 * self.positives * self.negatives)
 
-    def _parts(self) -> tuple[Fraction, Fraction] | None:
-        p, n, u = self.positives, self.negatives, self.half_wins
-        if p < 2 or n < 2:
-            return None
-        pairs = 4 * p * p * n * n
-        a = Fraction(p * self.squares[0] - u * u, pairs * (p - 1))
-        b = Fraction(n * self.squares[1] - u * u, pairs * (n - 1))
-        return a, b
+    def _parts(self) -> tuple[int, int]:
+        """What the rows of each class add to 4 P² N² (P - 1)(N - 1) times the variance."""
+        p, n, square = self.positives, self.negatives, self.half_wins**2
+        return (p * self.squares[0] - square) * (n - 1), (n * self.squares[1] - square) * (p - 1)
 
 
 def placements(negatives: Ints, positives: Ints) -> Placements:
@@ -92,6 +89,48 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
     sums = PlacementSums(exact_sum(positives))
     sums.add_buckets(negatives, positives)
     return placements_of(sums)
+
+
+_SMALL: Final = 1 << 20  # rows whose sums of cubes fit int64
+
+
+def placements_of_many(curves: Sequence[tuple[Ints, Ints]]) -> list[Placements | None]:
+    """The `placements` of many small curves, each given by its negatives and its positives; None
+    for one that is not small.
+
+    >>> curve = np.array([1, 1, 0]), np.array([0, 1, 2])
+    >>> placements_of_many([curve, curve])[1] == placements(*curve)
+    True
+    """
+    lengths = np.array([len(negatives) for negatives, _ in curves], np.intp)
+    ends = np.cumsum(lengths)
+    n, p = (np.concatenate([np.zeros(0, np.int64), *side]) for side in zip(*curves, strict=True))
+
+    def sums(values: Ints) -> Ints:
+        """The sum within each curve; what wraps around cancels."""
+        running = np.concatenate([[0], np.cumsum(values)])
+        within: Ints = running[ends] - running[ends - lengths]
+        return within
+
+    def before(values: Ints) -> Ints:
+        """The sum within the curve before each bucket."""
+        running = np.cumsum(values) - values
+        starts = np.concatenate([running, [0]])[ends - lengths] * (lengths > 0)
+        inside: Ints = running - np.repeat(starts, lengths)
+        return inside
+
+    negatives, positives = sums(n), sums(p)
+    w = 2 * before(n) + n
+    v = 2 * (np.repeat(positives, lengths) - before(p) - p) + p
+    columns = positives, negatives, sums(p * w), sums(p * w * w), sums(n * v * v), sums(p * n)
+    full = sums(((n >= _SMALL) | (p >= _SMALL)).astype(np.int64)) > 0  # else no sum wraps around
+    small = (negatives + positives < _SMALL) & ~full
+    return [
+        Placements(p, n, u, (a, b), ties) if is_small else None
+        for (p, n, u, a, b, ties), is_small in zip(
+            zip(*(column.tolist() for column in columns), strict=True), small.tolist(), strict=True
+        )
+    ]
 
 
 def placements_of(sums: PlacementSums) -> Placements:
