@@ -170,7 +170,7 @@ class _Table:
             "ci_n": Column(interval_rows, missing),
             "reason": Column(reasons),
         }
-        for name, cells in counts.items():
+        for name, cells in sorted(counts.items(), key=lambda item: _first(item[1])):
             title = f"{name}_count" if name in table else name
             table[title] = self._by_part(cells, title)
         return table
@@ -190,6 +190,11 @@ class _Table:
             values = np.empty(len(cells), object)
             values[:] = cells
         return Column(values[self.owners], missing[self.owners] if missing.any() else None)
+
+
+def _first(cells: Sequence[object]) -> int:
+    """The first part that has a count."""
+    return next(i for i, cell in enumerate(cells) if cell is not None)
 
 
 def _key(place: Part) -> object:
@@ -306,7 +311,7 @@ def pandas_of_columns(columns: Mapping[str, Column]) -> PandasFrame:
         if values.dtype.kind == "f":
             cells = values if missing is None else np.where(missing, np.nan, values)
             series[name] = pd.Series(cells, dtype="float64")
-        elif values.dtype.kind == "i" and missing is not None:
+        elif values.dtype.kind == "i" and missing is not None and missing.any():
             series[name] = pd.Series(pd.arrays.IntegerArray(values, missing))
         else:
             series[name] = pd.Series(values, dtype="int64" if values.dtype.kind == "i" else object)

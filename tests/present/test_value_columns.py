@@ -1,0 +1,109 @@
+"""A table of many parts that is read as columns equals the one that is read row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from streammetrics import (
+    BinaryConfusion,
+    Calibration,
+    HistogramAUC,
+    Moments,
+    Panel,
+    PerKey,
+    Ratio,
+    Regression,
+    Windows,
+)
+from streammetrics.combine.per_key import KeyedResult
+from streammetrics.core.bounded import equal
+from streammetrics.present.value_columns import columns_of_parts
+from streammetrics.present.value_rows import frame_of, rows_of, to_columns
+from streammetrics.testing import Case
+from tests.cases import CASES
+
+KEYS = ("bts", 2, None, ("de", 1), "(other)", "random")
+
+
+def require_the_same(result: Any) -> bool:
+    """Whether a result is read as columns; then it has the cells, types and frame of its rows."""
+    rows = to_columns(rows_of(result, level=0.9))
+    columns = columns_of_parts(result, 0.9)
+    if columns is None:
+        return False
+    cells = {name: column.cells() for name, column in columns.items()}
+    assert list(cells) == list(rows)
+    for name in rows:
+        assert equal(cells[name], rows[name]), name
+        assert [*map(type, cells[name])] == [*map(type, rows[name])], name
+    pd.testing.assert_frame_equal(
+        result.to_frame("pandas", level=0.9), frame_of(rows, "pandas"), check_exact=True
+    )
+    return True
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@settings(
+    max_examples=3,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    deadline=None,
+)
+@given(data=st.data())
+def test_every_result_by_key_has_the_columns_of_its_rows(case: Case[Any], data: Any) -> None:
+    lists = data.draw(st.lists(st.lists(case.row, max_size=8), min_size=2, max_size=5))
+    results = [case.fed(rows).compute() for rows in lists]
+    keyed: dict[Any, Any] = dict(zip(KEYS, results, strict=False))
+    require_the_same(KeyedResult(keyed, case.empty.compute()))
+
+
+def many(n_keys: int, n: int, seed: int) -> PerKey[Any]:
+    panel = Panel(
+        {
+            "auc": HistogramAUC(),
+            "calibration": Calibration(),
+            "confusion": BinaryConfusion(),
+            "ctr": Ratio(),
+            "errors": Regression(),
+            "scores": Moments(),
+        },
+        inputs={"ctr": {"numerators": "labels"}, "scores": {"values": "scores"}},
+    )
+    rng = np.random.default_rng(seed)
+    metric = PerKey(panel, max_keys=n_keys)
+    labels, scores = rng.integers(0, 2, n).astype(np.uint8), rng.random(n).round(1)
+    metric.update(rng.zipf(1.5, n) % (2 * n_keys), labels=labels, scores=scores)
+    return metric
+
+
+@pytest.mark.parametrize(("n_keys", "n"), [(1, 3), (50, 400), (300, 5000)])
+def test_a_panel_by_key_is_read_as_columns(n_keys: int, n: int) -> None:
+    assert require_the_same(many(n_keys, n, seed=n).compute())
+
+
+def test_windows_by_key_are_read_as_columns() -> None:
+    windows = Windows(PerKey(BinaryConfusion()), 60_000)
+    windows.update(
+        times_ms=[0, 1_000, 70_000, 130_000, 130_001],
+        keys=["a", "b", "a", "b", "b"],
+        labels=[1, 0, 1, 0, 1],
+        scores=[0.9, 0.2, 0.4, 0.7, 0.8],
+    )
+    assert require_the_same(windows.compute())
+
+
+def test_areas_of_many_keys_side_by_side_are_those_of_each() -> None:
+    metric = many(200, 3000, seed=7).project("auc")
+    together, alone = metric.compute(), metric.compute()
+    together.to_frame("pandas")
+    for key, curve in together.items():
+        assert equal(
+            (curve.ap, curve.pr_auc_trapezoid), (alone[key].ap, alone[key].pr_auc_trapezoid)
+        )
+        assert curve._placements == alone[key]._placements
