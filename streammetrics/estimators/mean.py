@@ -38,7 +38,7 @@ class MomentSums(NamedTuple):
     units: str = "rows"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeanOfValues(Estimator[R]):
     """A mean, with the interval of Student's t.
 
@@ -48,7 +48,7 @@ class MeanOfValues(Estimator[R]):
     >>> waits = MeanOfValues[int](lambda n: MomentSums(n, Fraction(n * (n + 1), 2), Fraction(30)))
     >>> request = IntervalRequest("mean", (), 2.5, 0.95, "auto")
     >>> print(waits.interval(4, request))
-    2.5, 95 % CI 0.445739 to 4.55426 (t, n = 4)
+    2.5, 95 % CI 0.44574 to 4.55426 (t, n = 4)
     """
 
     sums: Callable[..., MomentSums | None]
@@ -94,7 +94,7 @@ class RatioSums(NamedTuple):
     products: tuple[Fraction | int, Fraction | int, Fraction | int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RatioOfSums(Estimator[R]):
     """Σ y / Σ x over rows, by the delta method with Student's t.
 

@@ -19,7 +19,7 @@ from streammetrics.kernels.inference.t_interval import critical
 _FLOATS: Final = 1 << 53  # below it, counts are floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Share(Estimator[R]):
     """A share of independent rows, with Wilson's interval.
 

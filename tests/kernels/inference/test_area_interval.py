@@ -15,6 +15,8 @@ from streammetrics.kernels.inference.area_interval import (
     area_bounds,
     hanley_mcneil_variance,
     placements,
+    placements_of_many,
+    score_bound_columns,
     score_bounds,
 )
 from streammetrics.kernels.inference.t_interval import EVERYTHING, critical, logit_bounds
@@ -170,3 +172,30 @@ def test_the_variance_of_hanley_and_mcneil_is_its_formula(area: Fraction, p: int
     q1, q2 = at / (2 - at), 2 * at**2 / (1 + at)
     wanted = (at * (1 - at) + (p - 1) * (q1 - at**2) + (n - 1) * (q2 - at**2)) / (p * n)
     assert math.isclose(hanley_mcneil_variance(float(area), p, n), wanted, rel_tol=1e-14)
+
+
+def test_guards_of_many_areas_are_those_of_each() -> None:
+    rng = np.random.default_rng(3)
+    areas = np.concatenate([rng.random(200), [0.0, 1.0, 0.5, 1e-300, np.nextafter(1.0, 0.0)]])
+    positives, negatives = rng.integers(1, 50, len(areas)).astype(float), rng.random(len(areas)) * 9
+    low, high = score_bound_columns(areas, positives, negatives, 1.96)
+    each = [
+        score_bounds(*numbers, 1.96)
+        for numbers in zip(areas.tolist(), positives.tolist(), negatives.tolist(), strict=True)
+    ]
+    assert list(zip(low.tolist(), high.tolist(), strict=True)) == each
+
+
+def test_placements_of_many_curves_are_those_of_each_and_large_ones_are_left_out() -> None:
+    rng = np.random.default_rng(4)
+    curves = [rng.integers(0, 9, (2, n)) for n in (0, 1, 2, 40, 300)] * 2
+    curves += [
+        np.array([[1 << 62, 1], [1, 1]]),
+        np.full((2, 9), 1 << 19),
+        np.zeros((2, 3), np.int64),
+    ]
+    pairs = [(curve[0], curve[1]) for curve in curves]
+    together = placements_of_many(pairs)
+    assert [placed is None for placed in together[-3:]] == [True, True, False]
+    for pair, placed in zip(pairs, together, strict=True):
+        assert placed is None or placed == placements(*pair)
