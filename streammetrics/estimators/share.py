@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R
-from streammetrics.estimators.request import IntervalRequest
+from streammetrics.estimators.request import IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
 
 
@@ -15,8 +16,8 @@ from streammetrics.kernels.exact.rounding import ratio
 class Share(Estimator[R]):
     """A share of independent rows, with Wilson's interval.
 
-    counts: of a result, and of the arguments of the view, the successes and the rows; or why these
-    are not known, which no further rows change.
+    counts: of a result, and of the arguments of the view, the successes and the rows; or why it
+    lacks them. None: there is no formula.
 
     >>> from streammetrics.results.rates import Rates
     >>> precision = Share[Rates](lambda rates: (rates.tp, rates.tp + rates.fp))
@@ -24,12 +25,16 @@ class Share(Estimator[R]):
     0.75
     """
 
-    counts: Callable[..., tuple[int, int]]
+    counts: Callable[..., tuple[int, int] | Lacking | None]
 
     def estimate(self, result: R, *arguments: object) -> float:
         """Successes / rows, rounded once; nan without rows."""
-        return ratio(*self.counts(result, *arguments))
+        counts = self.counts(result, *arguments)
+        return math.nan if counts is None or isinstance(counts, Lacking) else ratio(*counts)
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Wilson's, or by the delta method."""
-        return request.widen(request.share(*self.counts(result, *request.arguments)))
+        counts = self.counts(result, *request.arguments)
+        if counts is None or isinstance(counts, Lacking):
+            return request.lacking(counts)
+        return request.widen(request.share(*counts))
