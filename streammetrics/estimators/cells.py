@@ -12,7 +12,7 @@ from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.inference.proportions import f_beta_variance
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CellFunction(Estimator[R]):
     """A smooth function of the cells, by the delta method.
 
@@ -40,7 +40,7 @@ class CellFunction(Estimator[R]):
         return self.least(result, *arguments)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FScore(Estimator[R]):
     """1 / (a / P + (1 - a) / R): Wilson's interval where it is the precision, the recall or, mapped
     from that of Jaccard's index, F1; otherwise on the logit.

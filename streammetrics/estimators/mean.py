@@ -39,7 +39,7 @@ class MomentSums(NamedTuple):
     units: str = "rows"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeanOfValues(Estimator[R]):
     """A mean, with the interval of Student's t.
 
@@ -97,7 +97,7 @@ class RatioSums(NamedTuple):
     products: tuple[Fraction | int, Fraction | int, Fraction | int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RatioOfSums(Estimator[R]):
     """Σ y / Σ x over rows, by the delta method with Student's t.
 

@@ -12,7 +12,7 @@ from streammetrics.estimators.request import IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Share(Estimator[R]):
     """A share of independent rows, with Wilson's interval.
 
