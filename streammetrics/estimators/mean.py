@@ -50,7 +50,7 @@ class MeanOfValues(Estimator[R]):
     >>> waits = MeanOfValues[int](lambda n: MomentSums(n, Fraction(n * (n + 1), 2), Fraction(30)))
     >>> request = IntervalRequest("mean", (), 2.5, 0.95, "auto")
     >>> print(waits.interval(4, request))
-    2.5, 95 % CI 0.445739 to 4.55426 (t, n = 4)
+    2.5, 95 % CI 0.44574 to 4.55426 (t, n = 4)
     """
 
     sums: Callable[..., MomentSums | Lacking | None]
