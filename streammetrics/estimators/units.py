@@ -1,4 +1,4 @@
-"""UnitShare, UnitMean: of units that are independent of one another, by group."""
+"""ShareOfUnits, MeanOfUnits: of units that are independent of one another, by group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UnitGroups:
 
 
 @dataclass(frozen=True)
-class UnitShare(Estimator[R]):
+class ShareOfUnits(Estimator[R]):
     """A share of units. groups: of a result, where each unit's value is 0 or 1."""
 
     groups: Callable[[R], UnitGroups]
@@ -57,7 +57,7 @@ class UnitShare(Estimator[R]):
 
 
 @dataclass(frozen=True)
-class UnitMean(Estimator[R]):
+class MeanOfUnits(Estimator[R]):
     """A mean over units, by the jackknife over their groups. groups: of a result."""
 
     groups: Callable[[R], UnitGroups]

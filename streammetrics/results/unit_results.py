@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from streammetrics.core.parts.float_bits import nearest
-from streammetrics.estimators.units import UnitGroups, UnitMean, UnitShare
+from streammetrics.estimators.units import MeanOfUnits, ShareOfUnits, UnitGroups
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import doubts_of_groups
 from streammetrics.present.view import NONE, SHARE, View
@@ -39,7 +39,7 @@ class _OfUnits(HasIntervals):
         return None if self.reason else sum(self._group_events)
 
 
-_RATE: Final[UnitShare[_OfUnits]] = UnitShare(
+_RATE: Final[ShareOfUnits[_OfUnits]] = ShareOfUnits(
     lambda result: UnitGroups(result._group_units, result._group_events)
 )
 
@@ -67,7 +67,7 @@ class UnitRateResult(_OfUnits):
         return _RATE.estimate(self)
 
 
-_MEAN: Final[UnitMean[UnitMeanResult]] = UnitMean(lambda result: result._values)
+_MEAN: Final[MeanOfUnits[UnitMeanResult]] = MeanOfUnits(lambda result: result._values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
