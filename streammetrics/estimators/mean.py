@@ -9,8 +9,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from streammetrics.core.interval import Interval
+from streammetrics.core.rows import Terms
 from streammetrics.estimators.estimator import Estimator, R
 from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
+from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.pooled_variance import (
     skewness_number_of_rounded,
@@ -44,7 +46,8 @@ class MeanOfValues(Estimator[R]):
     """A mean, with the interval of Student's t.
 
     sums: of a result, and of the arguments of the view, or why it lacks them. None: there is no
-    formula.
+    formula. each: of a metric and of a batch of its checked rows, the value of each row, with which
+    `Paired` compares two models on the same rows; None: it has no formula for these.
 
     >>> from streammetrics.estimators.request import IntervalRequest
     >>> waits = MeanOfValues[int](lambda n: MomentSums(n, Fraction(n * (n + 1), 2), Fraction(30)))
@@ -54,6 +57,14 @@ class MeanOfValues(Estimator[R]):
     """
 
     sums: Callable[..., MomentSums | Lacking | None]
+    each: Callable[..., Terms] | None = None
+
+    def estimate(self, result: R, *arguments: object) -> float:
+        """Σ x / n, rounded once; nan without values, or if it is not known."""
+        sums = self.sums(result, *arguments)
+        if sums is None or isinstance(sums, Lacking):
+            return math.nan
+        return math.inf if sums.total is None else ratio(sums.total, sums.n)
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Student's, with the rows less 1 degrees of freedom."""
@@ -101,10 +112,12 @@ class RatioSums(NamedTuple):
 class RatioOfSums(Estimator[R]):
     """Σ y / Σ x over rows, by the delta method with Student's t.
 
-    sums: of a result, and of the arguments of the view; None if its state lacks them.
+    sums: of a result, and of the arguments of the view; None if its state lacks them. each: see
+    `MeanOfValues`.
     """
 
     sums: Callable[..., RatioSums | None]
+    each: Callable[..., Terms] | None = None
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Student's, with the rows less 1 degrees of freedom."""

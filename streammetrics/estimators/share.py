@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streammetrics.core.interval import Interval
+from streammetrics.core.rows import Terms
 from streammetrics.estimators.estimator import Estimator, R
-from streammetrics.estimators.request import IntervalRequest, Lacking
+from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
 
 
@@ -17,7 +18,7 @@ class Share(Estimator[R]):
     """A share of independent rows, with Wilson's interval.
 
     counts: of a result, and of the arguments of the view, the successes and the rows; or why it
-    lacks them. None: there is no formula.
+    lacks them. None: there is no formula. each: see `MeanOfValues`.
 
     >>> from streammetrics.results.rates import Rates
     >>> precision = Share[Rates](lambda rates: (rates.tp, rates.tp + rates.fp))
@@ -26,6 +27,7 @@ class Share(Estimator[R]):
     """
 
     counts: Callable[..., tuple[int, int] | Lacking | None]
+    each: Callable[..., Terms] | None = None
 
     def estimate(self, result: R, *arguments: object) -> float:
         """Successes / rows, rounded once; nan without rows."""
@@ -38,3 +40,8 @@ class Share(Estimator[R]):
         if counts is None or isinstance(counts, Lacking):
             return request.lacking(counts)
         return request.widen(request.share(*counts))
+
+    def successes(self, result: R, arguments: Arguments) -> tuple[int, int] | None:
+        """The successes and the rows, where the result has them."""
+        counts = self.counts(result, *arguments)
+        return None if isinstance(counts, Lacking) else counts

@@ -9,17 +9,19 @@ from fractions import Fraction
 from functools import cached_property
 from math import nan
 from operator import add
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.batch import Batch
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.core.rows import Terms
 from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
+from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy, log_losses
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.view import LOWER, NONE, POSITIVE, SHARE, Direction, View
 from streammetrics.results.rounded_weights import OfWeightedRows
@@ -114,6 +116,22 @@ def _brier_sums(figures: CalibrationFigures) -> MomentSums | None:
     return figures._row_sums(figures._brier_total, 1)
 
 
+class _Clips(Protocol):
+    """A metric of log losses, of scores that are at least `clip` from 0 and 1."""
+
+    @property
+    def clip(self) -> float | None: ...
+
+
+def _losses(metric: _Clips, batch: Batch) -> Terms:
+    scores = batch.scores.astype(np.float64, copy=False)
+    return Terms(log_losses(batch.labels, scores, metric.clip)[0])
+
+
+def _brier_scores(metric: _Clips, batch: Batch) -> Terms:
+    return Terms(np.square(batch.labels - batch.scores.astype(np.float64, copy=False)))
+
+
 def _score_sums(figures: CalibrationFigures) -> MomentSums:
     return MomentSums(figures._units, figures._predicted, figures.squares)
 
@@ -128,8 +146,8 @@ def _positives_over_predicted(figures: CalibrationFigures) -> RatioSums:
     return RatioSums(figures._units, y, p, (y, figures.hits, figures.squares))
 
 
-_LOG_LOSS: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_loss_sums)
-_BRIER: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_brier_sums)
+_LOG_LOSS: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_loss_sums, each=_losses)
+_BRIER: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_brier_sums, each=_brier_scores)
 _MEAN_SCORE: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_score_sums)
 _RATIO: Final[RatioOfSums[CalibrationFigures]] = RatioOfSums(_predicted_over_positives)
 _COPC: Final[RatioOfSums[CalibrationFigures]] = RatioOfSums(_positives_over_predicted)

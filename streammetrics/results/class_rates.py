@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.conversion import whole
+from streammetrics.core.rows import Terms
 from streammetrics.estimators.averages import ClassCells
 from streammetrics.estimators.cells import CellFunction
 from streammetrics.estimators.share import Share
@@ -63,7 +64,10 @@ def _right_in_first(rates: ClassRates, k: int) -> tuple[int, int]:
     return codes[1] + codes[3], rates._units
 
 
-_ACCURACY: Final[Share[ClassRates]] = Share(lambda rates: (rates._agreed, rates._units))
+_ACCURACY: Final[Share[ClassRates]] = Share(
+    lambda rates: (rates._agreed, rates._units),
+    each=lambda metric, batch: Terms((batch.labels == batch.predictions).astype(np.float64)),
+)
 _ERROR_RATE: Final[Share[ClassRates]] = Share(
     lambda rates: (rates._units - rates._agreed, rates._units)
 )

@@ -9,8 +9,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.batch import Batch
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic, nearest
+from streammetrics.core.rows import Terms
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
 from streammetrics.estimators.request import Lacking
 from streammetrics.estimators.share import Share
@@ -51,7 +56,9 @@ def _mean_sums(result: MeanResult) -> MomentSums | None:
     return MomentSums(result._units, result.total, result.squares, cubes, rounded=1)
 
 
-_MEAN: Final[MeanOfValues[MeanResult]] = MeanOfValues(_mean_sums)
+_MEAN: Final[MeanOfValues[MeanResult]] = MeanOfValues(
+    _mean_sums, each=lambda metric, batch: Terms(batch.value)
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,7 +205,25 @@ def _absolute_sums(errors: RegressionErrors) -> MomentSums | None:
     return MomentSums(errors._units, errors.absolute, errors.squares, cubes, rounded=1)
 
 
-_MAE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(_absolute_sums)
+def _errors(batch: Batch) -> NDArray[np.float64]:
+    """The error of each row."""
+    labels, scores = batch.labels.astype(np.float64), batch.scores.astype(np.float64)
+    with np.errstate(over="ignore"):
+        errors: NDArray[np.float64] = labels - scores
+    return errors
+
+
+def _absolute_terms(metric: object, batch: Batch) -> Terms:
+    return Terms(np.abs(_errors(batch)))
+
+
+def _squared_terms(metric: object, batch: Batch) -> Terms:
+    with np.errstate(over="ignore"):
+        return Terms(np.square(_errors(batch)))
+
+
+_MAE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(_absolute_sums, each=_absolute_terms)
+_MSE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(lambda errors: None, each=_squared_terms)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,7 +258,7 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
         return math.inf if self.absolute is None else ratio(self.absolute, self._units)
 
     @property
-    @View(better=LOWER, range=POSITIVE)
+    @View(estimator=_MSE, better=LOWER, range=POSITIVE)
     def mse(self) -> float:
         """Mean squared error, 1/n Σ (y - s)²."""
         return math.inf if self.squares is None else ratio(self.squares, self._units)
