@@ -113,6 +113,9 @@ class _Few(HasIntervals):
     def _helper(self, view: ViewText) -> str:
         return view.text
 
+    def _doubts_of_mine(self, view: ViewText) -> tuple[str, ...]:
+        return ()
+
 
 class _More(_Few):
     reasons: ClassVar[Mapping[str, str]] = {"odds": "no rows"}
@@ -122,18 +125,15 @@ class _More(_Few):
         """A table of an instance."""
         return {"share": "lower"}
 
-    def _doubts(self, view: ViewText) -> tuple[str, ...]:
-        return ()
-
-    def _range(self, view: str) -> None:
-        return None
+    def _doubts_of_mine(self, view: ViewText) -> tuple[str, ...]:
+        return (view.text,)
 
 
 def test_tables_hooks_and_names_of_views_are_found_on_any_class_of_results() -> None:
     assert views.tables_of_views([_Few]) == ["_Few.better"]
     assert views.tables_of_views([_More]) == ["_More.reasons", "_More.better"]
     assert views.view_hooks([_Few]) == []
-    assert views.view_hooks([_More]) == ["_More._doubts", "_More._range"]
+    assert views.view_hooks([_More]) == ["_More._doubts_of_mine"]
     assert views.names_of_views([_Few]) == {"hours", "share", "share_up_to"}
     assert views.names_of_views([_More]) == {"odds"}
 

@@ -16,6 +16,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import FLOAT64, as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
+from streammetrics.core.joint_rows import JointBuckets
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -96,6 +97,9 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
     def _cells(self, batch: Batch) -> NDArray[np.intp]:
         return binary_cells(batch.labels, batch.scores, self.threshold)
 
+    def _joint_rows(self) -> JointBuckets:
+        return JointBuckets(2, lambda rows: self._cells(rows) & 1, _rates_of_table)
+
     def from_counts(self, labels: ArrayLike, predictions: ArrayLike, counts: ArrayLike) -> Self:
         """A state with these settings from counts of rows, such as an SQL aggregate.
 
@@ -129,6 +133,12 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
             _surplus=self.counts.surplus[slots].tolist(),
             rows_rounded=self.rounded.totals(slots),
         )
+
+
+def _rates_of_table(table: NDArray[np.int64]) -> Rates:
+    """The rates of rows of weight 1 by truth and prediction, [2, 2]."""
+    tn, fp, fn, tp = table.ravel().tolist()
+    return Rates(tp, fp, fn, tn)
 
 
 def check_threshold(value: object, where: str) -> float:

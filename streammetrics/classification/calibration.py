@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import repeat
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -35,7 +35,6 @@ from streammetrics.core.parts.exact_sums import (
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted
@@ -134,14 +133,6 @@ class Calibration(Accumulator, schema="calibration/4"):
         def update(
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
-
-    def _mean_views(self) -> tuple[str, ...]:
-        return "log_loss", "brier"
-
-    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
-        labels, scores = batch.labels, batch.scores.astype(np.float64, copy=False)
-        off = labels - scores
-        return Terms(self._losses(labels, scores)[0]), Terms(off * off)
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         for piece, piece_slots in batch.pieces(slots):

@@ -15,10 +15,11 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows, check_positive
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
+from streammetrics.core.joint_rows import JointScores
 from streammetrics.core.multiset.bag import Bag, BagColumn
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type
+from streammetrics.core.parts.score_bits import SCORE_TYPES, in_type, result_type
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area import Pairs
 from streammetrics.kernels.curves.key_placements import placements_of_keys
@@ -127,6 +128,12 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         self.rounded.add(batch.labels.astype(np.intp), slots)
+
+    def _joint_rows(self) -> JointScores:
+        kind = result_type(self.score_type)
+        return JointScores(
+            lambda rows: in_type(rows.scores, kind).astype(np.float64, copy=False), self.max_rows
+        )
 
     def compute(self) -> ScoreCurve[float]:
         """The curve of all rows."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, repeat
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import numeric
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
+from streammetrics.core.joint_rows import JointBuckets
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
@@ -94,6 +95,15 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         self.rounded.add(batch.labels.astype(np.intp), slots)
+
+    def _joint_rows(self) -> JointBuckets:
+        """Scores of one bucket are ties, which adds noise to the difference. With 64 buckets the
+        error of two models with correlation 0.95 is 14 % too wide, with 243 buckets 1 %."""
+        grid = _PROBABILITIES if self.range == "probability" else _REAL
+        coarse = grid if self.buckets > grid.buckets else self
+        return JointBuckets(
+            coarse.buckets, lambda rows: grid_of(coarse).buckets(rows.scores).astype(np.intp)
+        )
 
     def from_counts(self, labels: ArrayLike, buckets: ArrayLike, counts: ArrayLike) -> Self:
         """A state with these settings from counts of rows, such as an SQL aggregate.
@@ -186,6 +196,11 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
         surplus, rounded = self.counts.surplus[slots].tolist(), self.rounded.totals(slots)
         unit = Fraction(self.weight_unit)
         return bucket_curves(*self.counts.cells_of(slots), self, surplus, unit, rounded)
+
+
+# The grids of the joint counts of two models, unless their own are not finer.
+_PROBABILITIES: Final = HistogramAUC(resolution=3, floor=2.0**-16)  # 243 buckets
+_REAL: Final = HistogramAUC(resolution=3, range="real", floor=2.0**-6, ceiling=2.0**6)
 
 
 def bucket_curves(

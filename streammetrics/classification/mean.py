@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import repeat
 from typing import Any, ClassVar
@@ -24,7 +24,6 @@ from streammetrics.core.parts.exact_sums import (
 )
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Terms
 from streammetrics.kernels.exact.exact_products import weighted_values
 from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import MeanResult
@@ -68,12 +67,6 @@ class Mean(Accumulator):
         values = finite(self.value(batch), name).astype(np.float64, copy=False)
         same_length(batch.n, values, name, next(iter(given)))
         return Batch(batch.n, {"value": values})
-
-    def _mean_views(self) -> tuple[str, ...]:
-        return ("mean",)
-
-    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
-        return (Terms(batch.value),)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         self.rows.add_rows(np.zeros(batch.n, np.intp), slots, batch.quanta)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -20,7 +20,7 @@ from streammetrics.core.inputs import Classes, Inputs, Weights
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Terms, exact_total
+from streammetrics.core.rows import exact_total
 from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
@@ -157,12 +157,6 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
             into.add(cells, piece_slots, None if quanta is None else quanta[piece])
         for j in range(self.n_top_k):
             into_first.add(batch.first[:, j].astype(np.intp) + 4 * j, slots, quanta)
-
-    def _mean_views(self) -> tuple[str, ...]:
-        return ("accuracy",)
-
-    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
-        return [Terms((batch.labels == batch.predictions).astype(np.float64))]
 
     def _require_possible(self) -> None:
         if self.top_k:

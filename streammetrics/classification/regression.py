@@ -34,7 +34,6 @@ from streammetrics.core.parts.exact_sums import (
 )
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.results.deferred import side_by_side
@@ -104,14 +103,6 @@ class Regression(Accumulator, schema="regression/3"):
         def update(
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
-
-    def _mean_views(self) -> tuple[str, ...]:
-        return "mae", "mse"
-
-    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
-        with np.errstate(over="ignore"):
-            off = batch.labels.astype(np.float64) - batch.scores.astype(np.float64)
-            return Terms(np.abs(off)), Terms(off * off)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         for piece, piece_slots in batch.pieces(slots):

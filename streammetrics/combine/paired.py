@@ -2,56 +2,56 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache, cached_property
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from streammetrics.classification.binary_confusion import BinaryConfusion
-from streammetrics.classification.exact_auc import ExactAUC
-from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.combine.children import Product
-from streammetrics.combine.paired_result import Errors, PairedResult
+from streammetrics.combine.paired_errors import (
+    Errors,
+    Ints,
+    area_errors,
+    cells_of,
+    group_errors,
+    late_errors,
+    mean_error,
+    table_error,
+    unlike_weights,
+)
+from streammetrics.combine.paired_result import PairedResult
 from streammetrics.combine.panel import Computes, Panel, R, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
+from streammetrics.combine.row_means import RowTerms, row_means
 from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.joint_rows import JointBuckets, JointScores
 from streammetrics.core.layouts import Schemas
 from streammetrics.core.multiset.bag import BagColumn, Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sums import ExactSums, require_finite
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.parts.score_bits import codes_of, in_type, result_type
+from streammetrics.core.parts.score_bits import codes_of
 from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.settings import use_current_names
 from streammetrics.core.weights import weighed_rows
-from streammetrics.kernels.inference.area_interval import paired_placements
 from streammetrics.kernels.inference.paired import (
     SUMS,
     PairedError,
     PairedSums,
     are_possible,
     difference_terms,
-    table_variance,
 )
-from streammetrics.kernels.tables.class_cells import binary_cells
-from streammetrics.kernels.tables.grids import grid_of
-from streammetrics.present.views import value_of
-from streammetrics.results.rates import Rates
 
 _MODELS: Final = ("a", "b")
 _USUAL: Final = ("scores", "predictions", "target", "numerators")  # what a model gives to a metric
 _SHARED: Final = ("weights", "groups", "users")  # never a model's own
-_PROBABILITIES: Final = HistogramAUC(resolution=3, floor=2.0**-16)  # 243 buckets
-_REAL: Final = HistogramAUC(resolution=3, range="real", floor=2.0**-6, ceiling=2.0**6)
 _USED, _UNLIKE, _UNBOUNDED = range(3)  # counts of rows: used, of unequal weights, infinite
 
 
@@ -158,31 +158,18 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         return dict.fromkeys(_MODELS, finer)
 
     @cached_property
-    def _means(self) -> tuple[str, ...]:
+    def _row_means(self) -> Mapping[str, RowTerms]:
         """The views whose differences are summed row by row."""
-        return self.metric._mean_views() if self.metric._group_terms() is None else ()
+        return row_means(self.metric)
 
     @property
     def _n_means(self) -> int:
-        return len(self._means)
+        return len(self._row_means)
 
     @cached_property
-    def _coarse(self) -> HistogramAUC | None:
-        """The grid of the joint counts of a HistogramAUC: its own if that is not finer.
-
-        Scores of one bucket are ties, which adds noise to the difference. With 64 buckets the error
-        of two models with correlation 0.95 is 14 % too wide, with 243 buckets 1 %.
-        """
-        metric = self.metric
-        if not isinstance(metric, HistogramAUC) or not self._same_labels:
-            return None
-        grid = _PROBABILITIES if metric.range == "probability" else _REAL
-        return grid if metric.buckets > grid.buckets else metric
-
-    @property
-    def _same_labels(self) -> bool:
-        """Whether both models have the labels in common, as joint counts of two classes need."""
-        return "labels" not in self._own
+    def _joint(self) -> JointBuckets | JointScores | None:
+        """How rows are counted together, if both models have the labels in common."""
+        return None if "labels" in self._own else self.metric._joint_rows()
 
     @property
     def _n_grids(self) -> int:
@@ -190,20 +177,11 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
 
     @property
     def _n_buckets(self) -> int:
-        if isinstance(self.metric, BinaryConfusion) and self._same_labels:
-            return 2  # below the threshold, and from it on
-        return self._coarse.buckets if self._coarse else 0
-
-    def _buckets(self, rows: Batch) -> NDArray[np.intp]:
-        """The bucket of each score, [n]."""
-        if isinstance(self.metric, BinaryConfusion):
-            return binary_cells(rows.labels, rows.scores, self.metric.threshold) & 1
-        assert self._coarse is not None
-        return grid_of(self._coarse).buckets(rows.scores).astype(np.intp)
+        return self._joint.buckets if isinstance(self._joint, JointBuckets) else 0
 
     @property
     def _n_bags(self) -> int:
-        return int(isinstance(self.metric, ExactAUC) and self._same_labels)
+        return int(isinstance(self._joint, JointScores))
 
     @property
     def _pair_ids(self) -> str:
@@ -211,8 +189,8 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
 
     @property
     def max_rows(self) -> int | None:
-        """The limit of an ExactAUC: a state of more rows keeps only their number."""
-        return self.metric.max_rows if isinstance(self.metric, ExactAUC) else None
+        """The limit of joint scores: a state of more rows keeps only their number."""
+        return self._joint.max_rows if isinstance(self._joint, JointScores) else None
 
     # -- rows -----------------------------------------------------------------------------
     @cached_property
@@ -302,25 +280,23 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         for model, rows in (("a", a), ("b", b)):
             self.models.by_name[model]._feed(rows, slots)
         (a, row_slots), (b, _) = weighed_rows(a, slots), weighed_rows(b, slots)
-        if self._means:
-            self._add_terms(self.metric._row_terms(a), self.metric._row_terms(b), row_slots)
-        if k := self._n_buckets:
-            cells = (a.labels.astype(np.intp) * k + self._buckets(a)) * k + self._buckets(b)
-            self.cells.add(cells, row_slots)
-        if isinstance(self.metric, ExactAUC) and self._same_labels:
-            kind = result_type(self.metric.score_type)
-            first, second = (
-                in_type(rows.scores, kind).astype(np.float64, copy=False) for rows in (a, b)
-            )
-            ids = (codes_of(first) ^ _SIGN).view(np.int64)
-            self.pairs.add(second, a.labels, np.zeros(a.n, np.intp), row_slots, groups=ids)
+        if means := self._row_means.values():
+            self._add_terms([of(a) for of in means], [of(b) for of in means], row_slots)
+        joint = self._joint
+        if isinstance(joint, JointBuckets):
+            cells = a.labels.astype(np.intp) * joint.buckets + joint.bucket_of(a)
+            self.cells.add(cells * joint.buckets + joint.bucket_of(b), row_slots)
+        if isinstance(joint, JointScores):
+            ids = (codes_of(joint.score_of(a)) ^ _SIGN).view(np.int64)
+            kinds = np.zeros(a.n, np.intp)
+            self.pairs.add(joint.score_of(b), a.labels, kinds, row_slots, groups=ids)
 
     def _add_terms(self, a: Sequence[Terms], b: Sequence[Terms], slots: Slots | None) -> None:
         for view, (terms_a, terms_b) in enumerate(zip(a, b, strict=True)):
             differences = difference_terms(terms_a.values, terms_b.values, terms_a.weights)
             terms, used, bounded = differences
             used = used & bounded
-            unlike = _unlike(terms_a, terms_b)
+            unlike = unlike_weights(terms_a, terms_b)
             for kind, rows in ((_USED, used), (_UNLIKE, unlike), (_UNBOUNDED, ~bounded)):
                 indices = np.flatnonzero(rows)
                 row_slots = None if slots is None else slots[indices]
@@ -349,7 +325,7 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         value_a, value_b = a.compute(), b.compute()
         units = getattr(value_a, "independent", "rows") or "groups"
         rows = int(getattr(value_a, "rows", 0) or 0)
-        errors = self._errors(a, b, units)
+        errors = self._errors((a, b), (value_a, value_b), units)
         return PairedResult(cast("R", value_a), cast("R", value_b), rows, errors)
 
     def model(self, name: str) -> Accumulator:
@@ -363,22 +339,32 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         as_given = state._coarser(self.metric) if isinstance(state, _FinerInPairs) else state.copy()
         return part_of(self, as_given)
 
-    def _errors(self, a: Accumulator, b: Accumulator, units: str) -> Errors:
+    def _errors(
+        self,
+        models: tuple[Accumulator, Accumulator],
+        results: tuple[object, object],
+        units: str,
+    ) -> Errors:
         """A function that returns the variance of the difference in a view, or None without a
         formula, of the rows at this time."""
-        if self._means:
-            means = dict(zip(self._means, self._paired_sums(), strict=True))
-            return lambda view: _mean_error(view, *means[view], units) if view in means else None
-        if k := self._n_buckets:
-            cells = self.cells.take(np.zeros(1, np.intp))
-            table = cells.dense().reshape(2, k, k)
-            if isinstance(self.metric, BinaryConfusion):
-                return cache(lambda view: _rates_error(table, view))
-            return _known(lambda: _area_errors(*_cells_of(table)))
+        if self._row_means:
+            means = dict(zip(self._row_means, self._paired_sums(), strict=True))
+
+            def error(view: str) -> PairedError | None:
+                sums = means.get(view)
+                return None if sums is None else mean_error(results, view, *sums, units)
+
+            return error
+        if isinstance(self._joint, JointBuckets):
+            k, result = self._joint.buckets, self._joint.result
+            table = self.cells.take(np.zeros(1, np.intp)).dense().reshape(2, k, k)
+            if result is not None:
+                return cache(partial(table_error, table, result))
+            return late_errors(lambda: area_errors(*cells_of(table)))
         if self._n_bags:
             bag = self.pairs.bag(0)
-            return _known(lambda: {} if bag.dropped else _area_errors(*_cells_of_bag(bag)))
-        return _known(lambda: _group_errors(a, b, units))
+            return late_errors(lambda: {} if bag.dropped else area_errors(*_rows_of(bag)))
+        return late_errors(lambda: group_errors(*models, units))
 
     def _paired_sums(self) -> list[tuple[PairedSums, int]]:
         """For each mean its sums, and the number of rows whose weights differ."""
@@ -390,99 +376,16 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         ]
 
 
-_SIGN: Final = np.uint64(1 << 63)
-Ints = NDArray[np.int64]
+_SIGN: Final = np.uint64(1 << 63)  # of the integers whose order is that of scores
 
 
-def _unlike(a: Terms, b: Terms) -> NDArray[np.bool_]:
-    """Whether the weights of a row differ between both models."""
-    if a.weights is None or b.weights is None:
-        return np.full(len(a.values), a.weights is not b.weights)
-    unlike: NDArray[np.bool_] = a.weights != b.weights
-    return unlike
-
-
-def _known(errors: Callable[[], Mapping[str, PairedError]]) -> Errors:
-    """From a function that returns all views with a formula; it is called once."""
-    once = cache(errors)
-    return lambda view: once().get(view)
-
-
-def _rates_error(table: Ints, view: str) -> PairedError | None:
-    """The error of a view of Rates. table: rows by label and both predictions, [2, 2, 2]."""
-    labels, a, b, counts = _cells_of(table)
-    cells, n = list(zip(labels.tolist(), a.tolist(), b.tolist(), strict=True)), int(counts.sum())
-
-    def difference(without: tuple[int, int, int] | None = None) -> float:
-        left = table.copy()
-        if without is not None:
-            left[without] -= 1
-        rates_a, rates_b = (_rates(left.sum(axis=axis)) for axis in (2, 1))
-        return float(value_of(rates_a, view)) - float(value_of(rates_b, view))
-
-    variance = table_variance(counts.tolist(), [difference(cell) for cell in cells])
-    why = ""
-    if not math.isfinite(variance) and math.isfinite(difference()):
-        why = "the estimate is undefined without one of the rows"
-    only_a, only_b = (int(table[1, i, 1 - i] + table[0, 1 - i, i]) for i in (1, 0))
-    discordant = (only_a, only_b) if view == "accuracy" else None
-    df = float(n - 1) if n > 1 else math.nan
-    return PairedError(variance, df, n, "jackknife", "rows", why, discordant)
-
-
-def _rates(table: Ints) -> Rates:
-    tn, fp, fn, tp = table.ravel().tolist()
-    return Rates(tp, fp, fn, tn)
-
-
-def _mean_error(view: str, sums: PairedSums, unlike: int, units: str) -> PairedError:
-    error = sums.error(units)
-    if not unlike and view == "accuracy":  # each d is -1, 0 or 1
-        d, _, dd, *_ = map(int, sums.sums)
-        return replace(error, discordant=((dd + d) // 2, (dd - d) // 2))
-    if not unlike:
-        return error
-    why = f"{unlike} {units} weigh differently in both models; UserGroups have an interval"
-    return PairedError(np.nan, np.nan, error.n, "t", units, why)
-
-
-def _cells_of(table: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Label, both buckets and rows of each occupied cell [n]; table: [2, k, k]."""
-    labels, a, b = (indices.astype(np.int64) for indices in np.nonzero(table))
-    return labels, a, b, table[labels, a, b]
-
-
-def _cells_of_bag(bag: BagColumn) -> tuple[Ints, Ints, Ints, Ints]:
+def _rows_of(bag: BagColumn) -> tuple[Ints, Ints, Ints, Ints]:
     """Label, the score of a as an ordered integer, that of b, and 1, for each row [n]."""
     groups = bag.groups()
     codes, labels = groups.rows(np.arange(len(groups)))
     first = np.repeat(bag.integer_ids(groups.indices), groups.sizes)
     second = (codes.astype(np.uint64) ^ _SIGN).view(np.int64)
     return labels.astype(np.int64), first, second, np.ones(len(labels), np.int64)
-
-
-def _area_errors(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Mapping[str, PairedError]:
-    placements = paired_placements(labels, a, b, counts)
-    n = placements.positives + placements.negatives
-    area = PairedError(placements.variance, placements.df, n, "delong")
-    return {"auc": area, "gini": PairedError(4 * placements.variance, placements.df, n, "delong")}
-
-
-def _group_errors(a: Accumulator, b: Accumulator, units: str) -> Mapping[str, PairedError]:
-    """From states that hold their groups; {} for all others."""
-    all_a, all_b = a._group_terms(), b._group_terms()
-    if all_a is None or all_b is None:
-        return {}
-    errors = {}
-    for view, terms_a, terms_b in zip(a._mean_views(), all_a, all_b, strict=True):
-        if len(terms_a.values) != len(terms_b.values) or _unlike(terms_a, terms_b).any():
-            why = f"the {units} of both models differ"
-            errors[view] = PairedError(np.nan, np.nan, 0, "t", units, why)
-        else:
-            errors[view] = PairedSums.of(terms_a.values, terms_b.values, terms_a.weights).error(
-                units
-            )
-    return errors
 
 
 def _name(taken: Mapping[str, bool]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar, Generic, TypeAlias
+from typing import ClassVar, Generic
 
 from streammetrics.combine.clustered import no_jackknife
+from streammetrics.combine.paired_errors import Errors
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
@@ -37,7 +38,6 @@ from streammetrics.results.has_intervals import HasIntervals
 _NO_FORMULA = "no formula for independent rows"
 _PAIR = "; pair users: Paired(UserGroups(...))"
 _APART = "; count each model apart in UserGroups: compare(a, b, paired=True) has that of a quantile"
-Errors: TypeAlias = Callable[[str], PairedError | None]  # of a view; None: no formula
 _MODELS = ("a", "b")
 _OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
 
@@ -225,11 +225,14 @@ class PairedResult(Generic[R], Shown):
             effect = max(0.0, effect - off) if off > COARSE * error else effect
         return two_sided_p(effect, error, paired_error.df)
 
-    def mcnemar(self, *, exact: bool = True, correction: bool = True) -> McNemar:
+    def mcnemar(
+        self, view: object = "accuracy", *, exact: bool = True, correction: bool = True
+    ) -> McNemar:
         """McNemar's test of the accuracy of both models, over independent rows of weight 1.
 
-        exact: the binomial test; else chi-square, with the correction for continuity or without.
-        InputError for a metric without accuracy, for weights and for users.
+        view: the accuracy, or another share of all rows. exact: the binomial test; else chi-square,
+        with the correction for continuity or without. InputError for a metric without accuracy, for
+        weights and for users.
 
         >>> from streammetrics import BinaryConfusion, Paired
         >>> models = Paired(BinaryConfusion())
@@ -241,15 +244,15 @@ class PairedResult(Generic[R], Shown):
         """
         exact = flag(exact, "PairedResult.mcnemar(exact)")
         correction = flag(correction, "PairedResult.mcnemar(correction)")
-        error = self.error_of("accuracy")
+        error = self.error_of(view)
         if error.discordant is None:
             kind = type(self._model_of(self.value_a)).__name__
-            why = error.reason if error.reason != self._no_formula("accuracy") else kind
+            why = error.reason if error.reason != self._no_formula(view) else kind
             raise InputError(
                 expected="independent rows of weight 1, each right or wrong in both models",
                 got=why or "users, who may have several rows",
                 where="mcnemar",
-                hint='for users and weights ask Paired(UserGroups(...)) for pvalue_of("accuracy")',
+                hint=f'for users and weights ask Paired(UserGroups(...)) for pvalue_of("{view}")',
             )
         tested = mcnemar(*error.discordant, exact=exact, correction=correction)
         return McNemar(*error.discordant, *tested)

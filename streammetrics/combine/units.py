@@ -24,11 +24,24 @@ from streammetrics.core.multiset.bag_layout import U64
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.present.estimand import Asked
+from streammetrics.estimators.estimator import Estimator
+from streammetrics.estimators.request import IntervalRequest
 from streammetrics.present.view import NONE, View
 from streammetrics.results.has_intervals import HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
+
+
+class _Counted(Estimator["UnitsResult"]):
+    """A count of units, or of a sample of them."""
+
+    def interval(self, result: UnitsResult, request: IntervalRequest) -> Interval | None:
+        """Undefined, and why."""
+        why = f"no formula for {request.view}; with share=1 units are counted, not estimated"
+        return request.none(why, n=result.sampled or 0, formula=False)
+
+
+_COUNTED: Final = _Counted()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,13 +54,13 @@ class UnitsResult(HasIntervals):
 
     independent: ClassVar[str] = "units"
 
-    share: float = field(metadata=View(better=NONE))
+    share: float = field(metadata=View(estimator=_COUNTED, better=NONE))
     sampled: int | None
     reason: str = ""
     _hashes: Words = field(repr=False, default_factory=lambda: np.empty(0, np.uint64))
 
     @property
-    @View(better=NONE, undefined="more units than max_units")
+    @View(estimator=_COUNTED, better=NONE, undefined="more units than max_units")
     def units(self) -> float:
         """Different units, sampled / share; nan if not known."""
         return math.nan if self.sampled is None else self.sampled / self.share
@@ -68,10 +81,6 @@ class UnitsResult(HasIntervals):
     @cached_property
     def _sizes(self) -> dict[tuple[int, str], tuple[int, ...]]:
         return {}
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        why = f"no formula for {asked.view}; with share=1 units are counted, not estimated"
-        return asked.none(why, n=self.sampled or 0, formula=False)
 
 
 class Units(Accumulator, schema="units/1"):

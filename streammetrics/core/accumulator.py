@@ -31,6 +31,7 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
+from streammetrics.core.joint_rows import JointBuckets, JointScores
 from streammetrics.core.layouts import columns, written
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
@@ -111,8 +112,9 @@ class Accumulator(Declared, ABC):
             self.__dict__["rounded"].add(np.zeros(batch.n, np.intp), slots)
 
     def _mean_views(self) -> tuple[str, ...]:
-        """The views that are a mean, or a ratio of sums, over independent rows, lists or groups:
-        `Paired` compares two models by them. Override it with one of the next two methods."""
+        """The views that are a mean, or a ratio of sums, over independent rows, lists or groups,
+        but for those whose estimators give the values of each row: `Paired` compares two models by
+        them. Override it with one of the next two methods."""
         return ()
 
     def _row_terms(self, batch: Batch) -> Sequence[Terms]:
@@ -122,6 +124,11 @@ class Accumulator(Declared, ABC):
     def _group_terms(self) -> Sequence[Terms] | None:
         """For each of `_mean_views` the terms of the groups of the state, in the order of their
         ids; None unless the metric has groups."""
+        return None
+
+    def _joint_rows(self) -> JointBuckets | JointScores | None:
+        """How `Paired` counts the rows of two models with common labels; None: as each by itself,
+        or by `_mean_views`."""
         return None
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import repeat
 from typing import TYPE_CHECKING, ClassVar
@@ -28,7 +28,6 @@ from streammetrics.core.parts.exact_sums import (
 from streammetrics.core.parts.extremes import Extremes
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted_values
 from streammetrics.results.deferred import side_by_side
@@ -95,12 +94,6 @@ class Moments(Accumulator, schema="moments/2"):
     if TYPE_CHECKING:
 
         def update(self, values: ArrayLike, *, weights: ArrayLike | None = None) -> None: ...
-
-    def _mean_views(self) -> tuple[str, ...]:
-        return ("mean",)
-
-    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
-        return (Terms(batch.values.astype(np.float64, copy=False)),)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         for piece, piece_slots in batch.pieces(slots):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from streammetrics.core.interval import Interval
+from streammetrics.core.rows import Terms
 from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
@@ -45,6 +46,8 @@ class Estimator(Generic[R]):
     """
 
     __slots__ = ()
+
+    each: Callable[..., Terms] | None = None  # see `successes`
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """The interval at one look, if rows are independent; None without a formula."""
@@ -90,6 +93,13 @@ class Estimator(Generic[R]):
 
     def replicates(self, result: R, arguments: Arguments) -> Replicates | None:
         """The view without each group of units, if the result itself tells units apart; or None."""
+        return None
+
+    # Two models on the same rows. `each`: of a metric and a batch of its checked rows, what each
+    # row adds to a mean, so that `Paired` takes the difference row by row; None if it is no mean.
+
+    def successes(self, result: R, arguments: Arguments) -> tuple[int, int] | None:
+        """The successes and the rows of a share of independent rows; None of other views."""
         return None
 
     # What a verdict rests on.

@@ -9,8 +9,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from streammetrics.core.interval import Interval
+from streammetrics.core.rows import Terms
 from streammetrics.estimators.estimator import Estimator, R
-from streammetrics.estimators.request import Arguments, IntervalRequest
+from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
+from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.pooled_variance import (
     skewness_number_of_rounded,
@@ -24,13 +26,14 @@ from streammetrics.kernels.inference.variances import (
 
 
 class MomentSums(NamedTuple):
-    """The exact sums over n values: Σ x, Σ x² and Σ x³; cubes None: unknown. rounded: of the
-    values, 2 if their squares and cubes were rounded before they were added, 1 if the cubes were.
+    """The exact sums over n values: Σ x, Σ x² and Σ x³; total None: infinite, cubes None: unknown.
+    rounded: 2 if the squares and cubes of single values were rounded before they were added, so
+    that equal values may seem to differ; 1 if only the skewness has to allow for it.
     limit: the greatest value by design, if none is below 0; None without one. units: what n
     counts."""
 
     n: int
-    total: Fraction
+    total: Fraction | None
     squares: Fraction
     cubes: Fraction | None = None
     rounded: int = 0
@@ -42,7 +45,9 @@ class MomentSums(NamedTuple):
 class MeanOfValues(Estimator[R]):
     """A mean, with the interval of Student's t.
 
-    sums: of a result, and of the arguments of the view; None if its state lacks them.
+    sums: of a result, and of the arguments of the view, or why it lacks them. None: there is no
+    formula. each: of a metric and of a batch of its checked rows, the value of each row, with which
+    `Paired` compares two models on the same rows; None: it has no formula for these.
 
     >>> from streammetrics.estimators.request import IntervalRequest
     >>> waits = MeanOfValues[int](lambda n: MomentSums(n, Fraction(n * (n + 1), 2), Fraction(30)))
@@ -51,26 +56,35 @@ class MeanOfValues(Estimator[R]):
     2.5, 95 % CI 0.44574 to 4.55426 (t, n = 4)
     """
 
-    sums: Callable[..., MomentSums | None]
+    sums: Callable[..., MomentSums | Lacking | None]
+    each: Callable[..., Terms] | None = None
+
+    def estimate(self, result: R, *arguments: object) -> float:
+        """Σ x / n, rounded once; nan without values, or if it is not known."""
+        sums = self.sums(result, *arguments)
+        if sums is None or isinstance(sums, Lacking):
+            return math.nan
+        return math.inf if sums.total is None else ratio(sums.total, sums.n)
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Student's, with the rows less 1 degrees of freedom."""
         sums = self.sums(result, *request.arguments)
-        if sums is None:
-            return None
+        if sums is None or isinstance(sums, Lacking):
+            return request.lacking(sums)
         n, total, squares, *_ = sums
-        variance = (
-            rounded_ratio_variance(n, total, n, (squares, total, n))
-            if sums.rounded > 1
-            else mean_variance(n, total, squares)
-        )
+        if total is None:
+            variance = math.nan
+        elif sums.rounded > 1:
+            variance = rounded_ratio_variance(n, total, n, (squares, total, n))
+        else:
+            variance = mean_variance(n, total, squares)
         interval = request.spread(variance, n, df=n - 1.0, methods=("t",), units=sums.units)
         return request.widen(interval)
 
     def skewness_number(self, result: R, arguments: Arguments) -> float:
         """Of the values, if their cubes are known."""
         sums = self.sums(result, *arguments)
-        if sums is None or sums.cubes is None:
+        if sums is None or isinstance(sums, Lacking) or sums.total is None or sums.cubes is None:
             return math.nan
         if sums.rounded:
             return skewness_number_of_rounded(sums.n, sums.total, sums.squares, sums.cubes)
@@ -79,7 +93,7 @@ class MeanOfValues(Estimator[R]):
     def moments(self, result: R, arguments: Arguments) -> Moments | None:
         """Of values from 0 to a limit that is known by design."""
         sums = self.sums(result, *arguments)
-        if sums is None or sums.limit is None:
+        if sums is None or isinstance(sums, Lacking) or sums.total is None or sums.limit is None:
             return None
         return Moments(sums.n, sums.total, sums.squares, sums.limit)
 
@@ -98,10 +112,12 @@ class RatioSums(NamedTuple):
 class RatioOfSums(Estimator[R]):
     """Σ y / Σ x over rows, by the delta method with Student's t.
 
-    sums: of a result, and of the arguments of the view; None if its state lacks them.
+    sums: of a result, and of the arguments of the view; None if its state lacks them. each: see
+    `MeanOfValues`.
     """
 
     sums: Callable[..., RatioSums | None]
+    each: Callable[..., Terms] | None = None
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Student's, with the rows less 1 degrees of freedom."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among
@@ -33,6 +33,15 @@ METHODS: Final = (
     "jackknife",
 )
 _SCARCE: Final = "{} {}: at least 2 needed"
+
+
+class Lacking(NamedTuple):
+    """Why a result lacks the counts or sums of a view. n: its rows or lists, by which the interval
+    is undefined; formula: whether more rows could have one."""
+
+    reason: str
+    n: int = 0
+    formula: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,12 @@ class IntervalRequest:
             estimate=self.estimate,
             formula=formula,
         )
+
+    def lacking(self, lacking: Lacking | None) -> Interval | None:
+        """An undefined interval, and why; None without a formula."""
+        if lacking is None:
+            return None
+        return self.none(lacking.reason, n=lacking.n, formula=lacking.formula)
 
     def share(self, successes: int, n: int) -> Interval:
         """The interval of a share of n independent rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,9 +11,10 @@ import numpy as np
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
+from streammetrics.core.rows import Terms
 from streammetrics.estimators.estimator import Estimator, R
 from streammetrics.estimators.many import Intervals, ManyRequest, wilson_columns
-from streammetrics.estimators.request import IntervalRequest
+from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.t_interval import critical
 
@@ -23,8 +25,8 @@ _FLOATS: Final = 1 << 53  # below it, counts are floats
 class Share(Estimator[R]):
     """A share of independent rows, with Wilson's interval.
 
-    counts: of a result, and of the arguments of the view, the successes and the rows; or why these
-    are not known, which no further rows change.
+    counts: of a result, and of the arguments of the view, the successes and the rows; or why it
+    lacks them. None: there is no formula. each: see `MeanOfValues`.
 
     >>> from streammetrics.results.rates import Rates
     >>> precision = Share[Rates](lambda rates: (rates.tp, rates.tp + rates.fp))
@@ -32,22 +34,31 @@ class Share(Estimator[R]):
     0.75
     """
 
-    counts: Callable[..., tuple[int, int]]
+    counts: Callable[..., tuple[int, int] | Lacking | None]
+    each: Callable[..., Terms] | None = None
 
     def estimate(self, result: R, *arguments: object) -> float:
         """Successes / rows, rounded once; nan without rows."""
-        return ratio(*self.counts(result, *arguments))
+        counts = self.counts(result, *arguments)
+        return math.nan if counts is None or isinstance(counts, Lacking) else ratio(*counts)
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Wilson's, or by the delta method."""
-        return request.widen(request.share(*self.counts(result, *request.arguments)))
+        counts = self.counts(result, *request.arguments)
+        if counts is None or isinstance(counts, Lacking):
+            return request.lacking(counts)
+        return request.widen(request.share(*counts))
+
+    def successes(self, result: R, arguments: Arguments) -> tuple[int, int] | None:
+        """The successes and the rows, where the result has them."""
+        counts = self.counts(result, *arguments)
+        return None if isinstance(counts, Lacking) else counts
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """Wilson's, in one pass where no value is uncertain within a bucket."""
-        counts = [self.counts(result, *request.arguments) for result in results]
-        if any(isinstance(value, Bounded) for value in request.values) or any(
-            n >= _FLOATS for _, n in counts
-        ):
+        counts = [self.successes(result, request.arguments) for result in results]
+        plain = [pair for pair in counts if pair is not None and pair[1] < _FLOATS]
+        if len(plain) < len(counts) or any(isinstance(value, Bounded) for value in request.values):
             return super().intervals(results, request)
-        successes, n = np.array(counts, np.int64).reshape(-1, 2).T
+        successes, n = np.array(plain, np.int64).reshape(-1, 2).T
         return wilson_columns(successes, n, critical(request.level))

@@ -15,11 +15,13 @@ from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, taken_as_independent
 from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.core.rows import Terms
+from streammetrics.estimators.lists import ListMoments, MeanOfLists
+from streammetrics.estimators.request import IntervalRequest
 from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, mapping_of, run_of
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
-from streammetrics.present.estimand import Asked
 from streammetrics.present.measure_names import entry_text
+from streammetrics.present.view import View
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
     MomentsColumn,
@@ -31,10 +33,34 @@ from streammetrics.ranking.list_values import (
 )
 from streammetrics.ranking.measure import Measure, at_level
 from streammetrics.ranking.measures import measures_of
-from streammetrics.results.list_results import Averages, ListMoments
+from streammetrics.results.list_results import Averages
 
 TIES: Final = ("expected", "worst", "best", "trec_eval")
 Floats = NDArray[np.float64]
+
+
+class _MeanOfQueries(MeanOfLists["Evaluation"]):
+    """A mean over queries, which are independent unless they are of users."""
+
+    def interval(self, result: Evaluation, request: IntervalRequest) -> Interval | None:
+        """Over queries, or over users."""
+        plain = super().interval(result, request)
+        of_users = result._users.get(entry_text(request.view, result.means))
+        if plain is None or not plain.defined:
+            return plain
+        if of_users is None:
+            return replace(plain, reason=taken_as_independent("queries"))
+        interval = of_users.interval(request)
+        deff = design_effect(interval.se * interval.se, plain.se * plain.se)
+        n_eff = plain.n / deff if deff > 0 else np.nan
+        return replace(interval, n=plain.n, n_eff=n_eff, deff=deff)
+
+
+def _moments_of_measure(evaluation: Evaluation, measure: str) -> ListMoments | None:
+    return evaluation._moments.get(entry_text(measure, evaluation.means))
+
+
+_MEAN: Final = _MeanOfQueries(_moments_of_measure)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -80,17 +106,9 @@ class Evaluation(Averages):
         """What is taken as independent."""
         return "users" if self._users else "queries"
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        plain = super(Evaluation, self)._interval(asked)
-        of_users = self._users.get(entry_text(asked.view, self.means))
-        if plain is None or not plain.defined:
-            return plain
-        if of_users is None:
-            return replace(plain, reason=taken_as_independent("queries"))
-        interval = of_users.interval(asked)
-        deff = design_effect(interval.se * interval.se, plain.se * plain.se)
-        n_eff = plain.n / deff if deff > 0 else np.nan
-        return replace(interval, n=plain.n, n_eff=n_eff, deff=deff)
+    @View(estimator=_MEAN)
+    def __getitem__(self, measure: object) -> float:
+        return Averages.__getitem__(self, measure)
 
     def _notes(self) -> Iterator[str]:
         yield from self._remarks

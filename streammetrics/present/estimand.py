@@ -195,6 +195,11 @@ class Estimand:
         return self.estimator.replicates(self.rows, self.arguments)
 
     @property
+    def successes(self) -> tuple[int, int] | None:
+        """The successes and the rows of a share of independent rows, or None."""
+        return self.estimator.successes(self.rows, self.arguments)
+
+    @property
     def least_cell(self) -> int | None:
         """The least count that a view of a confusion matrix depends on, or None."""
         return self.estimator.least_cell(self.rows, self.arguments)

@@ -76,10 +76,11 @@ class View(Mapping[str, "View"]):
     """The declaration of a view.
 
     better: the direction in which it is better; None: nothing is said. range: the least and the
-    greatest value that it can have, where charts and intervals end, or a function of the result
-    that gives these; None: not known. undefined: why it can be undefined for some rows, in words;
-    `{unit}` stands for what is independent, such as "list". headline: its place among those that
-    tables and the page show, 0 for none; without any the first view is the headline.
+    greatest value that it can have, where charts and intervals end, or a function that gives these,
+    of the result and, for the entries of a mapping, of the name of one; None: not known. undefined:
+    why it can be undefined for some rows, in words; `{unit}` stands for what is independent, such
+    as "list". headline: its place among those that tables and the page show, 0 for none; without
+    any the first view is the headline.
 
     of_error: it is a measure of error, such as a p-value, and no figure of the rows. chosen: the
     rows themselves choose it, such as the best threshold: its jackknife chooses anew, and it has no

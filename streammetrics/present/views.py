@@ -415,15 +415,6 @@ def declared_of(result: object, view: object = None) -> Direction | None:
 _ALL: Final[Range] = (-math.inf, math.inf)
 
 
-class HasRanges(Protocol):
-    """A result whose ranges follow from its values, one for each entry, such as the measures of
-    ranked lists."""
-
-    def _range(self, view: str) -> Range | None:
-        """The range of a view, by its text without spaces; None: as its class declares it."""
-        ...
-
-
 def range_of(result: object, view: object = None) -> Range:
     """The least and the greatest value that a view of a result can have, as its class declares
     them; None: of its first view. Infinite without a declaration.
@@ -437,13 +428,10 @@ def range_of(result: object, view: object = None) -> Range:
     if inside is not None:
         return range_of(inside[0], inside[1] or None)
     view_text = view_of(result, view)
-    if hasattr(type(result), "_range"):  # ten times as fast as a check of the protocol
-        own_range = cast("HasRanges", result)._range(view_text.text)
-        if own_range is not None:
-            return own_range
-    limits = declaration(result, view_text.name).range
+    entry = isinstance(result, Mapping) and view_text.text in result
+    limits = declaration(result, ENTRIES if entry else view_text.name).range
     if callable(limits):
-        limits = limits(result)
+        limits = limits(result, view_text.text) if entry else limits(result)
     if limits is not None and not view_text.rest:
         return limits
     value = getattr(result, "value", None)

@@ -28,6 +28,7 @@ from streammetrics.core.parts.exact_sums import (
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Ragged
 from streammetrics.core.settings import Content
+from streammetrics.estimators.lists import ListMoments
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.item_similarity import (
@@ -41,7 +42,7 @@ from streammetrics.kernels.ranking.item_similarity import (
     squared_lengths,
 )
 from streammetrics.ranking.item_lists import INPUTS, ItemLists, checked_cut, first_of, item_lists
-from streammetrics.results.list_results import ListMoments, ListSimilarity
+from streammetrics.results.list_results import ListSimilarity
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

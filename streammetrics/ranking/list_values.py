@@ -26,6 +26,7 @@ from streammetrics.core.parts.exact_sums import (
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
 from streammetrics.core.rows import Terms
+from streammetrics.estimators.lists import ListMoments
 from streammetrics.kernels.exact.double_double import Pair, scaled, times
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.graded_lists import Lists, of_shown
@@ -33,7 +34,7 @@ from streammetrics.kernels.ranking.ranked import ranked
 from streammetrics.ranking.measure import Floats, Measure, Values, refused, too_high
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.deferred import side_by_side
-from streammetrics.results.list_results import Averages, ListMoments
+from streammetrics.results.list_results import Averages
 
 # A setting that has the name of a method.
 

@@ -9,26 +9,21 @@ from fractions import Fraction
 from functools import cached_property
 from math import nan
 from operator import add
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.interval import Interval
+from streammetrics.core.batch import Batch
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.core.rows import Terms
+from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
+from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
-from streammetrics.kernels.inference.variances import (
-    mean_variance,
-    ratio_variance,
-    rounded_ratio_variance,
-)
-from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
-from streammetrics.present.estimand import Asked
+from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy, log_losses
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.view import LOWER, NONE, POSITIVE, SHARE, Direction, View
-from streammetrics.present.views import ViewText
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 _NEAR_1: Final = Direction("target", 1.0)
@@ -110,6 +105,57 @@ class _LateFigures:
         return losses, brier
 
 
+# How each view is estimated.
+
+
+def _loss_sums(figures: CalibrationFigures) -> MomentSums | None:
+    return figures._row_sums(figures.losses, 0)
+
+
+def _brier_sums(figures: CalibrationFigures) -> MomentSums | None:
+    return figures._row_sums(figures._brier_total, 1)
+
+
+class _Clips(Protocol):
+    """A metric of log losses, of scores that are at least `clip` from 0 and 1."""
+
+    @property
+    def clip(self) -> float | None: ...
+
+
+def _losses(metric: _Clips, batch: Batch) -> Terms:
+    scores = batch.scores.astype(np.float64, copy=False)
+    return Terms(log_losses(batch.labels, scores, metric.clip)[0])
+
+
+def _brier_scores(metric: _Clips, batch: Batch) -> Terms:
+    return Terms(np.square(batch.labels - batch.scores.astype(np.float64, copy=False)))
+
+
+def _score_sums(figures: CalibrationFigures) -> MomentSums:
+    return MomentSums(figures._units, figures._predicted, figures.squares)
+
+
+def _predicted_over_positives(figures: CalibrationFigures) -> RatioSums:
+    y, p = figures.positives, figures._predicted
+    return RatioSums(figures._units, p, y, (figures.squares, figures.hits, y))
+
+
+def _positives_over_predicted(figures: CalibrationFigures) -> RatioSums:
+    y, p = figures.positives, figures._predicted
+    return RatioSums(figures._units, y, p, (y, figures.hits, figures.squares))
+
+
+_LOG_LOSS: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_loss_sums, each=_losses)
+_BRIER: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_brier_sums, each=_brier_scores)
+_MEAN_SCORE: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_score_sums)
+_RATIO: Final[RatioOfSums[CalibrationFigures]] = RatioOfSums(_predicted_over_positives)
+_COPC: Final[RatioOfSums[CalibrationFigures]] = RatioOfSums(_positives_over_predicted)
+_BASE_RATE: Final[Share[CalibrationFigures]] = Share(
+    lambda figures: (figures.positives, figures._units)
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationFigures(_LateFigures, OfWeightedRows):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
@@ -143,7 +189,12 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     )
 
     @property
-    @View(better=LOWER, range=POSITIVE, undefined="a score of 0 or 1 is wrong")
+    @View(
+        estimator=_LOG_LOSS,
+        better=LOWER,
+        range=POSITIVE,
+        undefined="a score of 0 or 1 is wrong",
+    )
     def log_loss(self) -> float:
         """-1/n Σ (y ln p + (1 - y) ln(1 - p)), within 0.501 units in the last place."""
         if self.losses is None:
@@ -167,19 +218,19 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return math.inf if self.losses is None else ratio(self.losses, entropy)
 
     @property
-    @View(better=LOWER, range=SHARE)
+    @View(estimator=_BRIER, better=LOWER, range=SHARE)
     def brier(self) -> float:
         """1/n Σ (p - y)². (Brier 1950, Mon. Weather Rev. 78.)"""
-        return ratio(self.squares - 2 * self.hits + self.positives, self._units)
+        return ratio(self._brier_total, self._units)
 
     @property
-    @View(better=_NEAR_1, range=POSITIVE, undefined="no positives")
+    @View(estimator=_RATIO, better=_NEAR_1, range=POSITIVE, undefined="no positives")
     def ratio(self) -> float:
         """Σ p / Σ y: above 1 the model overpredicts. inf where Σ y is 0 and Σ p is not."""
         return _over(self._predicted, Fraction(self.positives))
 
     @property
-    @View(better=_NEAR_1, range=POSITIVE, undefined="all scores are 0")
+    @View(estimator=_COPC, better=_NEAR_1, range=POSITIVE, undefined="all scores are 0")
     def copc(self) -> float:
         """Σ y / Σ p, clicks over predicted clicks: the inverse of `ratio`."""
         return _over(Fraction(self.positives), self._predicted)
@@ -208,16 +259,16 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         )
 
     @property
-    @View(better=NONE, range=SHARE)
+    @View(estimator=_MEAN_SCORE, better=NONE, range=SHARE)
     def mean_score(self) -> float:
         """Σ p / n."""
         return ratio(self._predicted, self._units)
 
     @property
-    @View(better=NONE, range=SHARE)
+    @View(estimator=_BASE_RATE, better=NONE, range=SHARE)
     def base_rate(self) -> float:
         """Σ y / n: the share of positives, for clicks the click-through rate."""
-        return ratio(self.positives, self._units)
+        return _BASE_RATE.estimate(self)
 
     @cached_property
     def positives(self) -> int:
@@ -240,45 +291,17 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
             ),
         )
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        variance = self._variance(asked.name)
-        n, y = self._units, self.positives
-        if asked.name == "base_rate":
-            return asked.share(y, n)
-        if variance is None:
+    @property
+    def _brier_total(self) -> Fraction:
+        """Σ (p - y)²."""
+        return self.squares - 2 * self.hits + self.positives
+
+    def _row_sums(self, total: Fraction | None, i: int) -> MomentSums | None:
+        """Of the log losses (0) or Brier scores (1) of rows; None if they were not counted."""
+        if self._row_squares is None:
             return None
-        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
-
-    def _variance(self, name: str) -> float | None:
-        """The variance of a mean over rows, or of a ratio of two; None if the state lacks it."""
-        n, y, p = self._units, self.positives, self._predicted
-        squares = self._row_squares or (None, None)
-        if name == "mean_score":
-            return mean_variance(n, p, self.squares)
-        if name == "ratio":
-            return ratio_variance(n, p, y, (self.squares, self.hits, y))
-        if name == "copc":
-            return ratio_variance(n, y, p, (y, self.hits, self.squares))
-        if name == "log_loss" and squares[0] is not None:
-            losses = self.losses
-            if losses is None:
-                return math.nan
-            return rounded_ratio_variance(n, losses, n, (squares[0], losses, n))
-        if name == "brier" and squares[1] is not None:
-            brier = self.squares - 2 * self.hits + y
-            return rounded_ratio_variance(n, brier, n, (squares[1], brier, n))
-        return None
-
-    def _skewness_number(self, view: ViewText) -> float:
-        names = "log_loss", "brier"
-        if self._surplus or self._row_squares is None or view.name not in names:
-            return nan
-        i = names.index(view.name)
-        total = (self.losses, self.squares - 2 * self.hits + self.positives)[i]
-        cubes = self._row_cubes[i]
-        if total is None:
-            return nan
-        return skewness_number_of_rounded(self._units, total, self._row_squares[i], cubes)
+        cubes = None if self._surplus else self._row_cubes[i]
+        return MomentSums(self._units, total, self._row_squares[i], cubes, rounded=2)
 
     @cached_property
     def _units(self) -> int:

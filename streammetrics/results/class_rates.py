@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -12,18 +12,71 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.conversion import whole
-from streammetrics.core.interval import Interval
+from streammetrics.core.rows import Terms
+from streammetrics.estimators.averages import ClassCells
+from streammetrics.estimators.cells import CellFunction
+from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.elementary import geometric_mean
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
-from streammetrics.kernels.inference.term_means import Hits, cells_number, counts_variance
-from streammetrics.present.estimand import Asked
+from streammetrics.kernels.inference.term_means import Hits, counts_variance
 from streammetrics.present.view import HIGHER, LOWER, SHARE, SIGNED, View
-from streammetrics.present.views import ViewText
-from streammetrics.results.one_vs_rest import Ints, OneVsRest, averaged_influence, mean_interval
+from streammetrics.results.one_vs_rest import RECALL, OneVsRest
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
+
+
+# How each view is estimated.
+
+
+def _geometric_variance(rates: ClassRates) -> float | str:
+    """A row of class t adds G/m (hit - r_t) / (r_t n_t) for m recalls r."""
+    mean = rates.g_mean
+    if not mean > 0:
+        return "a class without a right prediction makes the mean 0"
+    truth, predicted, counts, _ = rates._averaged_rows
+    rows = np.array(rates._true, np.float64)[truth]
+    recalls = np.array(rates._right, np.float64)[truth] / rows
+    psi = ((truth == predicted) - recalls) / (recalls * rows) * (mean / len(rates._recalls))
+    return counts_variance(counts, psi)
+
+
+def _matthews_variance(rates: ClassRates) -> float:
+    return matthews_variance(*rates._averaged_rows[:3], rates.n_classes)
+
+
+def _kappa_variance(rates: ClassRates, weights: str | None = None) -> float:
+    power = 0 if weights is None else rates._power(weights)
+    return kappa_variance(*rates._averaged_rows[:3], rates.n_classes, power)
+
+
+def _agreement(variance: Callable[..., float]) -> CellFunction[ClassRates]:
+    return CellFunction(variance, lambda rates: rates._units, _least_of_agreement)
+
+
+def _least_of_agreement(rates: ClassRates, weights: object = None) -> int:
+    return min(rates._agreed, rates._units - rates._agreed)
+
+
+def _right_in_first(rates: ClassRates, k: int) -> tuple[int, int]:
+    codes = rates._first[int(k)]
+    return codes[1] + codes[3], rates._units
+
+
+_ACCURACY: Final[Share[ClassRates]] = Share(
+    lambda rates: (rates._agreed, rates._units),
+    each=lambda metric, batch: Terms((batch.labels == batch.predictions).astype(np.float64)),
+)
+_ERROR_RATE: Final[Share[ClassRates]] = Share(
+    lambda rates: (rates._units - rates._agreed, rates._units)
+)
+_TOP_K: Final[Share[ClassRates]] = Share(_right_in_first)
+_GEOMETRIC: Final[CellFunction[ClassRates]] = CellFunction(
+    _geometric_variance, lambda rates: rates._units, lambda rates: None, ("delta", "logit")
+)
+_MATTHEWS: Final = _agreement(_matthews_variance)
+_COHEN: Final = _agreement(_kappa_variance)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,25 +104,30 @@ class ClassRates(OneVsRest):
     rows_rounded: int | None = None
 
     @property
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_ACCURACY, better=HIGHER, range=SHARE)
     def accuracy(self) -> float:
         """The share of rows whose class was predicted; micro precision, recall and F1 as well."""
-        return ratio(self._agreed, self._units)
+        return _ACCURACY.estimate(self)
 
     @property
-    @View(better=LOWER, range=SHARE)
+    @View(estimator=_ERROR_RATE, better=LOWER, range=SHARE)
     def error_rate(self) -> float:
         """The share of rows for which another class was predicted."""
-        return ratio(self._units - self._agreed, self._units)
+        return _ERROR_RATE.estimate(self)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no class has rows of it and of the rest")
+    @View(
+        estimator=RECALL,
+        better=HIGHER,
+        range=SHARE,
+        undefined="no class has rows of it and of the rest",
+    )
     def balanced_accuracy(self) -> float:
         """The mean recall of the classes that occur."""
         return self.recall("macro")
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no class has rows")
+    @View(estimator=_GEOMETRIC, better=HIGHER, range=SHARE, undefined="no class has rows")
     def g_mean(self) -> float:
         """The geometric mean of the recalls of the classes that occur, the nearest float to it.
 
@@ -85,14 +143,22 @@ class ClassRates(OneVsRest):
 
     @property
     @View(
-        better=HIGHER, range=SIGNED, undefined="all rows are of one class, or all predictions are"
+        estimator=_MATTHEWS,
+        better=HIGHER,
+        range=SIGNED,
+        undefined="all rows are of one class, or all predictions are",
     )
     def mcc(self) -> float:
         """Matthews' coefficient for many classes (R_K: Gorodkin, Comput. Biol. Chem. 28, 2004)."""
         return agreement.matthews(self._agreed, self._true, self._predicted)
 
     @property
-    @View(better=HIGHER, range=SIGNED, undefined="all rows and all predictions are of one class")
+    @View(
+        estimator=_COHEN,
+        better=HIGHER,
+        range=SIGNED,
+        undefined="all rows and all predictions are of one class",
+    )
     def kappa(self) -> float:
         """Cohen: (p_o - p_e) / (1 - p_e), p_e the agreement expected by chance.
 
@@ -100,7 +166,7 @@ class ClassRates(OneVsRest):
         """
         return agreement.kappa(self._agreed, self._true, self._predicted)
 
-    @View(better=HIGHER, range=SIGNED)
+    @View(estimator=_COHEN, better=HIGHER, range=SIGNED)
     def weighted_kappa(self, weights: str) -> float:
         """Cohen's kappa of ordered classes, in which confusing i with j costs |i - j|.
 
@@ -110,7 +176,7 @@ class ClassRates(OneVsRest):
         truth, predicted = np.divmod(self.cells, self.n_classes)
         return agreement.weighted_kappa(truth, predicted, self.counts, self.n_classes, power)
 
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_TOP_K, better=HIGHER, range=SHARE)
     def top_k_accuracy(self, k: int) -> float:
         """The share of rows whose class is among the first k; equal scores are in class order.
 
@@ -120,7 +186,7 @@ class ClassRates(OneVsRest):
         return ratio(codes[1] + codes[3], self._units)
 
     @property
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_TOP_K, better=HIGHER, range=SHARE)
     def top_k_accuracies(self) -> Mapping[int, float]:
         """`top_k_accuracy` of each k of the setting `top_k`."""
         return {k: self.top_k_accuracy(k) for k in self._first}
@@ -174,38 +240,9 @@ class ClassRates(OneVsRest):
             for tp, true, predicted in margins
         ]
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        name, n, arguments = asked.name, self._units, asked.arguments or ()
-        if name in ("accuracy", "error_rate"):
-            return asked.share(self._agreed if name == "accuracy" else n - self._agreed, n)
-        if name in ("top_k_accuracy", "top_k_accuracies") and arguments:
-            codes = self._first[int(arguments[0])]
-            return asked.share(codes[1] + codes[3], n)
-        cells = (*np.divmod(self.cells, self.n_classes), self.counts)
-        if name == "g_mean":
-            return self._of_g_mean(asked, *cells)
-        if name == "mcc":
-            return asked.spread(matthews_variance(*cells, self.n_classes), n)
-        if name in ("kappa", "weighted_kappa"):
-            power = self._power(arguments[0]) if arguments else 0
-            return asked.spread(kappa_variance(*cells, self.n_classes, power), n)
-        return mean_interval(asked, *cells, self._hits)
-
-    def _of_g_mean(self, asked: Asked, truth: Ints, predicted: Ints, counts: Ints) -> Interval:
-        """By delta: a row of class t adds G/m (hit - r_t) / (r_t n_t) for m recalls r."""
-        mean, n = self.g_mean, self._units
-        if not mean > 0:
-            return asked.none("a class without a right prediction makes the mean 0", n=n)
-        rows = np.array(self._true, np.float64)[truth]
-        recalls = np.array(self._right, np.float64)[truth] / rows
-        psi = ((truth == predicted) - recalls) / (recalls * rows) * (mean / len(self._recalls))
-        return asked.spread(counts_variance(counts, psi), n, methods=("delta", "logit"))
-
-    def _least_cell(self, view: ViewText) -> int | None:
-        if view.name in ("mcc", "kappa", "weighted_kappa"):
-            return min(self._agreed, self._units - self._agreed)
-        psi = averaged_influence(view, *np.divmod(self.cells, self.n_classes), self._hits)
-        return None if psi is None else cells_number(self.counts, psi)
+    @property
+    def _averaged_rows(self) -> ClassCells:
+        return ClassCells(*np.divmod(self.cells, self.n_classes), self.counts, self._hits)
 
     def _power(self, weights: object) -> int:
         power = _POWERS.get(weights) if isinstance(weights, str) else None

@@ -11,16 +11,38 @@ from typing import ClassVar, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.interval import Interval
-from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.estimators.averages import LabelRows, sums_of_values
+from streammetrics.estimators.mean import MeanOfValues, MomentSums
+from streammetrics.estimators.share import Share
 from streammetrics.kernels.inference import term_means
 from streammetrics.kernels.inference.term_means import Hits, Term
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, LOWER, SHARE, SIGNED, View
-from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
+from streammetrics.results.has_intervals import USERS
+from streammetrics.results.one_vs_rest import OneVsRest
 from streammetrics.results.rates import Rates
 
 _ONE_KIND: Final = "no class has rows and predictions of both kinds"
+_DEPENDENT: Final = (
+    f"labels of one row are not independent, and their covariances are not kept; {USERS}"
+)
+
+
+def _right_labels(rates: LabelRates) -> MomentSums:
+    """Of the share of the labels of a row that are right."""
+    labels = len(rates.matrix)
+    pairs = [(labels - wrong, units) for wrong, units in rates._wrong_labels]
+    return sums_of_values([(Fraction(right, labels), units) for right, units in pairs])
+
+
+def _wrong_labels(rates: LabelRates) -> MomentSums:
+    """Of the share of the labels of a row that are wrong."""
+    labels = len(rates.matrix)
+    return sums_of_values([(Fraction(k, labels), units) for k, units in rates._wrong_labels])
+
+
+_SUBSET_ACCURACY: Final[Share[LabelRates]] = Share(lambda rates: rates._all_right)
+_ACCURACY: Final[MeanOfValues[LabelRates]] = MeanOfValues(_right_labels)
+_ERROR_RATE: Final[MeanOfValues[LabelRates]] = MeanOfValues(_wrong_labels)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,25 +74,25 @@ class LabelRates(OneVsRest):
         self.__dict__["matrix"] = self.matrix.reshape(-1, 2, 2)
 
     @property
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_SUBSET_ACCURACY, better=HIGHER, range=SHARE)
     def subset_accuracy(self) -> float:
         """The share of rows with every label right."""
-        return ratio(*self._all_right)
+        return _SUBSET_ACCURACY.estimate(self)
 
     @property
-    @View(better=LOWER, range=SHARE)
+    @View(estimator=_ERROR_RATE, better=LOWER, range=SHARE)
     def hamming_loss(self) -> float:
         """The share of the labels of all rows that are wrong."""
         return self._pooled.error_rate
 
     @property
-    @View(better=LOWER, range=SHARE)
+    @View(estimator=_ERROR_RATE, better=LOWER, range=SHARE)
     def error_rate(self) -> float:
         """The share of the labels of all rows that are wrong: `hamming_loss`."""
         return self._pooled.error_rate
 
     @property
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_ACCURACY, better=HIGHER, range=SHARE)
     def accuracy(self) -> float:
         """The share of the labels of all rows that are right: 1 - hamming_loss.
 
@@ -136,18 +158,14 @@ class LabelRates(OneVsRest):
         pairs = zip(map(tuple, hits), self.sizes_counts.tolist(), strict=True)
         return cast("list[tuple[Hits, int]]", list(pairs))
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        name, labels = asked.name, len(self.matrix)
-        if name == "subset_accuracy":
-            return asked.share(*self._all_right)
-        if name in ("accuracy", "error_rate", "hamming_loss"):  # means over rows, of their labels
-            right = name == "accuracy"
-            wrong = ((hits[1] + hits[2], units) for hits, units in self._of_rows)
-            pairs = [(labels - k if right else k, units) for k, units in wrong]
-            return of_values(asked, [(Fraction(k, labels), units) for k, units in pairs])
-        if name == "balanced_accuracy":
-            return None
-        return of_rows_interval(asked, self._of_rows)
+    @property
+    def _wrong_labels(self) -> list[tuple[int, int]]:
+        """The wrong labels of a row of each combination, and the units of these rows."""
+        return [(fp + fn, units) for (_, fp, fn, _), units in self._of_rows]
+
+    @property
+    def _averaged_rows(self) -> LabelRows:
+        return LabelRows(self._of_rows, _DEPENDENT)
 
     def _mean(self, term: Term, average: str, zero_division: float) -> float:
         if average == "samples":

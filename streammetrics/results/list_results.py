@@ -4,73 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
-from math import inf, nan
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from streammetrics.core.errors import UnknownKeyError, shown
-from streammetrics.core.interval import Interval
-from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
-from streammetrics.kernels.inference.variances import rounded_ratio_variance
-from streammetrics.present.estimand import Asked
+from streammetrics.estimators.lists import ListMoments, MeanOfLists
 from streammetrics.present.measure_names import entry_text, similar_entry
 from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
-from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import HasIntervals
-
-
-@dataclass(frozen=True, slots=True)
-class ListMoments:
-    """Σ v and Σ v² over n lists. pooled: for a ratio Σ v / Σ w also Σ w, Σ w² and Σ v w.
-    shares: each value is 0 or 1. limits: the least and the greatest value of a list. units: what
-    the n are called. cubes: Σ v³, of a ratio also Σ v² w, Σ v w² and Σ w³; None: unknown.
-
-    >>> ListMoments(2, Fraction(1), Fraction(1)).variance
-    0.25
-    """
-
-    n: int
-    sum_: Fraction
-    squares: Fraction
-    pooled: tuple[Fraction, Fraction, Fraction] | None = None
-    shares: bool = False
-    limits: Range = (-inf, inf)
-    units: str = "lists"
-    cubes: tuple[Fraction, ...] | None = None
-
-    @property
-    def skewness_number(self) -> float:
-        """That of the values minus their mean, or of v - (Σ v / Σ w) w; nan if unknown."""
-        if self.cubes is None:
-            return nan
-        if self.pooled is None:
-            [cubes] = self.cubes
-            return skewness_number_of_rounded(self.n, self.sum_, self.squares, cubes)
-        (w, ww, vw), (vvv, vvw, vww, www) = self.pooled, self.cubes
-        if not w:
-            return nan
-        ratio = self.sum_ / w
-        squares = self.squares - 2 * ratio * vw + ratio**2 * ww
-        cubes = vvv - 3 * ratio * vvw + 3 * ratio**2 * vww - ratio**3 * www
-        return skewness_number_of_rounded(self.n, Fraction(0), squares, cubes)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the mean, or the ratio, of independent lists; nan for fewer than 2, and
-        0 where values are equal but for their rounding."""
-        w, ww, vw = self.pooled or (self.n, self.n, self.sum_)
-        return rounded_ratio_variance(self.n, self.sum_, w, (self.squares, vw, ww))
-
-    def interval(self, asked: Asked) -> Interval:
-        """The interval of the mean: Wilson's if each value is 0 or 1, else Student's."""
-        if self.shares and asked.method in ("auto", "wilson", "delta"):
-            return asked.share(int(self.sum_), self.n)
-        methods = ("wilson", "t") if self.shares else ("t",)
-        asked.choose(*methods)
-        return asked.spread(
-            self.variance, self.n, df=self.n - 1.0, methods=("t",), units=self.units
-        )
 
 
 class _LateMoments:
@@ -82,6 +23,18 @@ class _LateMoments:
     @cached_property
     def _moments(self) -> Mapping[str, ListMoments]:
         return self._made(*self._given)
+
+
+def _moments_of_entry(averages: Averages, measure: str) -> ListMoments | None:
+    return averages._moments.get(entry_text(measure, averages.means))
+
+
+def _range_of_entry(averages: Averages, measure: str) -> Range | None:
+    moments = _moments_of_entry(averages, measure)
+    return None if moments is None else moments.limits
+
+
+_MEAN: Final[MeanOfLists[Averages]] = MeanOfLists(_moments_of_entry)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +67,12 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
     _moments: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
     independent: ClassVar[str] = "lists"
 
-    @View(better=HIGHER, undefined="no list has anything relevant")
+    @View(
+        estimator=_MEAN,
+        better=HIGHER,
+        range=_range_of_entry,
+        undefined="no list has anything relevant",
+    )
     def __getitem__(self, measure: object) -> float:
         text = entry_text(str(measure), self.means)
         if text not in self.means:
@@ -131,24 +89,17 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.means)
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        moments = self._moments.get(entry_text(asked.view, self.means))
-        return None if moments is None else moments.interval(asked)
-
-    def _skewness_number(self, view: ViewText) -> float:
-        moments = self._moments.get(entry_text(view.text, self.means))
-        return nan if moments is None else moments.skewness_number
-
-    def _range(self, view: str) -> Range | None:
-        moments = self._moments.get(entry_text(view, self.means))
-        return None if moments is None else moments.limits
-
     def __len__(self) -> int:
         return len(self.means)
 
 
 def _range_of_lists(similarity: ListSimilarity) -> Range | None:
     return None if similarity._moments is None else similarity._moments.limits
+
+
+_SIMILARITY: Final[MeanOfLists[ListSimilarity]] = MeanOfLists(
+    lambda similarity: similarity._moments
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -163,18 +114,17 @@ class ListSimilarity(HasIntervals):
     """
 
     ils: float = field(
-        metadata=View(better=NONE, range=_range_of_lists, undefined="no list has two items or more")
+        metadata=View(
+            estimator=_SIMILARITY,
+            better=NONE,
+            range=_range_of_lists,
+            undefined="no list has two items or more",
+        )
     )
     lists_kept: int
     lists_short: int
     _moments: ListMoments | None = field(default=None, repr=False, compare=False)
     independent: ClassVar[str] = "lists"
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        return None if self._moments is None else self._moments.interval(asked)
-
-    def _skewness_number(self, view: ViewText) -> float:
-        return nan if self._moments is None else self._moments.skewness_number
 
     @property
     def rows(self) -> int:

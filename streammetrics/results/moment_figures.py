@@ -9,15 +9,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from streammetrics.core.interval import Interval
+import numpy as np
+
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.core.rows import Terms
+from streammetrics.estimators.mean import MeanOfValues, MomentSums
+from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import over_root, ratio
-from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
-from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import NONE, POSITIVE, SHARE, View
-from streammetrics.present.views import ViewText
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
@@ -50,6 +50,22 @@ class _PowerSums:
         return of_scales([dyadic(*part) for part in self._sums[i]])
 
 
+def _moment_sums(figures: MomentFigures) -> MomentSums:
+    return MomentSums(figures._units, figures.total, figures.squares, figures.cubes)
+
+
+def _counts_above(figures: MomentFigures) -> tuple[int, int] | None:
+    above = figures._count_above
+    return None if above is None else (above, figures._units)
+
+
+_MEAN: Final[MeanOfValues[MomentFigures]] = MeanOfValues(
+    _moment_sums,
+    each=lambda metric, batch: Terms(batch.values.astype(np.float64, copy=False)),
+)
+_ABOVE_ZERO: Final[Share[MomentFigures]] = Share(_counts_above)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MomentFigures(_PowerSums, OfWeightedRows):
     """Mean, variance, skewness and extremes of numbers x; n rows, or their total weight.
@@ -76,7 +92,7 @@ class MomentFigures(_PowerSums, OfWeightedRows):
     _above: Dyadic | None = None
 
     @property
-    @View(better=NONE, undefined="no rows", headline=1, rate_beside="above_zero")
+    @View(estimator=_MEAN, better=NONE, undefined="no rows", headline=1, rate_beside="above_zero")
     def mean(self) -> float:
         """Σ x / n."""
         return ratio(self.total, self._units)
@@ -111,11 +127,10 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         return over_root(a * d * d, d * b * b * c * c * c)  # a / b / (c / d) ** 1.5
 
     @property
-    @View(better=NONE, range=SHARE, undefined=_LACKING)
+    @View(estimator=_ABOVE_ZERO, better=NONE, range=SHARE, undefined=_LACKING)
     def above_zero(self) -> float:
         """The share of values above 0; nan if some rows were counted before such values were."""
-        above = self._count_above
-        return math.nan if above is None else ratio(above, self._units)
+        return _ABOVE_ZERO.estimate(self)
 
     @property
     def _count_above(self) -> int | None:
@@ -136,21 +151,7 @@ class MomentFigures(_PowerSums, OfWeightedRows):
             self.weight_unit
         )
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        n, above = self._units, self._count_above
-        if asked.name == "above_zero" and above is not None:
-            return asked.share(above, n)
-        if asked.name != "mean":
-            return None
-        variance = mean_variance(n, self.total, self.squares)
-        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
-
     def _no_rate_beside(self) -> str:
         if self._count_above is None and self.rows:
             return _LACKING
         return _NEGATIVE if self.minimum < 0 else ""
-
-    def _skewness_number(self, view: ViewText) -> float:
-        if view.name != "mean":
-            return math.nan
-        return skewness_number_of_sums(self._units, self.total, self.squares, self.cubes)

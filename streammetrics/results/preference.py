@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
 
-from streammetrics.core.interval import Interval
+from streammetrics.estimators.request import Lacking
+from streammetrics.estimators.share import Share
+from streammetrics.estimators.wins import NetWins, Wins
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
 from streammetrics.kernels.inference.paired import mcnemar
-from streammetrics.kernels.inference.pooled_variance import skewness_number_of_sums
-from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, View
-from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import HasIntervals
 
 _HALF: Final = Fraction(1, 2)
@@ -27,6 +25,30 @@ NULL: Final = (
     "pvalue and e_value are against clicks that ignore teams, not against a preference of 0 on "
     "average over users"
 )
+
+
+def _wins(preference: Preference) -> Wins | Lacking:
+    a, b, n = preference._counts
+    return Wins(a, b, n, preference.independent) if n else _no_click(preference)
+
+
+def _wins_of_a(preference: Preference) -> tuple[int, int] | Lacking:
+    a, _, n = preference._counts
+    return (a, n) if n else _no_click(preference)
+
+
+def _wins_of_b(preference: Preference) -> tuple[int, int] | Lacking:
+    _, b, n = preference._counts
+    return (b, n) if n else _no_click(preference)
+
+
+def _no_click(preference: Preference) -> Lacking:
+    return Lacking(_NO_CLICK.format(unit=preference.independent[:-1]))
+
+
+_PREFERENCE: Final[NetWins[Preference]] = NetWins(_wins)
+_WIN_SHARE_A: Final[Share[Preference]] = Share(_wins_of_a)
+_WIN_SHARE_B: Final[Share[Preference]] = Share(_wins_of_b)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,25 +78,30 @@ class Preference(HasIntervals):
         yield NULL
 
     @property
-    @View(better=HIGHER, range=(-0.5, 0.5), undefined=_NO_CLICK, headline=1, effect=True)
+    @View(
+        estimator=_PREFERENCE,
+        better=HIGHER,
+        range=(-0.5, 0.5),
+        undefined=_NO_CLICK,
+        headline=1,
+        effect=True,
+    )
     def preference(self) -> float:
         """The share of lists with a click that B wins, ties as half a win, less 1/2."""
         a, b, n = self._counts
         return ratio(b - a, 2 * n)
 
     @property
-    @View(better=LOWER, range=SHARE, undefined=_NO_CLICK)
+    @View(estimator=_WIN_SHARE_A, better=LOWER, range=SHARE, undefined=_NO_CLICK)
     def win_share_a(self) -> float:
         """The share of lists with a click that A wins."""
-        a, _, n = self._counts
-        return ratio(a, n)
+        return _WIN_SHARE_A.estimate(self)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined=_NO_CLICK)
+    @View(estimator=_WIN_SHARE_B, better=HIGHER, range=SHARE, undefined=_NO_CLICK)
     def win_share_b(self) -> float:
         """The share of lists with a click that B wins."""
-        _, b, n = self._counts
-        return ratio(b, n)
+        return _WIN_SHARE_B.estimate(self)
 
     @property
     @View(
@@ -98,38 +125,17 @@ class Preference(HasIntervals):
     def e_value(self) -> float:
         """B(50 + wins_b, 50 + wins_a) / B(50, 50) · 2^n, n the lists that one side won;
         infinite past the largest float."""
+        a, b, _ = self._counts
         try:
-            return math.exp(log_e_of_successes([self._sides()], PRIOR))
+            return math.exp(log_e_of_successes([Successes(a, b, _HALF)], PRIOR))
         except OverflowError:
             return math.inf
-
-    def _sides(self) -> Successes:
-        """The lists that each side won, where a fair coin gives B half of them."""
-        a, b, _ = self._counts
-        return Successes(a, b, _HALF)
 
     @property
     def _counts(self) -> tuple[int, int, int]:
         """Wins of A and of B, and the lists with a click."""
         a, b = self.wins_a or 0, self.wins_b or 0
         return a, b, a + b + (self.ties or 0)
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        a, b, n = self._counts
-        if not n:
-            return asked.none(self.reason or _NO_CLICK.format(unit=self.independent[:-1]))
-        match asked.name:
-            case "win_share_a":
-                return asked.share(a, n)
-            case "win_share_b":
-                return asked.share(b, n)
-        variance = mean_variance(n, Fraction(b - a, 2), Fraction(a + b, 4))
-        return asked.spread(variance, n, df=n - 1.0, methods=("t",), units=self.independent)
-
-    def _skewness_number(self, view: ViewText) -> float:
-        a, b, n = self._counts
-        sums = Fraction(b - a, 2), Fraction(a + b, 4), Fraction(b - a, 8)
-        return skewness_number_of_sums(n, *sums) if view.name == "preference" else math.nan
 
 
 class GroupPreference(Preference):

@@ -9,15 +9,18 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from streammetrics.core.interval import Interval
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.batch import Batch
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic, nearest
+from streammetrics.core.rows import Terms
+from streammetrics.estimators.mean import MeanOfValues, MomentSums
+from streammetrics.estimators.request import Lacking
+from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import over_root, ratio
-from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
-from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, Range, View
-from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import USERS, HasIntervals
 from streammetrics.results.rounded_weights import OfWeightedRows, units_counted
 
@@ -46,6 +49,18 @@ class _MeanSums:
         return None if self._sums[2] is None else dyadic(*self._sums[2])
 
 
+def _mean_sums(result: MeanResult) -> MomentSums | None:
+    if result.squares is None:
+        return None
+    cubes = None if result._surplus else result._cubes
+    return MomentSums(result._units, result.total, result.squares, cubes, rounded=1)
+
+
+_MEAN: Final[MeanOfValues[MeanResult]] = MeanOfValues(
+    _mean_sums, each=lambda metric, batch: Terms(batch.value)
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanResult(_MeanSums, HasIntervals):
     """The mean of one value per row, with its interval.
@@ -66,7 +81,7 @@ class MeanResult(_MeanSums, HasIntervals):
     _cubes: Fraction | None = field(default_factory=lambda: None, repr=False)
 
     @property
-    @View(better=NONE)
+    @View(estimator=_MEAN, better=NONE)
     def mean(self) -> float:
         """The exact sum over the rows, or their weight, rounded once; nan without rows."""
         return ratio(self.total, self._units)
@@ -80,18 +95,6 @@ class MeanResult(_MeanSums, HasIntervals):
     def weight_units(self) -> int | None:
         """All units of weight; None if every row weighs 1, so that they are the rows."""
         return units_counted(self._units, self.rows, self.weight_unit)
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        n = self._units
-        if asked.name != "mean" or self.squares is None:
-            return None
-        variance = mean_variance(n, self.total, self.squares)
-        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
-
-    def _skewness_number(self, view: ViewText) -> float:
-        if view.name != "mean" or self._surplus or self.squares is None:
-            return math.nan
-        return skewness_number_of_rounded(self._units, self.total, self.squares, self._cubes)
 
 
 class _QuotientSums:
@@ -122,6 +125,19 @@ def _range_of_share(ratio: Quotient) -> Range | None:
     return SHARE if ratio.is_share and ratio.rows else None
 
 
+def _share_counts(ratio: Quotient) -> tuple[int, int] | Lacking | None:
+    """Of rows that are 0 or 1 over 1."""
+    if ratio.exact is None:
+        return None
+    if not ratio.is_share and ratio.rows:
+        why = "rows are not all 0 or 1 over 1, and sums of squares are not kept"
+        return Lacking(f"{why}; {_SQUARES}, and {USERS}", ratio.rows)
+    return int(ratio.exact[0]), ratio.rows
+
+
+_RATIO: Final[Share[Quotient]] = Share(_share_counts)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Quotient(_QuotientSums, HasIntervals):
     """A ratio of sums, with the sums and the number of rows.
@@ -141,7 +157,7 @@ class Quotient(_QuotientSums, HasIntervals):
     is_share: bool = False
 
     @property
-    @View(better=NONE, range=_range_of_share, undefined="the denominator is 0")
+    @View(estimator=_RATIO, better=NONE, range=_range_of_share, undefined="the denominator is 0")
     def ratio(self) -> float:
         """The exact numerator over the exact denominator, rounded once; nan where that is 0."""
         if self._sums is not None:
@@ -149,14 +165,6 @@ class Quotient(_QuotientSums, HasIntervals):
         if self.exact is None:
             return self.numerator / self.denominator if self.denominator else math.nan
         return ratio(*self.exact)
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        if self.exact is None or asked.name != "ratio":
-            return None
-        if not self.is_share and self.rows:
-            why = "rows are not all 0 or 1 over 1, and sums of squares are not kept"
-            return asked.none(f"{why}; {_SQUARES}, and {USERS}", n=self.rows)
-        return asked.share(int(self.exact[0]), self.rows)
 
 
 class _ErrorSums:
@@ -190,6 +198,34 @@ class _ErrorSums:
         return of_scales([dyadic(*part) for part in self._sums[0][i]])
 
 
+def _absolute_sums(errors: RegressionErrors) -> MomentSums | None:
+    if errors.absolute is None or errors.squares is None:
+        return None
+    cubes = None if errors._surplus else errors._cubes
+    return MomentSums(errors._units, errors.absolute, errors.squares, cubes, rounded=1)
+
+
+def _errors(batch: Batch) -> NDArray[np.float64]:
+    """The error of each row."""
+    labels, scores = batch.labels.astype(np.float64), batch.scores.astype(np.float64)
+    with np.errstate(over="ignore"):
+        errors: NDArray[np.float64] = labels - scores
+    return errors
+
+
+def _absolute_terms(metric: object, batch: Batch) -> Terms:
+    return Terms(np.abs(_errors(batch)))
+
+
+def _squared_terms(metric: object, batch: Batch) -> Terms:
+    with np.errstate(over="ignore"):
+        return Terms(np.square(_errors(batch)))
+
+
+_MAE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(_absolute_sums, each=_absolute_terms)
+_MSE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(lambda errors: None, each=_squared_terms)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionErrors(_ErrorSums, OfWeightedRows):
     """Errors of scores s against labels y; n rows, weights included.
@@ -216,13 +252,13 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     _cubes: Fraction | None = field(default_factory=lambda: None, repr=False)
 
     @property
-    @View(better=LOWER, range=POSITIVE)
+    @View(estimator=_MAE, better=LOWER, range=POSITIVE)
     def mae(self) -> float:
         """Mean absolute error, 1/n Σ |y - s|."""
         return math.inf if self.absolute is None else ratio(self.absolute, self._units)
 
     @property
-    @View(better=LOWER, range=POSITIVE)
+    @View(estimator=_MSE, better=LOWER, range=POSITIVE)
     def mse(self) -> float:
         """Mean squared error, 1/n Σ (y - s)²."""
         return math.inf if self.squares is None else ratio(self.squares, self._units)
@@ -252,15 +288,3 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     @property
     def _units(self) -> int:
         return self._n
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        n, name = self._units, asked.name
-        if name != "mae" or self.absolute is None or self.squares is None:
-            return None
-        variance = mean_variance(n, self.absolute, self.squares)
-        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
-
-    def _skewness_number(self, view: ViewText) -> float:
-        if view.name != "mae" or self._surplus or self.absolute is None or self.squares is None:
-            return math.nan
-        return skewness_number_of_rounded(self._units, self.absolute, self.squares, self._cubes)

@@ -6,20 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from streammetrics.core.interval import Interval
 from streammetrics.core.parts.float_bits import nearest
-from streammetrics.estimators.estimator import Replicates
+from streammetrics.estimators.units import MeanOfUnits, ShareOfUnits, UnitGroups
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.variances import (
-    GroupVariance,
-    doubts_of_groups,
-    jackknife_variance,
-)
-from streammetrics.present.estimand import Asked
+from streammetrics.kernels.inference.variances import doubts_of_groups
 from streammetrics.present.view import NONE, SHARE, View
-from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import HasIntervals
 
 _NO_UNITS = "no units"
@@ -45,25 +38,10 @@ class _OfUnits(HasIntervals):
         """The units with a value above 0; None past `max_units`."""
         return None if self.reason else sum(self._group_events)
 
-    @property
-    def _rate(self) -> float:
-        return ratio(self.units_above_0 or 0, self.units or 0)
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        if asked.name != "rate":
-            return None
-        return asked.share(self.units_above_0 or 0, self.units or 0)
-
-    def _unit_replicates(self, view: ViewText) -> Replicates | None:
-        return self._without_each(self._group_events) if view.text == "rate" else None
-
-    def _without_each(self, sums: Sequence[int], shift: int = 0) -> Replicates:
-        """(Σ s - s_g) / (U - u_g) without each group g; None for a group without units."""
-        total, units = sum(sums), sum(self._group_units)
-        return tuple(
-            ratio(total - group_sum, (units - n) << shift) if n else None
-            for group_sum, n in zip(sums, self._group_units, strict=True)
-        )
+_RATE: Final[ShareOfUnits[_OfUnits]] = ShareOfUnits(
+    lambda result: UnitGroups(result._group_units, result._group_events)
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,10 +61,13 @@ class UnitRateResult(_OfUnits):
     reason: str = ""
 
     @property
-    @View(better=NONE, range=SHARE, undefined=_NO_UNITS)
+    @View(estimator=_RATE, better=NONE, range=SHARE, undefined=_NO_UNITS)
     def rate(self) -> float:
         """Units with an event / units."""
-        return self._rate
+        return _RATE.estimate(self)
+
+
+_MEAN: Final[MeanOfUnits[UnitMeanResult]] = MeanOfUnits(lambda result: result._values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,17 +88,24 @@ class UnitMeanResult(_OfUnits):
     _sums: tuple[Sequence[int], int] = ((), 0)
 
     @property
-    @View(better=NONE, undefined=_NO_UNITS, headline=1, rate_beside="rate")
+    @View(
+        estimator=_MEAN,
+        better=NONE,
+        undefined=_NO_UNITS,
+        headline=1,
+        rate_beside="rate",
+        doubts=lambda result: doubts_of_groups(result._group_units),
+    )
     def mean(self) -> float:
         """Σ values / units, exact and rounded once."""
         sums, shift = self._sums
         return ratio(sum(sums), (self.units or 0) << shift)
 
     @property
-    @View(better=NONE, range=SHARE, undefined=_NO_UNITS, headline=2)
+    @View(estimator=_RATE, better=NONE, range=SHARE, undefined=_NO_UNITS, headline=2)
     def rate(self) -> float:
         """Units with a value above 0 / units."""
-        return self._rate
+        return _RATE.estimate(self)
 
     @property
     @View(better=NONE, no_interval="a sum of values grows with the units")
@@ -127,26 +115,5 @@ class UnitMeanResult(_OfUnits):
         return math.nan if self.reason else nearest(sum(sums), shift)
 
     @cached_property
-    def _variance(self) -> GroupVariance:
-        """The variance of the mean, by the jackknife over groups of units."""
-        return jackknife_variance([x for x in self._mean_without_each if x is not None])
-
-    @cached_property
-    def _mean_without_each(self) -> Replicates:
-        return self._without_each(*self._sums) if self._group_units else ()
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        if asked.name != "mean":
-            return super()._interval(asked)
-        units, spread = self.units or 0, self._variance
-        if units and spread.reason:
-            return asked.none(spread.reason, n=units)
-        return asked.spread(
-            spread.variance, units, df=spread.df, methods=("jackknife",), units="units"
-        )
-
-    def _doubts(self, view: ViewText) -> tuple[str, ...]:
-        return doubts_of_groups(self._group_units) if view.name == "mean" else ()
-
-    def _unit_replicates(self, view: ViewText) -> Replicates | None:
-        return self._mean_without_each if view.text == "mean" else super()._unit_replicates(view)
+    def _values(self) -> UnitGroups:
+        return UnitGroups(self._group_units, *self._sums)

@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 
 from tests.house.figure import Figure
 from tests.house.tree import Sources, both_halves, derived, last_name, library
@@ -79,7 +80,7 @@ def view_hooks(kinds: Iterable[type]) -> list[str]:
 
     A hook is a method with a name of one underscore and a parameter `view` or `asked`, or one that
     is annotated as `ViewText` or `Asked`, which a base class has too, or which other code looks up
-    by its name (`_range`): code that asks for a view is answered by the method of the class. The
+    by its name, as a text: code that asks for a view is answered by the method of the class. The
     methods of the base class itself do not count.
     """
     hooks = []
@@ -94,20 +95,16 @@ def view_hooks(kinds: Iterable[type]) -> list[str]:
                 or re.search(r"\b(ViewText|Asked)\b", f"{one.annotation}")
                 for one in parameters
             )
-            if of_view and (dispatched or name in _protocols()):
+            if of_view and (dispatched or name in _looked_up()):
                 hooks.append(f"{kind.__qualname__}.{name}")
     return hooks
 
 
-def _protocols() -> frozenset[str]:
-    """The methods that the protocols of the module of views declare."""
-    views = importlib.import_module(PARSER)
+@cache
+def _looked_up() -> frozenset[str]:
+    """The names of methods that code of the library looks up by a text, as `getattr` does."""
     return frozenset(
-        name
-        for value in vars(views).values()
-        if inspect.isclass(value) and getattr(value, "_is_protocol", False)
-        for name in vars(value)
-        if re.match(r"_[a-z]", name) and inspect.isfunction(vars(value)[name])
+        name for source in library() for name in re.findall(r'"(_[a-z]\w*)"', source.text)
     )
 
 
