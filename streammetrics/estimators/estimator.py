@@ -107,3 +107,18 @@ class Estimator(Generic[R]):
 
 
 JACKKNIFE_ONLY: Final = Estimator[object]()
+
+
+@dataclass(frozen=True, slots=True)
+class NoFormula(Estimator[R]):
+    """A view without a formula for independent rows, for a reason of its own.
+
+    reason: why, and what has one. rows: of a result.
+    """
+
+    reason: str
+    rows: Callable[[R], int]
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """An undefined one, with the reason."""
+        return request.none(self.reason, n=self.rows(result), formula=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Final, Generic, Literal, TypeAlias, cast
@@ -23,7 +23,7 @@ from streammetrics.core.conversion import (
     threshold,
     weight_of_recall,
 )
-from streammetrics.core.interval import Interval
+from streammetrics.estimators.area import Area
 from streammetrics.kernels.curves.area import (
     Pairs,
     area,
@@ -47,9 +47,8 @@ from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.kernels.inference.area_interval import Placements, placements
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, SIGNED, View
-from streammetrics.results.areas import curve_interval, relative
+from streammetrics.results.areas import relative
 from streammetrics.results.curve_points import (
     BestPoints,
     BudgetPoint,
@@ -65,7 +64,10 @@ from streammetrics.results.rounded_weights import OfUnits
 Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
 
-
+_AUC: Final[Area[ScoreCurve[float]]] = Area(
+    lambda curve: curve._placements, lambda curve: curve.exact
+)
+_GINI: Final = replace(_AUC, scale=(2.0, -1.0))
 _MADE: Final = ("_points", "_cells", "_held", "_placed")
 
 
@@ -134,13 +136,13 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **buckets}
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="one class has no rows")
+    @View(estimator=_AUC, better=HIGHER, range=SHARE, undefined="one class has no rows")
     def auc(self) -> V_co:
         """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
         return self._area(area(self._pairs), area_bounds)
 
     @property
-    @View(better=HIGHER, range=SIGNED, undefined="one class has no rows")
+    @View(estimator=_GINI, better=HIGHER, range=SIGNED, undefined="one class has no rows")
     def gini(self) -> V_co:
         """2 AUC - 1."""
         return self._area(gini(self._pairs), gini_bounds)
@@ -443,9 +445,6 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         assert isinstance(whole, ScoreCurve) and isinstance(rest, ScoreCurve)
         scores, counts = without_group(self, whole, rest, ranks)
         return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        return curve_interval(asked, lambda: self._placements, exact=self.exact)
 
     @cached_property
     def _placements(self) -> Placements:
