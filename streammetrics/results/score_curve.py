@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import (
-    check_aim,
     decimal_share,
     flag,
     parts,
     refused,
     share,
     threshold,
-    weight_of_recall,
 )
 from streammetrics.estimators.area import Area
 from streammetrics.kernels.curves.area import (
@@ -35,7 +33,6 @@ from streammetrics.kernels.curves.area import (
 from streammetrics.kernels.curves.area_sums import area_of
 from streammetrics.kernels.curves.operating_points import (
     Least,
-    aim_of,
     best,
     distance_of_classes,
     gains,
@@ -56,6 +53,7 @@ from streammetrics.results.curve_points import (
     PrecisionRecallPoints,
     RocPoints,
     V_co,
+    aim_named,
 )
 from streammetrics.results.has_intervals import Ranks
 from streammetrics.results.rates import BoundedRates, Rates
@@ -293,24 +291,12 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         >>> found.value, found.points[0].threshold
         (0.6666666666666666, 1.0)
         """
-        check_aim(by, "ScoreCurve.best(by)")
-        where, q = "ScoreCurve.best(positives_share)", None
-        if positives_share is not None:
-            q = share(positives_share, where)
-            if by != "accuracy":
-                hint = 'leave it out, or pass by="accuracy"'
-                raise refused(where, f'None, since by="{by}"', positives_share, hint)
-        where, b = "ScoreCurve.best(beta)", None
-        if beta is not None:
-            b = weight_of_recall(beta, where)
-            if by != "f_beta":
-                hint = 'leave it out, or pass by="f_beta"'
-                raise refused(where, f'None, since by="{by}"', beta, hint)
+        aim_of = aim_named(by, "ScoreCurve.best", positives_share=positives_share, beta=beta)
         least = Least(
             _required(recall_at_least, "ScoreCurve.best(recall_at_least)"),
             _required(precision_at_least, "ScoreCurve.best(precision_at_least)"),
         )
-        aim = aim_of(by, self._steps, q, b)
+        aim = aim_of(self._steps)
         if aim is None:
             return BestPoints(self._figure(UNDEFINED), (), self.reason)
         optimum = best(self._steps, aim, least, bounded=not self.exact)
