@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, TypeAlias, TypeVar
+from fractions import Fraction
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.request import Arguments, IntervalRequest
+from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.proportions import Arms
+from streammetrics.kernels.inference.quantile_ranks import rank_of
 from streammetrics.kernels.inference.t_interval import Bounds
 
 R = TypeVar("R", contravariant=True)
@@ -34,6 +37,19 @@ class Behind:
     share: float
     bounds: Callable[[float, float], Bounds]
     method: str
+
+
+class QuantileRows(NamedTuple):
+    """The p of a quantile, and the rows that it is of."""
+
+    p: Fraction
+    rows: Ordered
+
+    def between(self, lower: float | Fraction, upper: float | Fraction) -> Bounds:
+        """The values between which a quantile is if its share is between these."""
+        n = self.rows.n
+        first = rank_of(n, Fraction(lower)) if lower > 0 else 0
+        return self.rows.between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
 
 
 class Estimator(Generic[R]):
@@ -87,6 +103,11 @@ class Estimator(Generic[R]):
         return None
 
     # What a verdict rests on.
+
+    def quantile(self, result: R, arguments: Arguments) -> QuantileRows | None:
+        """The p and the rows of a view that is a quantile, whose sequence at all looks follows from
+        these; or None."""
+        return None
 
     def least_cell(self, result: R, arguments: Arguments) -> int | None:
         """The least count that a view of a confusion matrix depends on, or None."""
