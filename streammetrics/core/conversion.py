@@ -168,20 +168,6 @@ def parts(k: object, where: str) -> int:
 
 
 _MOST_PARTS: Final = 10_000
-_AIMS: Final = ("youden", "product", "distance", "accuracy", "precision", "recall", "f_beta")
-
-
-def check_aim(by: object, where: str) -> None:
-    """Refuse an unknown criterion for the best operating point."""
-    if among(by, _AIMS):
-        return
-    hint = "choose one of these"
-    if isinstance(by, str) and by.lower().startswith("f"):
-        hint = 'pass by="f_beta", which is F1 by default, and beta=2 for another F'
-    elif isinstance(by, str) and by.lower() == "ks":
-        hint = 'pass "youden", which is TPR - FPR'
-    names = [f'"{name}"' for name in _AIMS]
-    raise refused(where, f"{', '.join(names[:-1])} or {names[-1]}", by, hint)
 
 
 def threshold(t: object, where: str) -> float:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, TypeAlias, TypeVar
+from fractions import Fraction
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.core.rows import Terms
 from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import Arguments, IntervalRequest
+from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.proportions import Arms
+from streammetrics.kernels.inference.quantile_ranks import rank_of
 from streammetrics.kernels.inference.t_interval import Bounds
 
 R = TypeVar("R", contravariant=True)
@@ -36,6 +39,19 @@ class Behind:
     share: float
     bounds: Callable[[float, float], Bounds]
     method: str
+
+
+class QuantileRows(NamedTuple):
+    """The p of a quantile, and the rows that it is of."""
+
+    p: Fraction
+    rows: Ordered
+
+    def between(self, lower: float | Fraction, upper: float | Fraction) -> Bounds:
+        """The values between which a quantile is if its share is between these."""
+        n = self.rows.n
+        first = rank_of(n, Fraction(lower)) if lower > 0 else 0
+        return self.rows.between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
 
 
 class Estimator(Generic[R]):
@@ -104,6 +120,11 @@ class Estimator(Generic[R]):
 
     # What a verdict rests on.
 
+    def quantile(self, result: R, arguments: Arguments) -> QuantileRows | None:
+        """The p and the rows of a view that is a quantile, whose sequence at all looks follows from
+        these; or None."""
+        return None
+
     def least_cell(self, result: R, arguments: Arguments) -> int | None:
         """The least count that a view of a confusion matrix depends on, or None."""
         return None
@@ -123,3 +144,18 @@ class Estimator(Generic[R]):
 
 
 JACKKNIFE_ONLY: Final = Estimator[object]()
+
+
+@dataclass(frozen=True, slots=True)
+class NoFormula(Estimator[R]):
+    """A view without a formula for independent rows, for a reason of its own.
+
+    reason: why, and what has one. rows: of a result.
+    """
+
+    reason: str
+    rows: Callable[[R], int]
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """An undefined one, with the reason."""
+        return request.none(self.reason, n=self.rows(result), formula=False)

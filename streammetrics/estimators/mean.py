@@ -126,3 +126,29 @@ class RatioOfSums(Estimator[R]):
             return None
         variance = ratio_variance(*sums)
         return request.spread(variance, sums.n, df=sums.n - 1.0, methods=("t",))
+
+
+class WinsorisedSums(NamedTuple):
+    """Of n rows, the number that is left when those at both ends are trimmed, and Σ (x - mean)² of
+    all, with the trimmed ones at the nearest value that is left; None if it is not known."""
+
+    n: int
+    left: int
+    squares: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrimmedMean(Estimator[R]):
+    """A trimmed mean, by Student's t with the variance of the winsorised rows. (Yuen 1974,
+    Biometrika 61.)
+
+    sums: of a result, and of the arguments of the view.
+    """
+
+    sums: Callable[..., WinsorisedSums]
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """Student's, with the rows that are left less 1 degrees of freedom."""
+        n, left, squares = self.sums(result, *request.arguments)
+        variance = math.nan if squares is None else ratio(squares, left * (left - 1))
+        return request.widen(request.spread(variance, n, df=left - 1.0, methods=("t",)))

@@ -33,6 +33,7 @@ METHODS: Final = (
     "jackknife",
 )
 _SCARCE: Final = "{} {}: at least 2 needed"
+WITHIN_BUCKETS: Final = "widened by the uncertainty within buckets"
 
 
 class Lacking(NamedTuple):
@@ -172,7 +173,7 @@ def widened(interval: Interval, value: Bounded) -> Interval:
     interval = replace(interval, resolution=uncertainty)
     if not uncertainty > COARSE * interval.se:
         return interval
-    reason = "; ".join(filter(None, (interval.reason, "widened by the uncertainty within buckets")))
+    reason = "; ".join(filter(None, (interval.reason, WITHIN_BUCKETS)))
     return replace(interval, lower=interval.lower - down, upper=interval.upper + up, reason=reason)
 
 

@@ -29,7 +29,6 @@ from streammetrics.kernels.inference.quantile_ranks import prior_rows, rank_of, 
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import GroupVariance
 from streammetrics.present.estimand import estimand_of
-from streammetrics.present.views import view_of
 from streammetrics.results.distribution import Distribution
 
 if TYPE_CHECKING:
@@ -99,10 +98,10 @@ def quantile_arm(
     """The arm of a view that is a quantile, with the rows that its sequence needs; else None."""
     if not isinstance(figures, Distribution):
         return None
-    p = figures._p_of(view_of(figures, view))
-    if p is None or p in (0, 1) or figures.reason:
+    quantile = estimand_of(figures, view).quantile
+    if quantile is None or figures.reason:
         return None
-    rows, ordered = figures.rows, figures._ordered
+    (p, ordered), rows = quantile, figures.rows
     if grouped is None:
         return None if figures.no_interval(view) else QuantileArm(p, ordered, rows)
     behind = estimand_of(figures, view).behind

@@ -11,7 +11,13 @@ from typing import Any, cast
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import JACKKNIFE_ONLY, Behind, Estimator, Replicates
+from streammetrics.estimators.estimator import (
+    JACKKNIFE_ONLY,
+    Behind,
+    Estimator,
+    QuantileRows,
+    Replicates,
+)
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
@@ -174,6 +180,11 @@ class Estimand:
     def behind(self) -> Behind | None:
         """The share from whose interval over users that of the view follows, or None."""
         return self.estimator.behind(self.rows, self.arguments)
+
+    @property
+    def quantile(self) -> QuantileRows | None:
+        """The p and the rows of a view that is a quantile, or None."""
+        return self.estimator.quantile(self.rows, self.arguments)
 
     @property
     def ends(self) -> tuple[str, str] | None:

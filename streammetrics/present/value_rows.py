@@ -189,10 +189,7 @@ def is_exact(result: object, view: object = None) -> bool:
 def reason_of(result: object, view: str) -> str:
     """Why a view, by its text, is undefined for these rows; "" if it is not, or if its class says
     why."""
-    hook = getattr(type(result), "_reason_of", None)
-    if hook:
-        return str(hook(result, view.partition("(")[0]))
-    declared = declaration(result, view.partition("(")[0]).reason
+    declared = declaration(result, view_of(result, view).name).reason
     if declared is not None:
         return declared(result)
     reason = getattr(result, "reason", "")

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
-
-import numpy as np
+from typing import ClassVar, Final
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import refused
-from streammetrics.core.interval import Interval
+from streammetrics.estimators.area import MeanOverGroups
+from streammetrics.estimators.estimator import NoFormula
 from streammetrics.kernels.curves.area import improvement
 from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
-from streammetrics.kernels.inference.area_interval import Placements, area_bounds
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, View
 from streammetrics.results.has_intervals import HasIntervals
 from streammetrics.results.rounded_weights import RoundedWeights
 
-_GUARDED = "the variance is poorly known: the interval contains Hanley and McNeil's"
-_COARSE = "widened by the uncertainty within buckets"
+_OF_WINDOW: Final[NoFormula[SlidingArea]] = NoFormula(
+    "no formula for auc of a sliding window; Windows(ExactAUC(), size_s) has one",
+    lambda area: area.rows,
+)
+_OF_GROUPS: Final[MeanOverGroups[GroupedArea]] = MeanOverGroups(lambda area: area._spread)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -38,13 +37,13 @@ class SlidingArea(HasIntervals):
     0.75
     """
 
-    auc: float = field(metadata=View(better=HIGHER, range=SHARE, undefined="one class has no rows"))
+    auc: float = field(
+        metadata=View(
+            estimator=_OF_WINDOW, better=HIGHER, range=SHARE, undefined="one class has no rows"
+        )
+    )
     rows: int
     positives: int
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        why = f"no formula for {asked.view} of a sliding window"
-        return asked.none(f"{why}; Windows(ExactAUC(), size_s) has one", n=self.rows, formula=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -77,7 +76,12 @@ class GroupedArea(RoundedWeights):
     """
 
     gauc: float | Bounded = field(
-        metadata=View(better=HIGHER, range=SHARE, undefined="no group has both classes")
+        metadata=View(
+            estimator=_OF_GROUPS,
+            better=HIGHER,
+            range=SHARE,
+            undefined="no group has both classes",
+        )
     )
     groups: int | None
     groups_kept: int | None
@@ -135,15 +139,6 @@ class GroupedArea(RoundedWeights):
         groups = self._groups
         return groups if groups is None or isinstance(groups, AreaSpread) else area_spread(*groups)
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        spread = self._spread
-        if spread is None:
-            return None
-        n = spread.units  # independent groups with both labels; GAUC is a ratio of sums over them
-        df = float(n - 1) if n > 1 else math.nan
-        interval = asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")
-        return asked.widen(interval)
-
     @property
     def exactness(self) -> str:
         """In words: whether ids are exact, and the precision in which scores were compared."""
@@ -178,42 +173,3 @@ def relative(measured: ExactArea, base: ExactArea) -> float | Bounded:
     """RelaImpr of two areas."""
     value, low, high = improvement(measured, base)
     return Bounded(value, low, high) if measured.bounded or base.bounded else value
-
-
-def curve_interval(
-    asked: Asked, placed: Callable[[], Placements], *, exact: bool
-) -> Interval | None:
-    """DeLong's interval of the area, or of Gini's coefficient, from the placements of its rows.
-
-    exact: each bucket is one score; otherwise the uncertainty within buckets widens the interval,
-    if it is more than a quarter of the standard error.
-    """
-    if asked.name not in ("auc", "gini"):
-        return None
-    method = asked.choose("delong")
-    placements = placed()
-    n, p = placements.negatives, placements.positives
-    if not (n and p):
-        kind = "rows" if not n + p else "negatives" if p else "positives"
-        return asked.none(f"no {kind}", n=n + p)
-    area, variance, df = placements.area, placements.variance, placements.df
-    hidden = 0.0 if exact else placements.resolution
-    bounds = area_bounds(area, variance, df, (p, n), asked.level, resolution=hidden)
-    reasons = [why for why, true in ((_GUARDED, bounds.guarded), (_COARSE, bounds.widened)) if true]
-    interval = Interval(
-        area,
-        bounds.lower,
-        bounds.upper,
-        se=float(np.sqrt(variance)),
-        level=asked.level,
-        df=df,
-        method=method,
-        n=n + p,
-        n_eff=float(n + p),
-        deff=1.0,
-        resolution=hidden,
-        reason="; ".join(reasons),
-    )
-    if asked.name == "auc":
-        return interval
-    return replace(interval.scaled(2.0, -1.0), estimate=asked.estimate)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import NoFormula
 from streammetrics.kernels.curves.area_sums import mean_area
 from streammetrics.kernels.curves.precision_recall import Exact, unrounded
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, mean_of
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, View
 from streammetrics.results.areas import as_float
 from streammetrics.results.has_intervals import USERS
@@ -26,6 +25,11 @@ from streammetrics.results.score_curve import ScoreCurve
 
 Area: TypeAlias = "float | Bounded"
 Areas: TypeAlias = "float | Bounded | tuple[float | Bounded, ...]"  # a tuple where average is None
+
+_SHARED_ROWS: Final[NoFormula[ClassCurves]] = NoFormula(
+    f"areas of classes share their rows, and their covariances are not kept; {USERS}",
+    lambda curves: curves.rows,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,18 +52,23 @@ class ClassCurves(RoundedWeights):
     weight_unit: Fraction = Fraction(1)
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no class has rows of it and of the rest")
+    @View(
+        estimator=_SHARED_ROWS,
+        better=HIGHER,
+        range=SHARE,
+        undefined="no class has rows of it and of the rest",
+    )
     def macro_auc(self) -> Area:
         """The mean AUC of the classes."""
         return self._mean_area("uniform")
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="no class has rows")
+    @View(estimator=_SHARED_ROWS, better=HIGHER, range=SHARE, undefined="no class has rows")
     def map(self) -> Area:
         """mAP, the mean average precision of the classes."""
         return self._mean_ap("uniform")
 
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_SHARED_ROWS, better=HIGHER, range=SHARE)
     def auc(self, average: str | None = "macro") -> Areas:
         """The area under the ROC curve of each class against the rest; means rounded once."""
         if average is None:
@@ -68,7 +77,7 @@ class ClassCurves(RoundedWeights):
             return self._pooled.auc
         return self._mean_area(_weight(average, "auc"))
 
-    @View(better=HIGHER, range=SHARE)
+    @View(estimator=_SHARED_ROWS, better=HIGHER, range=SHARE)
     def ap(self, average: str | None = "macro") -> Areas:
         """The average precision of each class against the rest; means rounded once, from 90 bits
         of each."""
@@ -133,10 +142,6 @@ class ClassCurves(RoundedWeights):
             np.add.at(into, inverse, row)
         rows = self.rows * len(self.curves)
         return ScoreCurve(unique, summed, self.exact, rows, self.reason, self.weight_unit)
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        why = f"areas of classes share their rows, and their covariances are not kept; {USERS}"
-        return asked.none(why, n=self.rows, formula=False)
 
 
 def _weight(average: str, where: str) -> str:

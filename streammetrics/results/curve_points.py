@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import among, refused, share, weight_of_recall
+from streammetrics.kernels.curves.operating_points import CRITERIA, Aim
+from streammetrics.kernels.curves.steps import Steps
 from streammetrics.present.notebook import Shown, ShownColumns
 from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.present.views import counts_of
@@ -152,3 +156,34 @@ def _threshold_row(threshold: float, rates: Rates) -> ValueRow:
     why = "" if math.isfinite(threshold) else "nothing is predicted positive"
     why = "a score is infinite itself, or may be" if math.isnan(threshold) else why
     return ValueRow("threshold", threshold, None, counts_of(rates), why)
+
+
+_EXACT: Final[Mapping[str, Callable[[object, str], Fraction]]] = {
+    "positives_share": share,
+    "beta": weight_of_recall,
+}
+_INSTEAD: Final = {
+    "f": 'pass by="f_beta", which is F1 by default, and beta=2 for another F',
+    "ks": 'pass "youden", which is TPR - FPR',
+}
+
+
+def aim_named(by: object, where: str, **arguments: object) -> Callable[[Steps], Aim | None]:
+    """The aim of this name for some steps. arguments: those of `Criterion.argument`, or None.
+    InputError for an unknown name, and for an argument of another aim; where: the method."""
+    if not among(by, CRITERIA):
+        names = [f'"{name}"' for name in CRITERIA]
+        text = by.lower() if isinstance(by, str) else ""
+        hints = (hint for start, hint in _INSTEAD.items() if text.startswith(start))
+        expected = f"{', '.join(names[:-1])} or {names[-1]}"
+        raise refused(f"{where}(by)", expected, by, next(hints, "choose one of these"))
+    name, number = str(by), None
+    for argument, value in arguments.items():
+        if value is None:
+            continue
+        number = _EXACT[argument](value, f"{where}({argument})")
+        if argument != CRITERIA[name].argument:
+            (other,) = (n for n, criterion in CRITERIA.items() if criterion.argument == argument)
+            expected, hint = f'None, since by="{name}"', f'leave it out, or pass by="{other}"'
+            raise refused(f"{where}({argument})", expected, value, hint)
+    return lambda steps: CRITERIA[name].aim(steps, number)

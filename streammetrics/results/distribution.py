@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final, Generic, cast
@@ -14,36 +14,70 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import FLOAT64, as_float, decimal_share, refused
-from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.core.parts.exact_sums import SCALES, of_scales
-from streammetrics.estimators.estimator import Behind
+from streammetrics.estimators.mean import TrimmedMean, WinsorisedSums
+from streammetrics.estimators.quantile import EXTREMES, Quantile, QuantileRange, ShareOfOrdered
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, figure
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
 from streammetrics.kernels.inference.quantile_ranks import (
-    fixed_ranks,
     rank_of,
     uniform_band,
 )
-from streammetrics.kernels.inference.t_interval import Bounds, less
-from streammetrics.present.estimand import Asked
-from streammetrics.present.view import NONE, POSITIVE, SHARE, View, declaration
-from streammetrics.present.views import ViewText
+from streammetrics.present.view import NONE, POSITIVE, SHARE, View
 from streammetrics.results.curve_points import V_co
 from streammetrics.results.rounded_weights import OfUnits
 
-_EXTREMES: Final = "the least and the greatest value of more rows are not known"
-Share = float | Fraction
 _HALF: Final = Fraction(1, 2)
-_QUARTER: Final = Fraction(1, 4)
-_NAMED: Final = {
-    "median": _HALF,
-    "p90": Fraction(9, 10),
-    "p95": Fraction(19, 20),
-    "p99": Fraction(99, 100),
-}
+_P90: Final = Fraction(9, 10)
+_P95: Final = Fraction(19, 20)
+_P99: Final = Fraction(99, 100)
+_QUARTERS: Final = Fraction(1, 4), Fraction(3, 4)
+
+
+# How the views are estimated.
+
+
+def _quantile(p: Callable[..., Fraction]) -> Quantile[Distribution]:
+    """Of p by the arguments of the view."""
+    return Quantile(_rows_of, p)
+
+
+def _range(ps: Callable[..., tuple[Fraction, Fraction]]) -> QuantileRange[Distribution]:
+    return QuantileRange(_rows_of, ps)
+
+
+def _rows_of(distribution: Distribution) -> Ordered:
+    return distribution._ordered
+
+
+def _p(p: float | Fraction) -> Fraction:
+    return decimal_share(p, "Distribution.quantile(p)")
+
+
+def _ps(low: float | Fraction, high: float | Fraction) -> tuple[Fraction, Fraction]:
+    where = "Distribution.inter_quantile_range"
+    p, q = decimal_share(low, f"{where}(low)"), decimal_share(high, f"{where}(high)")
+    if p > q:
+        raise refused(f"{where}(low, high)", "low at most high", (low, high), "swap them")
+    return p, q
+
+
+def _share_of(count: Callable[[Ordered, float], tuple[int, int]]) -> ShareOfOrdered[Distribution]:
+    return ShareOfOrdered(
+        lambda distribution, x: count(distribution._ordered, float(x)),
+        lambda distribution: distribution._ordered.n,
+    )
+
+
+_TRIMMED: Final[TrimmedMean[Distribution]] = TrimmedMean(
+    lambda distribution, share: distribution._winsorised(share)
+)
+_MEAN: Final[TrimmedMean[Distribution]] = TrimmedMean(
+    lambda distribution: distribution._winsorised(0)
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,59 +111,73 @@ class Distribution(Generic[V_co], OfUnits):
     rows_rounded: int | None = None
 
     @property
-    @View(better=NONE, undefined="no rows", headline=1, band=True)
+    @View(
+        estimator=_quantile(lambda: _HALF), better=NONE, undefined="no rows", headline=1, band=True
+    )
     def median(self) -> V_co:
         """The quantile of 1/2."""
         return self._quantile(_HALF)
 
     @property
-    @View(better=NONE, undefined="no rows", headline=2, band=True)
+    @View(
+        estimator=_quantile(lambda: _P90), better=NONE, undefined="no rows", headline=2, band=True
+    )
     def p90(self) -> V_co:
         """The quantile of 0.9."""
-        return self._quantile(_NAMED["p90"])
+        return self._quantile(_P90)
 
     @property
-    @View(better=NONE, undefined="no rows", headline=3, band=True)
+    @View(
+        estimator=_quantile(lambda: _P95), better=NONE, undefined="no rows", headline=3, band=True
+    )
     def p95(self) -> V_co:
         """The quantile of 0.95."""
-        return self._quantile(_NAMED["p95"])
+        return self._quantile(_P95)
 
     @property
-    @View(better=NONE, undefined="no rows", headline=4, band=True)
+    @View(
+        estimator=_quantile(lambda: _P99), better=NONE, undefined="no rows", headline=4, band=True
+    )
     def p99(self) -> V_co:
         """The quantile of 0.99."""
-        return self._quantile(_NAMED["p99"])
+        return self._quantile(_P99)
 
     @property
-    @View(better=NONE, range=POSITIVE, undefined="no rows", band=True)
+    @View(
+        estimator=_range(lambda: _QUARTERS),
+        better=NONE,
+        range=POSITIVE,
+        undefined="no rows",
+        band=True,
+    )
     def iqr(self) -> V_co:
         """The quantile of 3/4 less that of 1/4."""
-        return self._between(_QUARTER, 3 * _QUARTER)
+        return self._between(*_QUARTERS)
 
     @cached_property
-    @View(better=NONE, undefined="no rows")
+    @View(estimator=_MEAN, better=NONE, undefined="no rows")
     def mean(self) -> V_co:
         """The mean, rounded once."""
         return self._trimmed(0, winsorised=False)
 
     @property
-    @View(better=NONE, undefined="no rows", no_interval=_EXTREMES)
+    @View(better=NONE, undefined="no rows", no_interval=EXTREMES)
     def minimum(self) -> float:
         """The least value; nan without rows."""
         return float(self.low[0]) if len(self.low) else math.nan
 
     @property
-    @View(better=NONE, undefined="no rows", no_interval=_EXTREMES)
+    @View(better=NONE, undefined="no rows", no_interval=EXTREMES)
     def maximum(self) -> float:
         """The greatest value; nan without rows."""
         return float(self.high[-1]) if len(self.high) else math.nan
 
-    @View(better=NONE, band=True)
+    @View(estimator=_quantile(_p), better=NONE, band=True)
     def quantile(self, p: float | Fraction) -> V_co:
         """The least value with a share of at least p of the rows at or below it; 0 <= p <= 1."""
-        return self._quantile(decimal_share(p, "Distribution.quantile(p)"))
+        return self._quantile(_p(p))
 
-    @View(better=NONE, range=POSITIVE, band=True)
+    @View(estimator=_range(_ps), better=NONE, range=POSITIVE, band=True)
     def inter_quantile_range(self, low: float | Fraction, high: float | Fraction) -> V_co:
         """The quantile of `high` less that of `low`; 0 <= low <= high <= 1.
 
@@ -143,18 +191,14 @@ class Distribution(Generic[V_co], OfUnits):
         >>> print(metric.compute().interval("inter_quantile_range(0.25, 0.75)"))
         50, 95 % CI 29 to 69 (ranks, n = 100)
         """
-        where = "Distribution.inter_quantile_range"
-        p, q = decimal_share(low, f"{where}(low)"), decimal_share(high, f"{where}(high)")
-        if p > q:
-            raise refused(f"{where}(low, high)", "low at most high", (low, high), "swap them")
-        return self._between(p, q)
+        return self._between(*_ps(low, high))
 
-    @View(better=NONE, range=SHARE, band=True)
+    @View(estimator=_share_of(Ordered.below), better=NONE, range=SHARE, band=True)
     def share_below(self, x: float) -> V_co:
         """The share of the rows that are below x."""
         return self._share(self._ordered.below, x, "Distribution.share_below(x)")
 
-    @View(better=NONE, range=SHARE, band=True)
+    @View(estimator=_share_of(Ordered.at_most), better=NONE, range=SHARE, band=True)
     def share_up_to(self, x: float) -> V_co:
         """The share of the rows that are at or below x."""
         return self._share(self._ordered.at_most, x, "Distribution.share_up_to(x)")
@@ -172,7 +216,7 @@ class Distribution(Generic[V_co], OfUnits):
         n = 0 if self._no_interval() else self._ordered.n
         return uniform_band(n, 1 - share, 1)
 
-    @View(better=NONE)
+    @View(estimator=_TRIMMED, better=NONE)
     def trimmed_mean(self, share: float | Fraction) -> V_co:
         """The mean without this share of the rows at each end, rounded down to whole rows, as in
         scipy and R; 0 <= share < 1/2. Rounded once."""
@@ -250,119 +294,18 @@ class Distribution(Generic[V_co], OfUnits):
     def _units(self) -> int:
         return self._ordered.n
 
-    # -- intervals -------------------------------------------------------------------------------
-    def _interval(self, asked: Asked) -> Interval | None:
-        name = asked.name
-        if ps := self._ps_of(asked.parsed):
-            return self._by_ranks(asked, ps)
-        if name in ("share_below", "share_up_to"):
-            fewest, most = self._counted(asked.parsed)
-            interval = asked.share(fewest, self._ordered.n)
-            return replace(interval, upper=asked.share(most, self._ordered.n).upper)
-        if name in ("mean", "trimmed_mean"):
-            return self._by_yuen(asked)
-        return None
-
-    def _counted(self, view: ViewText) -> tuple[int, int]:
-        """The fewest and the most rows that a share below a value has."""
-        count = self._ordered.below if view.name == "share_below" else self._ordered.at_most
-        (x,) = view.arguments or ()
-        return count(float(x))
-
-    def _p_of(self, view: ViewText) -> Fraction | None:
-        """The p of a view that is a quantile."""
-        if view.name == "quantile":
-            (p,) = view.arguments or ()
-            return decimal_share(p, "Distribution.quantile(p)")
-        return _NAMED.get(view.name)
-
-    def _behind(self, view: ViewText) -> Behind | None:
-        """Woodruff's interval: that of the share of rows up to the quantile, mapped by the inverse
-        of the distribution function. (Woodruff 1952, J. Am. Stat. Assoc. 47.)"""
-        p, ordered, n = self._p_of(view), self._ordered, self._ordered.n
-        if p is None or not n or p in (0, 1):
-            return None
-        # At the ends of a bucket, rows are counted exactly.
-        _, start, end = ordered.at(rank_of(n, p))
-        shares = f"share_up_to({end!r})", f"share_below({start!r})"
-        return Behind(*shares, float(p), self._between_shares, "woodruff")
-
-    def _without(self, view: ViewText) -> str:
-        extreme = any(p in (0, 1) for p in self._ps_of(view))
-        return _EXTREMES if extreme else declaration(self, view.name).no_interval
-
-    def _range_of(self, view: ViewText) -> tuple[str, str] | None:
-        ps = self._ps_of(view)
-        return (f"quantile({float(ps[0])})", f"quantile({float(ps[1])})") if len(ps) == 2 else None
-
-    def _between_shares(self, lower: Share, upper: Share) -> tuple[float, float]:
-        """The values between which a quantile is if its share is between these."""
+    def _winsorised(self, share: float | Fraction) -> WinsorisedSums:
+        """The sums of a trimmed mean's variance."""
         ordered, n = self._ordered, self._ordered.n
-        first = rank_of(n, Fraction(lower)) if lower > 0 else 0
-        return ordered.between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
-
-    def _band(self, asked: Asked) -> Interval:
-        view, n, reach = asked.parsed, self._ordered.n, self.band(asked.level)
-        if not n:
-            return asked.none("no rows")
-        off = Fraction(reach)
-        if view.name in ("share_below", "share_up_to"):
-            fewest, most = self._counted(view)
-            bounds = float(Fraction(fewest, n) - off), float(Fraction(most, n) + off)
-            return asked.bounds(bounds, math.nan, n, "band")
-        ps = self._ps_of(view)
-        ends = [self._between_shares(p - off, p + off) for p in ps]
-        return self._of_ends(asked, ps, ends, "band")
-
-    def _ps_of(self, view: ViewText) -> tuple[Fraction, ...]:
-        """The p of a quantile, or those of a range of quantiles."""
-        if view.name == "iqr":
-            return _QUARTER, 3 * _QUARTER
-        if view.name == "inter_quantile_range":
-            where = "Distribution.inter_quantile_range(low, high)"
-            return tuple(decimal_share(p, where) for p in view.arguments or ())
-        p = self._p_of(view)
-        return () if p is None else (p,)
-
-    def _by_ranks(self, asked: Asked, ps: Sequence[Fraction]) -> Interval:
-        """Between two order statistics, whatever the distribution; those of a range of quantiles
-        hold together."""
-        n, method = self._ordered.n, asked.choose("ranks")
-        if not n:
-            return asked.none("no rows")
-        alpha = (1 - Fraction(str(asked.level))) / len(ps)
-        ranks = [fixed_ranks(n, p, 1 - alpha) for p in ps if p not in (0, 1)]
-        return self._of_ends(asked, ps, [self._ordered.between(*pair) for pair in ranks], method)
-
-    def _of_ends(
-        self, asked: Asked, ps: Sequence[Fraction], ends: Sequence[Bounds], method: str
-    ) -> Interval:
-        """The interval of a quantile, or of a range of two, from that of each."""
-        n = self._ordered.n
-        if any(p in (0, 1) for p in ps):
-            return asked.none(_EXTREMES, n=n)
-        bounds, *rest = ends
-        if rest:
-            bounds = less(rest[0], bounds)
-        if bounds == (-math.inf, math.inf):
-            return asked.none(f"too few rows: {n}", n=n)
-        return asked.bounds(bounds, math.nan, n, method)
-
-    def _by_yuen(self, asked: Asked) -> Interval:
-        """Student's t with the variance of the winsorised rows. (Yuen 1974, Biometrika 61.)"""
-        ordered, n = self._ordered, self._ordered.n
-        share = asked.arguments[0] if asked.arguments else 0
-        dropped = math.floor(decimal_share(share, "Distribution.trimmed_mean(share)") * n)
-        left, variance = n - 2 * dropped, math.nan
+        dropped = self._dropped(share, "trimmed_mean")
+        left = n - 2 * dropped
         counts = _moved_inside(ordered.kept(dropped), dropped) if n else ordered.counts
         places = np.flatnonzero(counts)
         values, units = ordered.values[places], counts[places]
-        if left > 1 and np.isfinite(values).all():
-            sums = total(values, None, units), total(values, values, units)
-            squares = (n * sums[1] - sums[0] ** 2) / n  # Σ (x - mean)²
-            variance = ratio(squares, left * (left - 1))
-        interval = asked.spread(variance, n, df=left - 1.0, methods=("t",))
-        return asked.widen(interval)
+        if left < 2 or not np.isfinite(values).all():
+            return WinsorisedSums(n, left, None)
+        sums = total(values, None, units), total(values, values, units)
+        return WinsorisedSums(n, left, (n * sums[1] - sums[0] ** 2) / n)
 
 
 def _moved_inside(counts: NDArray[np.int64], dropped: int) -> NDArray[np.int64]:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float, refused, whole
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.request import widened
+from streammetrics.estimators.estimator import Estimator
+from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.curves.drift_distances import (
     Cells,
     DesignEffects,
@@ -32,9 +33,7 @@ from streammetrics.kernels.curves.steps import Figure
 from streammetrics.kernels.exact.rounding import exact_sum
 from streammetrics.kernels.inference.quantile_ranks import uniform_band
 from streammetrics.kernels.inference.variances import GroupVariance
-from streammetrics.present.estimand import Asked
-from streammetrics.present.view import NONE, POSITIVE, SHARE, View, declaration
-from streammetrics.present.views import ViewText
+from streammetrics.present.view import NONE, POSITIVE, SHARE, View
 from streammetrics.results.distribution import Distribution
 from streammetrics.results.has_intervals import HasIntervals
 
@@ -51,7 +50,6 @@ _CROWDED: Final = (
 )
 _BINS_DO: Final = "PSI and the distances of bins do", "KS and Wasserstein do"
 _PSI_DOES: Final = "PSI does", "the other distances do"
-_DISTANCES: Final = ("js_distance", "js_divergence", "hellinger", "total_variation")
 _FEW_VALUES: Final = 10
 _ALL_DIFFER: Final = (
     "{:.0f} % of the rows have a value that only one side has: Jensen-Shannon, Hellinger and total "
@@ -89,6 +87,62 @@ class Users(Protocol):
         """The variance of a view."""
 
 
+@dataclass(frozen=True, slots=True)
+class DriftDistance(Estimator["Drift"]):
+    """A distance of both sides, by the jackknife over users of both.
+
+    by_value: it compares values one by one where states are exact, and bins on a grid. of_all_rows:
+    it is of all rows on a grid too, so that the uncertainty within buckets widens its interval.
+    """
+
+    by_value: bool = False
+    of_all_rows: bool = False
+
+    def interval(self, result: Drift, request: IntervalRequest) -> Interval | None:
+        """With Student's t; it begins at 0 where PSI finds no drift."""
+        users = result._over_users
+        if users is None:
+            return None
+        n = result.reference_rows + result.rows
+        if self.by_value and not result._bounded and not users.exact:
+            return request.none(_COARSE_GROUPS, n=n)
+        spread = users.variance_of(request.view)
+        if not math.isfinite(spread.variance):
+            return request.none(spread.reason or "the variance is not defined", n=n)
+        interval = request.spread(spread.variance, n, df=spread.df, methods=("jackknife",))
+        if not interval.defined:
+            return interval
+        notes = users.doubts
+        if self.of_all_rows:
+            interval = request.widen(interval)
+        if result.psi_pvalue >= 1 - request.level:
+            notes = (_NO_DRIFT, *notes)
+            interval = replace(interval, lower=min(interval.lower, 0.0))
+        why = "; ".join(filter(None, (interval.reason, *notes)))
+        return replace(interval, n_eff=math.nan, deff=math.nan, reason=why)
+
+    def never(self, result: Drift, arguments: Arguments) -> str:
+        """Of many values one by one."""
+        many = len(result._cells.counts[0]) > _FEW_VALUES
+        return _ONE_BY_ONE if self.by_value and not result._bounded and many else ""
+
+
+_OF_BINS: Final = DriftDistance()
+_OF_ROWS: Final = DriftDistance(of_all_rows=True)
+_BY_VALUE: Final = DriftDistance(by_value=True)
+
+
+def _doubts_of_bins(drift: Drift) -> tuple[str, ...]:
+    return (drift._crowded_note,) if drift._crowded_note else ()
+
+
+def _doubts_by_value(drift: Drift) -> tuple[str, ...]:
+    """Of the bins on a grid, else of the values."""
+    if drift._bounded:
+        return _doubts_of_bins(drift)
+    return (drift._differing_note,) if drift._differing_note else ()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift(HasIntervals):
     """How far current rows have drifted from a reference, from two states on one grid.
@@ -116,7 +170,14 @@ class Drift(HasIntervals):
     _over_users: Users | None = field(default=None, compare=False)
 
     @cached_property
-    @View(better=NONE, range=POSITIVE, undefined="a bin is empty on one side", headline=1)
+    @View(
+        estimator=_OF_BINS,
+        doubts=_doubts_of_bins,
+        better=NONE,
+        range=POSITIVE,
+        undefined="a bin is empty on one side",
+        headline=1,
+    )
     def psi(self) -> float:
         """The population stability index, Σ (p - q) ln(p / q) over bins, with half a row more in
         every bin of both sides; exact, since the bins are part of its definition."""
@@ -141,7 +202,7 @@ class Drift(HasIntervals):
         return psi_pvalue(self.psi, *self._cells.rows, self.bins, effects)
 
     @cached_property
-    @View(better=NONE, range=SHARE, headline=4)
+    @View(estimator=_OF_ROWS, better=NONE, range=SHARE, headline=4)
     def ks(self) -> float | Bounded:
         """Kolmogorov-Smirnov: the greatest distance of the two distribution functions."""
         return self._figure(greatest_distance(self._cells))
@@ -161,7 +222,7 @@ class Drift(HasIntervals):
         return self.band() if self._over_users is None else None
 
     @cached_property
-    @View(better=NONE, range=POSITIVE, headline=6)
+    @View(estimator=_OF_ROWS, better=NONE, range=POSITIVE, headline=6)
     def wasserstein(self) -> float | Bounded:
         """Wasserstein-1, the area between the two distribution functions, in units of the values;
         on a grid with rows at the middle of their buckets."""
@@ -171,25 +232,25 @@ class Drift(HasIntervals):
         return self._figure(wasserstein((x, y), (c, d), (off, other_off), bounded=self._bounded))
 
     @property
-    @View(better=NONE, range=SHARE)
+    @View(estimator=_BY_VALUE, doubts=_doubts_by_value, better=NONE, range=SHARE)
     def js_distance(self) -> float | Bounded:
         """The Jensen-Shannon distance, √`js_divergence`: in [0, 1]; on a grid that of the bins."""
         return self._distance(*map(math.sqrt, self._divergence))
 
     @property
-    @View(better=NONE, range=SHARE)
+    @View(estimator=_BY_VALUE, doubts=_doubts_by_value, better=NONE, range=SHARE)
     def js_divergence(self) -> float | Bounded:
         """The Jensen-Shannon divergence in bits: in [0, 1]; on a grid that of the bins."""
         return self._distance(*self._divergence)
 
     @property
-    @View(better=NONE, range=SHARE)
+    @View(estimator=_BY_VALUE, doubts=_doubts_by_value, better=NONE, range=SHARE)
     def hellinger(self) -> float | Bounded:
         """The Hellinger distance, √(½ Σ (√p - √q)²): in [0, 1]; on a grid that of the bins."""
         return self._distance(*self._ends_of(hellinger))
 
     @property
-    @View(better=NONE, range=SHARE)
+    @View(estimator=_BY_VALUE, doubts=_doubts_by_value, better=NONE, range=SHARE)
     def total_variation(self) -> float | Bounded:
         """Half of Σ |p - q|, the share of rows that would have to move: over values; on a grid over
         the bins."""
@@ -249,7 +310,7 @@ class Drift(HasIntervals):
                 return f"the {name} has no rows"
         return ""
 
-    @View(better=NONE, range=POSITIVE)
+    @View(estimator=_OF_BINS, better=NONE, range=POSITIVE)
     def psi_with(self, smoothing: float | Fraction) -> float:
         """PSI with this many rows more in every bin of both sides; with 0 it is infinite if a bin
         is empty on one side only."""
@@ -325,44 +386,10 @@ class Drift(HasIntervals):
     def _figure(self, found: Figure) -> float | Bounded:
         return Bounded(*found) if self._bounded else found[0]
 
-    def _interval(self, asked: Asked) -> Interval | None:
-        users = self._over_users
-        if users is None:
-            return None
-        n = self.reference_rows + self.rows
-        if not self._bounded and not users.exact and asked.name in _DISTANCES:
-            return asked.none(_COARSE_GROUPS, n=n)
-        spread = users.variance_of(asked.view)
-        if not math.isfinite(spread.variance):
-            return asked.none(spread.reason or "the variance is not defined", n=n)
-        interval = asked.spread(spread.variance, n, df=spread.df, methods=("jackknife",))
-        if not interval.defined:
-            return interval
-        value, notes = asked.value, users.doubts
-        if isinstance(value, Bounded) and asked.name in ("ks", "wasserstein"):
-            interval = widened(interval, value)
-        if self.psi_pvalue >= 1 - asked.level:
-            notes = (_NO_DRIFT, *notes)
-            interval = replace(interval, lower=min(interval.lower, 0.0))
-        why = "; ".join(filter(None, (interval.reason, *notes)))
-        return replace(interval, n_eff=math.nan, deff=math.nan, reason=why)
-
     def _notes(self) -> Iterator[str]:
         if self._weighted and self._over_users is None:
             yield _WEIGHTED
         yield from filter(None, (self._crowded_note, self._differing_note))
-
-    def _without(self, view: ViewText) -> str:
-        if self._bounded or view.name not in _DISTANCES:
-            return declaration(self, view.name).no_interval
-        return _ONE_BY_ONE if len(self._cells.counts[0]) > _FEW_VALUES else ""
-
-    def _doubts(self, view: ViewText) -> tuple[str, ...]:
-        if view.name not in _DISTANCES:
-            notes = self._crowded_note if view.name == "psi" else ""
-        else:
-            notes = self._crowded_note if self._bounded else self._differing_note
-        return (notes,) if notes else ()
 
     @property
     def _crowded_note(self) -> str:

@@ -9,38 +9,34 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from streammetrics.core.interval import Interval
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
-from streammetrics.present.estimand import Asked
+from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
-from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import HasIntervals
+from streammetrics.results.policy_estimators import (
+    CLIPPED,
+    DR,
+    IPS,
+    LEAST_REWARDS,
+    MEAN_REWARD,
+    MEAN_WEIGHT,
+    SHARE_CLIPPED,
+    SNDR,
+    SNIPS,
+    STANDARD_ERRORS,
+)
 from streammetrics.results.sums import Dyadic
 
 # Support that a value needs, and support that is doubtful.
 LEAST_SAMPLE: Final = 100  # effective sample size
-LEAST_REWARDS: Final = 10  # rewards other than 0; for an interval, as many equal weighted ones
 MOST_OF_ONE: Final = Fraction(1, 10)  # of the weight in one row
-MOST_MISSING: Final = Fraction(1, 100)  # of the target's actions outside of the log
 FEW_EFFECTIVE: Final = Fraction(1, 20)  # effective sample size, as a share of the rows
 MUCH_CLIPPED: Final = Fraction(1, 100)
-_ROUNDING: Final = 2.0**-104  # of variances of a ratio, whose rounded terms nearly cancel
-_OF_SQUARES: Final = 2.0**-50  # of variances of rows, from rounded squares
 _OF_TERM: Final = Fraction(1, 1 << 48)  # of the square of a rounded term
-_ERRORS: Final = 3  # standard errors of the mean weight
 _NEAR: Final = 2.0**-20  # by which the rounding of probabilities to float32 may move a mean weight
 
-_VALUES: Final = ("snips", "ips", "clipped", "dr", "sndr")
-_OF_TERMS: Final = ("ips", "clipped", "dr")  # means of terms that were rounded
-_OF_REWARDS: Final = ("snips", "ips")  # sums of weighted rewards, without predictions
 _NOT_PREDICTED: Final = "not all rows have predictions of their reward"
-_GREATEST: Final = (
-    "a former state lacks the products of weights and doubly robust terms, so its error is the "
-    "greatest for any correlation of these"
-)
 
 
 class PolicySums(NamedTuple):
@@ -88,6 +84,19 @@ def _weighted_rewards(value: PolicyValue) -> Range | None:
     return None if value._limit is None else POSITIVE
 
 
+def _doubts(value: PolicyValue) -> tuple[str, ...]:
+    return tuple(value._doubtful())
+
+
+def _doubts_of_clipped(value: PolicyValue) -> tuple[str, ...]:
+    return (*value._doubtful(), *value._much_clipped())
+
+
+def _no_reason(value: PolicyValue) -> str:
+    """Of what needs no support."""
+    return ""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyValue(_LateSums, HasIntervals):
     """The mean reward that a target policy would have had, from n rows of another policy's log.
@@ -119,33 +128,61 @@ class PolicyValue(_LateSums, HasIntervals):
     _abstains: bool = field(default=True, repr=False)
 
     @property
-    @View(better=HIGHER, range=_weighted_rewards, headline=1)
+    @View(
+        estimator=IPS,
+        doubts=_doubts,
+        replicated="raw.ips",
+        better=HIGHER,
+        range=_weighted_rewards,
+        headline=1,
+    )
     def ips(self) -> float:
         """Σ w r / n, inverse propensity scores: without bias, with more variance."""
         return self._or_nan(self._sums.wr, self.rows)
 
     @property
-    @View(better=HIGHER, range=_rewards, undefined="all weights are 0")
+    @View(
+        estimator=SNIPS,
+        doubts=_doubts,
+        replicated="raw.snips",
+        better=HIGHER,
+        range=_rewards,
+        undefined="all weights are 0",
+    )
     def snips(self) -> float:
         """Σ w r / Σ w, self-normalised: adding 1 to each reward adds 1 to it."""
         return self._or_nan(self._sums.wr, self._sums.w)
 
     @property
-    @View(better=HIGHER, range=_weighted_rewards)
+    @View(
+        estimator=CLIPPED,
+        doubts=_doubts_of_clipped,
+        replicated="raw.clipped",
+        better=HIGHER,
+        range=_weighted_rewards,
+    )
     def clipped(self) -> float:
         """Σ min(w, clip) r / n: with less variance, and for rewards of at least 0 biased downwards
         where a weight can exceed `clip`."""
         return self._or_nan(self._of_clipped[0], self.rows)
 
     @property
-    @View(better=HIGHER, undefined=_NOT_PREDICTED)
+    @View(
+        estimator=DR, doubts=_doubts, replicated="raw.dr", better=HIGHER, undefined=_NOT_PREDICTED
+    )
     def dr(self) -> float:
         """Doubly robust: the mean over rows of p + w (r - q), p the predicted reward of the target
         policy and q that of the logged action."""
         return self._or_nan(self._doubly_robust, self._predicted)
 
     @property
-    @View(better=HIGHER, undefined=_NOT_PREDICTED)
+    @View(
+        estimator=SNDR,
+        doubts=_doubts,
+        replicated="raw.sndr",
+        better=HIGHER,
+        undefined=_NOT_PREDICTED,
+    )
     def sndr(self) -> float:
         """Doubly robust and self-normalised: the mean of p, and Σ w (r - q) / Σ w."""
         sums = self._sums
@@ -155,13 +192,14 @@ class PolicyValue(_LateSums, HasIntervals):
         return self._or_nan(total, self.rows * sums.w)
 
     @property
-    @View(better=NONE, range=_rewards)
+    @View(estimator=MEAN_REWARD, reason=_no_reason, better=NONE, range=_rewards)
     def mean_reward(self) -> float:
         """Σ r / n: the value of the policy of the log."""
         return ratio(self._sums.r, self.rows)
 
     @property
     @View(
+        reason=_no_reason,
         better=NONE,
         range=POSITIVE,
         undefined="all weights are 0",
@@ -173,20 +211,26 @@ class PolicyValue(_LateSums, HasIntervals):
         return ratio(self._sums.w * self._sums.w, self._sums.ww)
 
     @property
-    @View(better=NONE, range=POSITIVE)
+    @View(estimator=MEAN_WEIGHT, reason=_no_reason, better=NONE, range=POSITIVE)
     def mean_weight(self) -> float:
         """Σ w / n: near 1 if all probabilities are right, and the policy of the log takes every
         action that the target takes."""
         return ratio(self._sums.w, self.rows)
 
     @property
-    @View(better=NONE, range=POSITIVE, no_interval="the largest weight of more rows is not known")
+    @View(
+        reason=_no_reason,
+        better=NONE,
+        range=POSITIVE,
+        no_interval="the largest weight of more rows is not known",
+    )
     def largest_weight(self) -> float:
         """The largest w; nan without rows."""
         return self._largest
 
     @property
     @View(
+        reason=_no_reason,
         better=NONE,
         range=SHARE,
         undefined="all weights are 0",
@@ -197,12 +241,13 @@ class PolicyValue(_LateSums, HasIntervals):
         return ratio(Fraction(self._largest), self._sums.w) if self.rows else math.nan
 
     @property
-    @View(better=NONE, range=SHARE)
+    @View(estimator=SHARE_CLIPPED, reason=_no_reason, better=NONE, range=SHARE)
     def share_clipped(self) -> float:
         """The share of rows with w > `clip`."""
-        return ratio(self.rows_clipped, self.rows)
+        return SHARE_CLIPPED.estimate(self)
 
     @property
+    @View(reason=_no_reason)
     def raw(self) -> PolicyValue:
         """The same values where support is thin too."""
         return replace(self, _abstains=False)
@@ -259,116 +304,6 @@ class PolicyValue(_LateSums, HasIntervals):
         predicted = self.rows_predicted > 0 or not sums.wt
         return predicted and sums.wt**2 <= sums.ww * sums.terms * rounded
 
-    def _moments_of(self, view: ViewText) -> Moments | None:
-        """Those of r, which are in [0, reward_limit], and of min(w, clip) r; None without a
-        limit."""
-        if self._limit is None or view.name not in ("mean_reward", "clipped"):
-            return None
-        if view.name == "mean_reward":
-            return Moments(self.rows, self._sums.r, self._sums.rr, Fraction(self._limit))
-        if self._scarce(view):
-            return None
-        return Moments(self.rows, *self._of_clipped, Fraction(self._clip) * Fraction(self._limit))
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        variance, n = self._variance(asked.name), self.rows
-        if asked.name == "share_clipped":
-            return asked.share(self.rows_clipped, n)
-        if variance is None:
-            return None
-        if why := self._scarce(asked.parsed):
-            return asked.none(why, n=n)
-        rounding = _OF_SQUARES / max(n, 1) if asked.name in _OF_TERMS else _ROUNDING
-        if variance <= asked.estimate**2 * rounding:  # such as that of rewards 0.3
-            variance = 0.0
-        interval = asked.spread(variance, n, df=n - 1.0, methods=("t",))
-        if asked.name == "sndr" and self._sums.wt is None and interval.defined:
-            interval = replace(interval, reason=_GREATEST)
-        return self._extended(asked.parsed, interval)
-
-    def _variance(self, name: str) -> float | None:
-        """The variance of a value over independent rows; None if the state lacks it."""
-        n, sums = self.rows, self._sums
-        if name == "snips":
-            return ratio_variance(n, sums.wr, sums.w, (sums.wwrr, sums.wwr, sums.ww))
-        if name == "ips":
-            return mean_variance(n, sums.wr, sums.wwrr)
-        if name == "clipped":
-            return mean_variance(n, *self._of_clipped)
-        if name == "mean_reward":
-            return mean_variance(n, sums.r, sums.rr)
-        if name == "mean_weight":
-            return mean_variance(n, sums.w, sums.ww)
-        if name == "dr":
-            return mean_variance(n, self._doubly_robust, sums.terms)
-        if name == "sndr" and self._predicted and sums.w:
-            return self._greatest_of_sndr if sums.wt is None else self._of_sndr(sums.wt)
-        return None
-
-    def _of_sndr(self, products: Fraction) -> float:
-        """The variance of `sndr` by the delta method: of the mean of t - s w, where t are the terms
-        of `dr` and s = Σ w (r - q) / Σ w. Σ w is n on average, and is taken as n in the slope; its
-        own variation is that of the terms. products: Σ w t. 0 where rounding could make it."""
-        n, sums, s = self.rows, self._sums, self._slope
-        scale = sums.terms + s * s * sums.ww
-        variance = mean_variance(n, sums.p, scale - 2 * s * products)
-        least = _OF_SQUARES * ratio(scale, n * n)
-        return 0.0 if variance <= least else variance
-
-    @property
-    def _greatest_of_sndr(self) -> float:
-        """The same for the correlation of t and w with which it is the greatest: the standard error
-        is that of `dr`, and |s| times that of the mean weight."""
-        n, sums = self.rows, self._sums
-        of_terms = mean_variance(n, self._doubly_robust, sums.terms)
-        of_weights = mean_variance(n, sums.w, sums.ww)
-        slope = abs(float(self._slope))
-        return (math.sqrt(of_terms) + slope * math.sqrt(of_weights)) ** 2
-
-    @property
-    def _slope(self) -> Fraction:
-        """Σ w (r - q) / Σ w, by which `sndr` corrects the mean prediction."""
-        sums = self._sums
-        return (sums.wr - sums.wq) / sums.w
-
-    def _replicated(self, view: ViewText) -> str:
-        """Without a group of users, a value is compared however thin its support is."""
-        return f"raw.{view.text}" if view.name in _VALUES else view.text
-
-    def _scarce(self, view: ViewText) -> str:
-        """Why a value has no interval: the log certainly lacks some of what the target does, or a
-        few rewards decide."""
-        if view.name not in _VALUES or not self._abstains:
-            return ""
-        short, errors = self._shortfall
-        if short > MOST_MISSING and errors > _ERRORS:
-            mean = f"the mean weight is {self.mean_weight:.4g}, more than 1 % and over 3 standard"
-            why = "the log lacks actions of the target policy, or probabilities are wrong"
-            return f"{mean} errors of independent rows below 1: {why}"
-        wr, wwrr = self._sums.wr, self._sums.wwrr
-        if view.name in _OF_REWARDS and self._positive and wr * wr < LEAST_REWARDS * wwrr:
-            number = math.floor(10 * ratio(wr * wr, wwrr)) / 10
-            return f"weighted rewards are as few as {number:.1f} equal ones, needs {LEAST_REWARDS}"
-        return ""
-
-    def _extended(self, view: ViewText, found: Interval) -> Interval:
-        if view.name not in _VALUES or view.name == "clipped" or not self._abstains:
-            return found
-        short, errors = self._shortfall
-        if not errors or not found.defined:
-            return found
-        below = above = min(errors, float(_ERRORS)) * found.se
-        if self._limit is not None and view.name in _OF_REWARDS:  # rewards from 0 to the limit
-            base = found.estimate if view.name == "snips" else 0.0
-            below = min(below, short * base)
-            above = min(above, short * max(self._limit - base, 0.0))
-        why = [found.reason] if found.reason else []
-        if errors >= 1:
-            mean = f"the mean weight is {self.mean_weight:.4g}"
-            why.append(f"{mean}, {errors:.2g} standard errors below 1, for which it is widened")
-        ends = found.lower - below, found.upper + above
-        return replace(found, lower=ends[0], upper=ends[1], reason="; ".join(why))
-
     @cached_property
     def _shortfall(self) -> tuple[float, float]:
         """How far the mean weight is below 1, and in standard errors of independent rows; 0 and 0
@@ -388,14 +323,6 @@ class PolicyValue(_LateSums, HasIntervals):
         """Whether no reward is negative: they have a limit, or all are 0 or 1."""
         sums = self._sums
         return self._limit is not None or sums.r == sums.rr == self.nonzero_rewards
-
-    def _doubts(self, view: ViewText) -> tuple[str, ...]:
-        if view.name not in _VALUES:
-            return ()
-        return (*self._doubtful(), *(self._much_clipped() if view.name == "clipped" else ()))
-
-    def _reason_of(self, view: str) -> str:
-        return self.reason if view in _VALUES else ""
 
     @cached_property
     def _thin(self) -> str:
@@ -421,7 +348,7 @@ class PolicyValue(_LateSums, HasIntervals):
 
     def _doubtful(self) -> Iterator[str]:
         n, sums = self.rows, self._sums
-        if abs(self.mean_weight - 1.0) > max(_ERRORS * self._weight_error, _NEAR):
+        if abs(self.mean_weight - 1.0) > max(STANDARD_ERRORS * self._weight_error, _NEAR):
             mean = f"the mean weight is {self.mean_weight:.4g}"
             yield f"{mean}, over 3 standard errors of independent rows from 1"
         if sums.w * sums.w < FEW_EFFECTIVE * n * sums.ww:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Final, Generic, Literal, TypeAlias, cast
@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import (
-    check_aim,
     decimal_share,
     flag,
     parts,
     refused,
     share,
     threshold,
-    weight_of_recall,
 )
-from streammetrics.core.interval import Interval
+from streammetrics.estimators.area import Area
 from streammetrics.kernels.curves.area import (
     Pairs,
     area,
@@ -35,7 +33,6 @@ from streammetrics.kernels.curves.area import (
 from streammetrics.kernels.curves.area_sums import area_of
 from streammetrics.kernels.curves.operating_points import (
     Least,
-    aim_of,
     best,
     distance_of_classes,
     gains,
@@ -53,9 +50,8 @@ from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.kernels.inference.area_interval import Placements, placements, placements_of_many
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import HIGHER, SHARE, SIGNED, View
-from streammetrics.results.areas import curve_interval, relative
+from streammetrics.results.areas import relative
 from streammetrics.results.curve_points import (
     BestPoints,
     BudgetPoint,
@@ -63,6 +59,7 @@ from streammetrics.results.curve_points import (
     PrecisionRecallPoints,
     RocPoints,
     V_co,
+    aim_named,
 )
 from streammetrics.results.has_intervals import Ranks
 from streammetrics.results.rates import BoundedRates, Rates
@@ -71,7 +68,10 @@ from streammetrics.results.rounded_weights import OfUnits
 Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
 
-
+_AUC: Final[Area[ScoreCurve[float]]] = Area(
+    lambda curve: curve._placements, lambda curve: curve.exact
+)
+_GINI: Final = replace(_AUC, scale=(2.0, -1.0))
 _BUCKETS: Final = 1 << 10  # of a curve that is computed together with others,
 _CURVES: Final = 1 << 10  # of which there are so many
 _MADE: Final = ("_points", "_cells", "_held", "_placed")
@@ -142,13 +142,13 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **buckets}
 
     @property
-    @View(better=HIGHER, range=SHARE, undefined="one class has no rows")
+    @View(estimator=_AUC, better=HIGHER, range=SHARE, undefined="one class has no rows")
     def auc(self) -> V_co:
         """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
         return self._area(area(self._pairs), area_bounds)
 
     @property
-    @View(better=HIGHER, range=SIGNED, undefined="one class has no rows")
+    @View(estimator=_GINI, better=HIGHER, range=SIGNED, undefined="one class has no rows")
     def gini(self) -> V_co:
         """2 AUC - 1."""
         return self._area(gini(self._pairs), gini_bounds)
@@ -299,24 +299,12 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         >>> found.value, found.points[0].threshold
         (0.6666666666666666, 1.0)
         """
-        check_aim(by, "ScoreCurve.best(by)")
-        where, q = "ScoreCurve.best(positives_share)", None
-        if positives_share is not None:
-            q = share(positives_share, where)
-            if by != "accuracy":
-                hint = 'leave it out, or pass by="accuracy"'
-                raise refused(where, f'None, since by="{by}"', positives_share, hint)
-        where, b = "ScoreCurve.best(beta)", None
-        if beta is not None:
-            b = weight_of_recall(beta, where)
-            if by != "f_beta":
-                hint = 'leave it out, or pass by="f_beta"'
-                raise refused(where, f'None, since by="{by}"', beta, hint)
+        aim_of = aim_named(by, "ScoreCurve.best", positives_share=positives_share, beta=beta)
         least = Least(
             _required(recall_at_least, "ScoreCurve.best(recall_at_least)"),
             _required(precision_at_least, "ScoreCurve.best(precision_at_least)"),
         )
-        aim = aim_of(by, self._steps, q, b)
+        aim = aim_of(self._steps)
         if aim is None:
             return BestPoints(self._figure(UNDEFINED), (), self.reason)
         optimum = best(self._steps, aim, least, bounded=not self.exact)
@@ -451,9 +439,6 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         assert isinstance(whole, ScoreCurve) and isinstance(rest, ScoreCurve)
         scores, counts = without_group(self, whole, rest, ranks)
         return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        return curve_interval(asked, lambda: self._placements, exact=self.exact)
 
     @classmethod
     def _compute_together(cls, curves: Sequence[ScoreCurve]) -> None:

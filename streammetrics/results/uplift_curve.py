@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from streammetrics.core import conversion
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.interval import Interval
+from streammetrics.estimators.difference import AreaBetweenArms, ShareDifference
+from streammetrics.estimators.share import Share
 from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, shares
 from streammetrics.kernels.curves.uplift import (
@@ -36,16 +37,9 @@ from streammetrics.kernels.curves.uplift import part as one_part
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.dirichlet_multinomial import log_e
 from streammetrics.kernels.inference.normal_mixture import anytime_p
-from streammetrics.kernels.inference.proportions import (
-    Arms,
-    difference_bounds,
-    difference_variance,
-)
-from streammetrics.kernels.inference.t_interval import critical
-from streammetrics.present.estimand import Asked
+from streammetrics.kernels.inference.proportions import Arms
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.view import HIGHER, NONE, SHARE, SIGNED, View
-from streammetrics.present.views import ViewText
 from streammetrics.results.curve_points import V_co
 from streammetrics.results.has_intervals import Ranks
 from streammetrics.results.rounded_weights import OfUnits
@@ -53,9 +47,23 @@ from streammetrics.results.rounded_weights import OfUnits
 _ARM: Final = "an arm has no rows"
 _PERFECT: Final = "an arm has no rows, or no order is better than another"
 _ALARM: Final = 1 / 1000
-LEAST: Final = 10  # successes, and failures, of each arm that an interval of an area needs
-_SCARCE: Final = "an arm has too few events, or rows without one: {}, needs {}"
-_AREAS: Final = (*("qini", "qini_radcliffe", "qini_radcliffe_relative", "gain", "gain_relative"),)
+
+
+# How the views are estimated. The rows of a part are taken as given.
+
+
+def _weighted_unit(curve: UpliftCurve) -> Fraction | None:
+    return None if curve.weight_units is None else curve.weight_unit
+
+
+_ATE: Final = ShareDifference(lambda curve: curve._both_arms, _weighted_unit)
+_OF_PART: Final = ShareDifference(lambda curve, *part: curve._in_part(*part).arms, _weighted_unit)
+_AREA: Final[AreaBetweenArms[UpliftCurve]] = AreaBetweenArms(
+    lambda curve: curve._both_arms, lambda curve: curve.weight_unit
+)
+_TREATED: Final[Share[UpliftCurve]] = Share(
+    lambda curve: (curve._steps.treated, curve._steps.treated + curve._steps.control)
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,7 +138,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
     _open: bool = field(default=False, compare=False)
 
     @cached_property
-    @View(better=HIGHER, range=SIGNED, undefined=_ARM)
+    @View(estimator=_AREA, better=HIGHER, range=SIGNED, undefined=_ARM)
     def qini(self) -> V_co:
         """The Qini coefficient: the area between the uplift curve and its chord, ∫V dx - ATE/2,
         with V = Y_t/N_t - Y_c/N_c and N the rows of whole arms; nan without rows of both arms.
@@ -140,7 +148,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return self._figure(qini(self._steps, bounded=not self.exact))
 
     @property
-    @View(better=NONE, range=SIGNED, undefined=_ARM)
+    @View(estimator=_ATE, better=NONE, range=SIGNED, undefined=_ARM)
     def ate(self) -> float:
         """The average treatment effect: the success rate of the treated less that of the control;
         exact also for a histogram."""
@@ -148,7 +156,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return math.nan if difference is None else ratio(*difference.as_integer_ratio())
 
     @property
-    @View(better=HIGHER, undefined=_ARM, grows_unlike="qini_radcliffe_relative")
+    @View(estimator=_AREA, better=HIGHER, undefined=_ARM, grows_unlike="qini_radcliffe_relative")
     def qini_radcliffe(self) -> V_co:
         """The area under Y_t - Y_c n_t/n_c against the rows above the cut, by trapezoids, in
         successes times rows, both by their weights; n_t/n_c is 0 before the first control row. nan
@@ -156,14 +164,14 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return self._area(self._radcliffe)
 
     @cached_property
-    @View(better=HIGHER, undefined=_PERFECT)
+    @View(estimator=_AREA, better=HIGHER, undefined=_PERFECT)
     def qini_radcliffe_relative(self) -> V_co:
         """`qini_radcliffe` above its chord, over that of a perfect order: `qini_auc_score` of
         scikit-uplift."""
         return self._normalized(RADCLIFFE, self._radcliffe)
 
     @property
-    @View(better=HIGHER, undefined=_ARM, grows_unlike="gain_relative")
+    @View(estimator=_AREA, better=HIGHER, undefined=_ARM, grows_unlike="gain_relative")
     def gain(self) -> V_co:
         """AUUC: the area under (Y_t/n_t - Y_c/n_c)(n_t + n_c) against the rows above the cut, by
         trapezoids, in successes times rows, both by their weights; a rate of no rows is 0. nan
@@ -171,17 +179,17 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return self._area(self._gain)
 
     @cached_property
-    @View(better=HIGHER, undefined=_PERFECT)
+    @View(estimator=_AREA, better=HIGHER, undefined=_PERFECT)
     def gain_relative(self) -> V_co:
         """`gain` above its chord, over that of a perfect order: `uplift_auc_score` of
         scikit-uplift."""
         return self._normalized(GAIN, self._gain)
 
     @property
-    @View(better=NONE, range=SHARE)
+    @View(estimator=_TREATED, better=NONE, range=SHARE)
     def treated_share(self) -> float:
         """The share of the rows that are treated; nan without rows."""
-        return ratio(self._steps.treated, self._steps.treated + self._steps.control)
+        return _TREATED.estimate(self)
 
     @property
     @View(
@@ -223,7 +231,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         """
         return tuple(self._figure(part.uplift) for part in self._in_parts(k))
 
-    @View(better=NONE, range=SIGNED, of_points=True)
+    @View(estimator=_OF_PART, better=NONE, range=SIGNED, of_points=True)
     def uplift_in_part(self, part: int, k: int = 10) -> V_co:
         """One of `uplift_by_part(k)`, as a view: part 1 has the highest scores."""
         return self._figure(self._in_part(part, k).uplift)
@@ -312,39 +320,8 @@ class UpliftCurve(Generic[V_co], OfUnits):
     def _figure(self, found: Figure) -> V_co:
         return cast("V_co", found[0] if self.exact else Bounded(*found))
 
-    def _arms(self, view: ViewText) -> Arms | None:
-        """The ATE and the uplift of a part are differences of two shares."""
-        if view.name == "ate":
-            steps = self._steps
-            return (int(steps.y_c[-1]), steps.control), (int(steps.y_t[-1]), steps.treated)
-        if view.name != "uplift_in_part":
-            return None
-        return self._in_part(*(view.arguments or ())).arms
-
-    def _scarce(self, view: ViewText) -> str:
-        """Why the jackknife does not show the error of an area, or of a difference of shares of
-        weighted rows, which has no other interval: it rests on a few rows."""
-        if view.name in _AREAS:
-            arms: Arms | None = self._arms(ViewText.of("ate"))
-        else:
-            arms = None if self.weight_units is None else self._arms(view)
-        if arms is None or not (arms[0][1] and arms[1][1]):
-            return ""
-        least = min(min(y, n - y) for y, n in arms) * self.weight_unit
-        return "" if least >= LEAST else _SCARCE.format(math.floor(least), LEAST)
-
-    def _interval(self, asked: Asked) -> Interval | None:
-        """Of the share of treated rows; of the ATE and of parts, by Newcombe's combination of the
-        intervals of two shares. The rows of a part are taken as given."""
-        if asked.name == "treated_share":
-            return asked.share(self._steps.treated, self.rows)
-        if (arms := self._arms(asked.parsed)) is None:
-            return None
-        method, n = asked.choose("newcombe", "delta"), round(arms[0][1] + arms[1][1])
-        variance = difference_variance(arms)
-        if method == "delta" or math.isnan(variance):
-            interval = asked.spread(variance, n, methods=("newcombe", "delta"))
-        else:
-            bounds = difference_bounds(arms, critical(asked.level))
-            interval = asked.bounds(bounds, variance, n, method)
-        return asked.widen(interval)
+    @property
+    def _both_arms(self) -> Arms:
+        """Successes and rows of the control and of the treated."""
+        steps = self._steps
+        return (int(steps.y_c[-1]), steps.control), (int(steps.y_t[-1]), steps.treated)

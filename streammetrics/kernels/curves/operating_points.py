@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ _NEAR: Final = 2.0**-44
 
 @dataclass(frozen=True)
 class Aim:
-    """A criterion: of two points, the one with the greater `merit` is better.
+    """What is sought: of two points, the one with the greater `merit` is better.
 
     near: merit / scale from TPR and FPR, to a few units in the last place. merit: an exact number,
     from tp and fp. rooted: the value is √(-merit / scale), else merit / scale. of_rows: undefined
@@ -111,35 +111,45 @@ class Best:
     at: NDArray[np.intp]
 
 
-def aim_of(
-    by: str, steps: Steps, share: Fraction | None = None, beta: Fraction | None = None
-) -> Aim | None:
-    """The aim of this name; None where it is undefined for these steps.
+@dataclass(frozen=True)
+class Criterion:
+    """What a threshold is chosen by. aim: its aim for some steps, None where it is undefined, and
+    for a number, None for the default. argument: of `ScoreCurve.best`, which is that number."""
 
-    share: the share of positives for "accuracy"; None: their share of the rows. beta: of "f_beta";
-    None: 1.
-    """
+    aim: Callable[[Steps, Fraction | None], Aim | None]
+    argument: Literal["", "positives_share", "beta"] = ""
+
+
+def _youden(steps: Steps, _: Fraction | None) -> Aim | None:
     p, n = steps.positives, steps.negatives
-    if by in ("precision", "recall", "f_beta"):
-        return _aim_of_positives(by, p, n, Fraction(1) if beta is None else beta)
-    if by == "accuracy" and share is None and steps.rows:
-        # (tp + N - fp) / rows is defined for one class too.
-        w, v = p / steps.rows, n / steps.rows
-        return Aim(lambda a, b: w * a + v * (1 - b), lambda t, f: t + n - f, steps.rows)
+    return Aim(lambda a, b: a - b, lambda t, f: t * n - f * p, p * n) if p and n else None
+
+
+def _product(steps: Steps, _: Fraction | None) -> Aim | None:
+    p, n = steps.positives, steps.negatives
+    return Aim(lambda a, b: a * (1 - b), lambda t, f: t * (n - f), p * n) if p and n else None
+
+
+def _distance(steps: Steps, _: Fraction | None) -> Aim | None:
+    p, n = steps.positives, steps.negatives
     if not (p and n):
         return None
-    if by == "youden":
-        return Aim(lambda a, b: a - b, lambda t, f: t * n - f * p, p * n)
-    if by == "product":
-        return Aim(lambda a, b: a * (1 - b), lambda t, f: t * (n - f), p * n)
-    if by == "distance":
-        return Aim(
-            lambda a, b: -(b * b + (1 - a) * (1 - a)),
-            lambda t, f: -((f * p) ** 2 + ((p - t) * n) ** 2),
-            (p * n) ** 2,
-            rooted=True,
-        )
-    assert share is not None
+    return Aim(
+        lambda a, b: -(b * b + (1 - a) * (1 - a)),
+        lambda t, f: -((f * p) ** 2 + ((p - t) * n) ** 2),
+        (p * n) ** 2,
+        rooted=True,
+    )
+
+
+def _accuracy(steps: Steps, share: Fraction | None) -> Aim | None:
+    """By default the share of positives is that of the rows."""
+    p, n = steps.positives, steps.negatives
+    if not (p and n if share is not None else p + n):
+        return None
+    if share is None:  # (tp + N - fp) / rows is defined for one class too
+        w, v = p / steps.rows, n / steps.rows
+        return Aim(lambda a, b: w * a + v * (1 - b), lambda t, f: t + n - f, steps.rows)
     top, all_ = share.as_integer_ratio()
     w, v = float(share), 1 - float(share)
     return Aim(
@@ -149,14 +159,23 @@ def aim_of(
     )
 
 
-def _aim_of_positives(by: str, p: int, n: int, beta: Fraction) -> Aim | None:
-    """Precision, recall, or F, which is (1 + b²) tp / (tp + fp + b² p)."""
-    if not (p if by == "recall" else p + n):
+def _recall(steps: Steps, _: Fraction | None) -> Aim | None:
+    p = steps.positives
+    return Aim(lambda a, _: a, lambda t, _: t, p, of_rows=True) if p else None
+
+
+def _precision(steps: Steps, _: Fraction | None) -> Aim | None:
+    return _f_beta(steps, Fraction(0))
+
+
+def _f_beta(steps: Steps, beta: Fraction | None) -> Aim | None:
+    """F is (1 + b²) tp / (tp + fp + b² p), by default that of b = 1; precision that of b = 0."""
+    p, n = steps.positives, steps.negatives
+    if not p + n:
         return None
-    if by == "recall":
-        return Aim(lambda a, _: a, lambda t, _: t, p, of_rows=True)
     # By its weight w = b² / (1 + b²), since the square may be above the largest float.
-    weight = beta**2 / (1 + beta**2) if by == "f_beta" else Fraction(0)
+    square = (Fraction(1) if beta is None else beta) ** 2
+    weight = square / (1 + square)
     of_positives, of_rows = weight * p, 1 - weight
     w, v = float(of_positives), float(of_rows)
 
@@ -166,6 +185,17 @@ def _aim_of_positives(by: str, p: int, n: int, beta: Fraction) -> Aim | None:
         return np.divide(hits, below, out=np.zeros_like(hits), where=below > 0)
 
     return Aim(near, lambda t, f: Fraction(t) / (of_rows * (t + f) + of_positives), 1, of_rows=True)
+
+
+CRITERIA: Final[Mapping[str, Criterion]] = {
+    "youden": Criterion(_youden),
+    "product": Criterion(_product),
+    "distance": Criterion(_distance),
+    "accuracy": Criterion(_accuracy, argument="positives_share"),
+    "precision": Criterion(_precision),
+    "recall": Criterion(_recall),
+    "f_beta": Criterion(_f_beta, argument="beta"),
+}
 
 
 def best(steps: Steps, aim: Aim, least: Least = Least(), *, bounded: bool) -> Best:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from streammetrics.kernels.curves.operating_points import (
+    CRITERIA,
     Least,
-    aim_of,
     best,
     distance_of_classes,
     gains,
@@ -60,7 +60,7 @@ def lift(i: int, k: int) -> View:
 
 def best_by(by: str, share: Fraction | None = None) -> View:
     def view(found: Steps, bounded: bool) -> Figure:
-        aim = aim_of(by, found, share)
+        aim = CRITERIA[by].aim(found, share)
         return best(found, aim, bounded=bounded).figure if aim else (math.nan,) * 3
 
     return view
@@ -68,7 +68,7 @@ def best_by(by: str, share: Fraction | None = None) -> View:
 
 def best_rate(by: str, recall: Exact = None, precision: Exact = None, beta: Exact = None) -> View:
     def view(found: Steps, bounded: bool) -> Figure:
-        aim = aim_of(by, found, beta=beta)
+        aim = CRITERIA[by].aim(found, beta)
         least = Least(recall, precision)
         return best(found, aim, least, bounded=bounded).figure if aim else (math.nan,) * 3
 

@@ -1,0 +1,92 @@
+"""Area: the area under the ROC curve, and the mean of the areas of groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.request import WITHIN_BUCKETS, IntervalRequest
+from streammetrics.kernels.inference.area_interval import Placements, area_bounds
+
+_GUARDED: Final = "the variance is poorly known: the interval contains Hanley and McNeil's"
+
+
+@dataclass(frozen=True, slots=True)
+class Area(Estimator[R]):
+    """The area under the ROC curve, with DeLong's interval, from the placements of its rows.
+
+    placements: of the rows of each class among those of the other, of a result. exact: whether each
+    bucket is one score; otherwise the uncertainty within buckets widens the interval, if it is more
+    than a quarter of the standard error. scale: a and b of a view that is a · area + b.
+    """
+
+    placements: Callable[[R], Placements]
+    exact: Callable[[R], bool]
+    scale: tuple[float, float] = (1.0, 0.0)
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """DeLong's, on the logit scale, guarded where a class has few rows."""
+        interval = self._of_area(result, request)
+        if self.scale == (1.0, 0.0):
+            return interval
+        return replace(interval.scaled(*self.scale), estimate=request.estimate)
+
+    def _of_area(self, result: R, request: IntervalRequest) -> Interval:
+        method, placements = request.choose("delong"), self.placements(result)
+        n, p = placements.negatives, placements.positives
+        if not (n and p):
+            kind = "rows" if not n + p else "negatives" if p else "positives"
+            return request.none(f"no {kind}", n=n + p)
+        area, variance, df = placements.area, placements.variance, placements.df
+        hidden = 0.0 if self.exact(result) else placements.resolution
+        bounds = area_bounds(area, variance, df, (p, n), request.level, resolution=hidden)
+        reasons = (_GUARDED, bounds.guarded), (WITHIN_BUCKETS, bounds.widened)
+        return Interval(
+            area,
+            bounds.lower,
+            bounds.upper,
+            se=math.sqrt(variance),
+            level=request.level,
+            df=df,
+            method=method,
+            n=n + p,
+            n_eff=float(n + p),
+            deff=1.0,
+            resolution=hidden,
+            reason="; ".join(why for why, true in reasons if true),
+        )
+
+
+class GroupSpread(Protocol):
+    """The number of groups, and the variance of a mean over them, nan for fewer than two."""
+
+    @property
+    def units(self) -> int: ...
+
+    @property
+    def variance(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOverGroups(Estimator[R]):
+    """A weighted mean over independent groups, a ratio of sums over them, with Student's t.
+
+    spread: of a result; None if its state lacks it.
+    """
+
+    spread: Callable[[R], GroupSpread | None]
+
+    def interval(self, result: R, request: IntervalRequest) -> Interval | None:
+        """Student's, with the groups less 1 degrees of freedom."""
+        spread = self.spread(result)
+        if spread is None:
+            return None
+        n = spread.units
+        df = float(n - 1) if n > 1 else math.nan
+        return request.widen(
+            request.spread(spread.variance, n, df=df, methods=("t",), units="groups")
+        )
