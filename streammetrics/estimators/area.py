@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import WITHIN_BUCKETS, IntervalRequest
-from streammetrics.kernels.inference.area_interval import Placements, area_bounds
+from streammetrics.kernels.inference.area_interval import (
+    AreaBounds,
+    AreaEstimate,
+    Placements,
+    area_bounds,
+    many_area_bounds,
+)
 
 _GUARDED: Final = "the variance is poorly known: the interval contains Hanley and McNeil's"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Area(Estimator[R]):
     """The area under the ROC curve, with DeLong's interval, from the placements of its rows.
 
@@ -30,35 +37,49 @@ class Area(Estimator[R]):
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """DeLong's, on the logit scale, guarded where a class has few rows."""
-        interval = self._of_area(result, request)
-        if self.scale == (1.0, 0.0):
-            return interval
-        return replace(interval.scaled(*self.scale), estimate=request.estimate)
+        estimate = self._estimate(result)
+        bounds = area_bounds(*estimate[:4], request.level, resolution=estimate.resolution)
+        return self._interval(result, request, estimate, bounds)
 
-    def _of_area(self, result: R, request: IntervalRequest) -> Interval:
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
+        """The same; what guards them is found side by side."""
+        estimates = [self._estimate(result) for result in results]
+        bounds = many_area_bounds(estimates, request.level)
+        columns = zip(results, request.each(), estimates, bounds, strict=True)
+        return Intervals.of([self._interval(*column) for column in columns])
+
+    def _estimate(self, result: R) -> AreaEstimate:
+        placements = self.placements(result)
+        hidden = 0.0 if self.exact(result) else placements.resolution
+        classes = float(placements.positives), float(placements.negatives)
+        return AreaEstimate(placements.area, placements.variance, placements.df, classes, hidden)
+
+    def _interval(
+        self, result: R, request: IntervalRequest, estimate: AreaEstimate, bounds: AreaBounds
+    ) -> Interval:
         method, placements = request.choose("delong"), self.placements(result)
         n, p = placements.negatives, placements.positives
         if not (n and p):
             kind = "rows" if not n + p else "negatives" if p else "positives"
             return request.none(f"no {kind}", n=n + p)
-        area, variance, df = placements.area, placements.variance, placements.df
-        hidden = 0.0 if self.exact(result) else placements.resolution
-        bounds = area_bounds(area, variance, df, (p, n), request.level, resolution=hidden)
         reasons = (_GUARDED, bounds.guarded), (WITHIN_BUCKETS, bounds.widened)
-        return Interval(
-            area,
+        interval = Interval(
+            estimate.area,
             bounds.lower,
             bounds.upper,
-            se=math.sqrt(variance),
+            se=math.sqrt(estimate.variance),
             level=request.level,
-            df=df,
+            df=estimate.df,
             method=method,
             n=n + p,
             n_eff=float(n + p),
             deff=1.0,
-            resolution=hidden,
+            resolution=estimate.resolution,
             reason="; ".join(why for why, true in reasons if true),
         )
+        if self.scale == (1.0, 0.0):
+            return interval
+        return replace(interval.scaled(*self.scale), estimate=request.estimate)
 
 
 class GroupSpread(Protocol):
@@ -71,7 +92,7 @@ class GroupSpread(Protocol):
     def variance(self) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeanOverGroups(Estimator[R]):
     """A weighted mean over independent groups, a ratio of sums over them, with Student's t.
 

@@ -22,7 +22,7 @@ LEAST: Final = 10  # successes, and failures, of each arm that the jackknife nee
 _SCARCE: Final = "an arm has too few events, or rows without one: {}, needs {}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShareDifference(Estimator[R]):
     """The difference of the shares of two arms, with Newcombe's interval.
 
@@ -54,7 +54,7 @@ class ShareDifference(Estimator[R]):
         return self.arms(result, *arguments)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AreaBetweenArms(Estimator[R]):
     """An area between the curves of two arms, by the jackknife over users alone.
 

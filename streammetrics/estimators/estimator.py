@@ -146,7 +146,7 @@ class Estimator(Generic[R]):
 JACKKNIFE_ONLY: Final = Estimator[object]()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoFormula(Estimator[R]):
     """A view without a formula for independent rows, for a reason of its own.
 

@@ -137,7 +137,7 @@ class WinsorisedSums(NamedTuple):
     squares: Fraction | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TrimmedMean(Estimator[R]):
     """A trimmed mean, by Student's t with the variance of the winsorised rows. (Yuen 1974,
     Biometrika 61.)

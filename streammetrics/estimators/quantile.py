@@ -18,7 +18,7 @@ from streammetrics.kernels.inference.t_interval import Bounds, less
 EXTREMES: Final = "the least and the greatest value of more rows are not known"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Quantile(Estimator[R]):
     """The p-quantile of independent rows, with the interval of two order statistics.
 
@@ -63,7 +63,7 @@ class Quantile(Estimator[R]):
         return None if p in (0, 1) else QuantileRows(p, self.ordered(result))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QuantileRange(Estimator[R]):
     """The quantile of q less that of p, with an interval from those of both at 1 - α/2 each, which
     hold together at 1 - α by Bonferroni's inequality.
@@ -94,7 +94,7 @@ class QuantileRange(Estimator[R]):
         return f"{self.quantile_view}({float(p)})", f"{self.quantile_view}({float(q)})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShareOfOrdered(Estimator[R]):
     """The share of the rows below a value, or up to it: on a grid between two counts.
 

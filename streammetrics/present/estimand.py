@@ -1,18 +1,15 @@
 """Estimand: a view of one result, with its declaration and its estimator."""
-# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import (
-    JACKKNIFE_ONLY,
     Behind,
     Estimator,
     QuantileRows,
@@ -24,70 +21,6 @@ from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.proportions import Arms
 from streammetrics.present.view import ENTRIES, View, declaration
 from streammetrics.present.views import ViewText, value_of, view_of
-
-
-@dataclass(frozen=True, slots=True)
-class Asked(IntervalRequest):
-    """Transitional: a request of a class whose views have no estimators yet."""
-
-    parsed: ViewText
-
-    @property
-    def name(self) -> str:
-        return self.parsed.name
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks(Estimator[object]):
-    """Transitional: asks the hook methods of a class whose views have no estimators yet."""
-
-    parsed: ViewText
-
-    def _hook(self, result: object, name: str, *args: object) -> Any:
-        hook = getattr(result, name, None)
-        return None if hook is None else hook(*args)
-
-    def interval(self, result: object, request: IntervalRequest) -> Interval | None:
-        values = request.view, request.arguments, request.value, request.level, request.method
-        return self._hook(result, "_interval", Asked(*values, self.parsed))
-
-    def band(self, result: object, request: IntervalRequest) -> Interval | None:
-        values = request.view, request.arguments, request.value, request.level, request.method
-        if not declaration(result, self.parsed.name).band:
-            return None
-        return self._hook(result, "_band", Asked(*values, self.parsed))
-
-    def scarce(self, result: object, arguments: Arguments) -> str:
-        return self._hook(result, "_scarce", self.parsed) or ""
-
-    def behind(self, result: object, arguments: Arguments) -> Behind | None:
-        return self._hook(result, "_behind", self.parsed)
-
-    def ends(self, result: object, arguments: Arguments) -> tuple[str, str] | None:
-        return self._hook(result, "_range_of", self.parsed)
-
-    def shares(self, result: object, arguments: Arguments) -> Arms | None:
-        return self._hook(result, "_arms", self.parsed)
-
-    def extended(self, result: object, arguments: Arguments, interval: Interval) -> Interval:
-        hook = getattr(result, "_extended", None)
-        return interval if hook is None else hook(self.parsed, interval)
-
-    def replicates(self, result: object, arguments: Arguments) -> Replicates | None:
-        return self._hook(result, "_unit_replicates", self.parsed)
-
-    def least_cell(self, result: object, arguments: Arguments) -> int | None:
-        return self._hook(result, "_least_cell", self.parsed)
-
-    def skewness_number(self, result: object, arguments: Arguments) -> float:
-        number = self._hook(result, "_skewness_number", self.parsed)
-        return math.nan if number is None else number
-
-    def moments(self, result: object, arguments: Arguments) -> Moments | None:
-        return self._hook(result, "_moments_of", self.parsed)
-
-    def sides(self, result: object) -> Successes | None:
-        return self._hook(result, "_sides")
 
 
 @dataclass(frozen=True)
@@ -117,8 +50,6 @@ class Estimand:
     @property
     def estimator(self) -> Estimator[object]:
         """How the view is estimated."""
-        if self.view.estimator is JACKKNIFE_ONLY:
-            return Hooks(self.text)
         return cast("Estimator[object]", self.view.estimator)
 
     @property
@@ -141,24 +72,16 @@ class Estimand:
     @property
     def never(self) -> str:
         """Why the view has no interval, over users either, or ""."""
-        hook = getattr(self.result, "_without", None)
-        if hook and self.view.estimator is JACKKNIFE_ONLY:
-            return str(hook(self.text))
         return self.view.no_interval or self.estimator.never(self.rows, self.arguments)
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Reasons to doubt the view, if it is defined, and its interval."""
-        if hook := getattr(self.result, "_doubts", None):
-            return hook(self.text)
         return () if self.view.doubts is None else self.view.doubts(self.result)
 
     @property
     def replicated(self) -> str:
         """The other view whose values without each group of users show the variance, or ""."""
-        if hook := getattr(self.result, "_replicated", None):
-            other = hook(self.text)
-            return "" if other == self.text.text else other
         return self.view.replicated
 
     @property

@@ -290,7 +290,7 @@ def _reasons_of_view(
     counts: Mapping[str, Sequence[object]],
 ) -> NDArray[np.object_]:
     declared = declaration(group.results[0], view.name)
-    if declared.reason is not None or hasattr(group.kind, "_reason_of"):
+    if declared.reason is not None:
         own = [reason_of(result, view.name) for result in group.results]
     reasons = np.empty(len(own), object)
     reasons[:] = [why or other for why, other in zip(own, intervals.reasons, strict=True)]

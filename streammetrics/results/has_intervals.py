@@ -16,7 +16,7 @@ from streammetrics.core.interval import Interval, interval_within
 from streammetrics.estimators.estimator import JACKKNIFE_ONLY
 from streammetrics.estimators.many import Intervals, ManyRequest, undefined_columns
 from streammetrics.estimators.request import METHODS, refused_option
-from streammetrics.present.estimand import Estimand, Hooks, estimand_of
+from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import reason_of, why_undefined
 from streammetrics.present.view import declared_views
@@ -109,13 +109,7 @@ class HasIntervals(Shown):
         estimand = estimand_of(results[0], view)
         if estimand.result is not results[0] or estimand.view.doubts is not None:
             return None
-        if isinstance(estimand.estimator, Hooks) and hasattr(cls, "_interval"):
-            return None
-        if (
-            estimand.view.no_interval
-            or estimand.estimator is JACKKNIFE_ONLY
-            or isinstance(estimand.estimator, Hooks)
-        ):
+        if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
             return undefined_columns(len(results))
         whys = [reason_of(result, view) or result._no_interval() for result in results]
         triples = zip(results, values, whys, strict=True)
