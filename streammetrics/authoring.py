@@ -89,7 +89,6 @@ from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.kernels.exact.rounding import ratio, rounded
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
-from streammetrics.present.estimand import Asked
 from streammetrics.present.view import (
     HIGHER,
     LOWER,
@@ -122,7 +121,6 @@ __all__ = [
     "Accumulator",
     "Amount",
     "AnySlots",
-    "Asked",
     "Bag",
     "Bags",
     "Batch",

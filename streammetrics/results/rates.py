@@ -48,21 +48,17 @@ _JACCARD: Final[Share[Rates]] = Share(lambda rates: (rates.tp, rates.tp + rates.
 
 
 def _balanced_variance(rates: Rates) -> float:
-    return ratio(_share_variance(rates.tp, rates.fn) + _share_variance(rates.tn, rates.fp), 4)
+    tp, fp, fn, tn = rates._cells
+    p, n = max(tp + fn, 1) ** 3, max(tn + fp, 1) ** 3  # without rows the rate itself is nan
+    return ratio(tp * fn * n + tn * fp * p, 4 * p * n)
 
 
 def _geometric_variance(rates: Rates) -> float | str:
     tp, fp, fn, tn = rates._cells
     if not tp * tn:
         return "a class without a right prediction makes the mean 0"
-    slopes = Fraction(tn * fn, tp + fn) + Fraction(tp * fp, tn + fp)  # from those of the shares
-    return ratio(slopes, 4 * (tp + fn) * (tn + fp))
-
-
-def _share_variance(hits: int, misses: int) -> Fraction:
-    """The variance of a share p of n rows: p (1 - p) / n."""
-    n = max(hits + misses, 1)  # without rows the rate itself is nan
-    return Fraction(hits * misses, n**3)
+    p, n = tp + fn, tn + fp
+    return ratio(tn * fn * n + tp * fp * p, 4 * p * p * n * n)  # from those of the shares
 
 
 def _agreement_variance(variance: Callable[..., float]) -> Callable[[Rates], float]:

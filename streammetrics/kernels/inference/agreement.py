@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from streammetrics.kernels.exact.rounding import over_root, ratio
 
 Ints = NDArray[np.int64]
+_FEW: Final = 256  # cells that are summed as quickly one by one
 
 
 def kappa(agreed: int, r: Sequence[int], c: Sequence[int]) -> float:
@@ -61,9 +63,14 @@ def matthews(agreed: int, r: Sequence[int], c: Sequence[int]) -> float:
 
 def margins(classes: Ints, counts: Ints, n_classes: int) -> list[int]:
     """The sum of the counts of each class."""
-    sums = np.zeros(n_classes, np.int64)
-    np.add.at(sums, classes, counts)
-    return list(map(int, sums))
+    if len(counts) > _FEW:
+        table = np.zeros(n_classes, np.int64)
+        np.add.at(table, classes, counts)
+        return list(map(int, table))
+    sums = [0] * n_classes
+    for number, count in zip(classes.tolist(), counts.tolist(), strict=True):
+        sums[number] += count
+    return sums
 
 
 def _dot(a: Sequence[int], b: Sequence[int]) -> int:

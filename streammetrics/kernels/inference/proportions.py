@@ -145,10 +145,8 @@ def f_beta_variance(tp: int, fp: int, fn: int, beta_squared: Fraction | int) -> 
     >>> round(math.sqrt(f_beta_variance(40, 10, 30, 4)), 12)
     0.055477713377
     """
-    b = Fraction(beta_squared)
-    d = (1 + b) * tp + b * fn + fp
-    if not d:
-        return math.nan
-    f = (1 + b) * tp / d
-    square = tp * ((1 + b) * (1 - f)) ** 2 + fn * (b * f) ** 2 + fp * f**2
-    return ratio(square, d**2)
+    b, unit = beta_squared.as_integer_ratio()
+    errors = b * fn + unit * fp  # of D, in units of 1 / unit, as the next two
+    hits = (unit + b) * tp
+    square = tp * ((unit + b) * errors) ** 2 + (fn * b * b + fp * unit * unit) * hits * hits
+    return ratio(square, (hits + errors) ** 4)

@@ -30,7 +30,9 @@ def mean_variance(n: int, sum_: Fraction | int, squares: Fraction | int) -> floa
     >>> mean_variance(4, 10, 30)  # 1, 2, 3, 4
     0.4166666666666667
     """
-    return ratio(max(n * squares - sum_ * sum_, 0), n * n * (n - 1))
+    (total, scale), (square, units) = sum_.as_integer_ratio(), squares.as_integer_ratio()
+    spread = n * square * scale * scale - total * total * units
+    return ratio(max(spread, 0), units * (scale * n) ** 2 * (n - 1))
 
 
 def ratio_variance(
@@ -56,10 +58,23 @@ def ratio_variance(
     """
     if units < 2 or not n:
         return math.nan
-    yy, yn, nn = squares
-    # Times n²: Σ (n y_u - y n_u)².
-    spread = n * n * yy - 2 * n * y * yn + y * y * nn
-    return ratio(max(units * spread, 0), (units - 1) * n**4)
+    spread, scale = _spread(y, n, squares)
+    below, unit = n.as_integer_ratio()
+    return ratio(max(units * spread, 0) * unit**4, (units - 1) * below**4 * scale)
+
+
+def _spread(
+    y: Fraction | int, n: Fraction | int, squares: tuple[Fraction | int, ...]
+) -> tuple[int, int]:
+    """Σ (n y_u - y n_u)², as numerator and denominator: without fractions, which are reduced at
+    each step."""
+    (a, a_unit), (b, b_unit) = y.as_integer_ratio(), n.as_integer_ratio()
+    (aa, aa_unit), (ab, ab_unit), (bb, bb_unit) = (part.as_integer_ratio() for part in squares)
+    a_square, b_square = a_unit * a_unit, b_unit * b_unit
+    spread = b * b * aa * a_square * ab_unit * bb_unit
+    spread -= 2 * a * b * ab * a_unit * b_unit * aa_unit * bb_unit
+    spread += a * a * bb * b_square * aa_unit * ab_unit
+    return spread, a_square * b_square * aa_unit * ab_unit * bb_unit
 
 
 # A value and its square are each off by at most 2**-53 of it, so each sum of products is off by
@@ -78,9 +93,9 @@ def rounded_ratio_variance(
     >>> rounded_ratio_variance(3, Fraction(1), 3, (yy + Fraction(1, 2**60), Fraction(1), 3))
     0.0
     """
-    yy, yn, nn = squares
-    spread = n * n * yy - 2 * n * y * yn + y * y * nn
-    none = spread * 2**_ROUNDING <= n * n * yy
+    spread, scale = _spread(y, n, squares)
+    (below, unit), (square, square_unit) = n.as_integer_ratio(), squares[0].as_integer_ratio()
+    none = (spread << _ROUNDING) * unit * unit * square_unit <= below * below * square * scale
     return ratio_variance(units, y, n, (Fraction(0),) * 3 if none else squares)
 
 
