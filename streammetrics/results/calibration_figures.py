@@ -273,7 +273,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     @cached_property
     def positives(self) -> int:
         """Σ y, in units of weight."""
-        return sum(ones for _, ones, _ in self.bins)
+        return sum(self._columns_of_bins[1])
 
     def reliability(self) -> ReliabilityTable:
         """The bins with their mean scores and shares of positives; see ReliabilityTable."""
@@ -305,7 +305,8 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
 
     @cached_property
     def _units(self) -> int:
-        return sum(zeros + ones for zeros, ones, _ in self.bins)
+        zeros, ones, _, _ = self._columns_of_bins
+        return sum(zeros) + sum(ones)
 
     @cached_property
     def _predicted(self) -> Fraction:

@@ -43,6 +43,7 @@ from streammetrics.kernels.exact.double_double import (
     times,
     whole,
 )
+from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
 
 # Sums of j / (j + f) over runs of integers j, with certain bounds, in constant time per run.
 
@@ -129,7 +130,8 @@ def _inverse(n: int, like: Floats) -> Pair:
 
 
 # Exceeds the rounding error of the sums below, which are correct to 94 bits.
-_SLACK: Final = Fraction(1, 1 << 88)
+_SLACK_BITS: Final = 88
+_SLACK: Final = Fraction(1, 1 << _SLACK_BITS)
 _FLOATS: Final = 1 << 53
 
 Exact: TypeAlias = tuple[Fraction, Fraction, Fraction]  # a `Figure` before rounding
@@ -213,9 +215,7 @@ def _figures(
     for positions in _alike(curves):
         group = [curves[i] for i in positions]
         for i, steps, sums in zip(positions, group, sums_of(_boxes(group), bounded), strict=True):
-            value, low, high = sums
-            exact = _exact(steps, *sums)
-            figures[i] = figure(*exact, bounded=not value is low is high)
+            figures[i] = _rounded(steps.positives, *sums)
     return figures
 
 
@@ -285,6 +285,20 @@ def _weighed(boxes: _Boxes, values: Pair) -> list[Fraction]:
         weights: Floats = p.astype(np.float64)
         return boxes.sums(scaled(values, weights))
     return boxes.sums(times(values, whole(p)))
+
+
+def _rounded(positives: int, value: Fraction, low: Fraction, high: Fraction) -> Figure:
+    """`_exact`, rounded; without fractions, which are reduced at each step."""
+    above, unit = value.as_integer_ratio()
+    nearest = ratio(above, unit * positives)
+    if value is low is high:
+        return nearest, nearest, nearest
+    (least, least_unit), (most, most_unit) = low.as_integer_ratio(), high.as_integer_ratio()
+    least_unit, most_unit = least_unit * positives, most_unit * positives
+    least = max((least << _SLACK_BITS) - least_unit, 0)
+    most = min((most << _SLACK_BITS) + most_unit, most_unit << _SLACK_BITS)
+    down = rounded_down(least, least_unit << _SLACK_BITS)
+    return nearest, down, rounded_up(most, most_unit << _SLACK_BITS)
 
 
 def _exact(steps: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exact:

@@ -121,10 +121,14 @@ def row_totals(terms: Pair) -> list[Fraction]:
         low = np.concatenate([summed.low, low[:, odd]], axis=1)
     if not high.shape[1]:
         return [Fraction()] * len(high)
-    return [
-        Fraction(a) + Fraction(b)
-        for a, b in zip(high[:, 0].tolist(), low[:, 0].tolist(), strict=True)
-    ]
+    return list(map(_fraction, high[:, 0].tolist(), low[:, 0].tolist()))
+
+
+def _fraction(high: float, low: float) -> Fraction:
+    """The sum of both, whose denominators are powers of 2."""
+    (a, a_unit), (b, b_unit) = high.as_integer_ratio(), low.as_integer_ratio()
+    unit = max(a_unit, b_unit)
+    return Fraction(a * (unit // a_unit) + b * (unit // b_unit), unit)
 
 
 def totals(terms: Pair, owners: NDArray[np.intp], n: int) -> Pair:
