@@ -1,6 +1,6 @@
 """Reading many keys: the cost of each key's result, of its headline and of its digest, by metric.
 
-A key has 200 rows; in the last line, of 24 windows x 1,000 keys x a panel of ten metrics, 60.
+The line of `to_frame()` is of a value with its interval. A key has 200 rows; in the last line, of 24 windows x 1,000 keys x a panel of ten metrics, 60.
 `python -m benchmarks.bench_compute_by_key`.
 """
 
@@ -27,6 +27,7 @@ from streammetrics import (
     Regression,
     Windows,
 )
+from streammetrics.combine.per_key import KeyedResult
 
 KEYS: Final = 1_000
 ROWS: Final = 200 * KEYS
@@ -127,6 +128,27 @@ def panels() -> list[Timing]:
     return in_turns({"Panel of ten": whole.compute, "its metrics one by one": one_by_one}, KEYS)
 
 
+def frames() -> Timing:
+    """A value with its interval in the table of all keys, of a panel of four."""
+    columns = rows_of(ROWS)
+    metrics = {
+        name: METRICS[name][0] for name in ("HistogramAUC", "BinaryConfusion", "Calibration")
+    }
+    panel = Panel({**metrics, "Ratio": Ratio()}, inputs={"Ratio": {"numerators": "labels"}})
+    state, results = PerKey(panel), list[KeyedResult[object]]()
+    state.update(columns["keys"], labels=columns["labels"], scores=columns["scores"])
+
+    def compute() -> None:
+        results[:] = [state.compute()]
+
+    def frame() -> object:
+        return results[0].to_frame("pandas")
+
+    compute()
+    values = len(results[0].to_frame("pandas"))
+    return measure("to_frame() of Panel of four, a value", values, frame, setup=compute)
+
+
 def windows_of_panels() -> Timing:
     """A key's result in each of 24 windows of 1,000 keys of a panel of ten."""
     state = Windows(PerKey(panel()), size_s=3_600)
@@ -150,7 +172,7 @@ def ask(quick: bool) -> Answer:
         unit="key",
         of=ROWS // KEYS,
     )
-    found.add(*timings(), *panels())
+    found.add(*timings(), *panels(), frames())
     if not quick:
         found.add(windows_of_panels())
     found.notes.append(
