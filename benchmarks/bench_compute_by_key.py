@@ -1,7 +1,7 @@
 """Reading many keys: the cost of each key's result, of its headline and of its digest, by metric.
 
-The line of `to_frame()` is of a value with its interval. A key has 200 rows; in the last line, of 24 windows x 1,000 keys x a panel of ten metrics, 60.
-`python -m benchmarks.bench_compute_by_key`.
+The line of `to_frame()` is of a value with its interval. A key has 200 rows; in the last line, of 24
+windows x 1,000 keys x a panel of ten metrics, 60. `python -m benchmarks.bench_compute_by_key`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from streammetrics import (
     Regression,
     Windows,
 )
+from streammetrics.combine.panel import PanelResult
 from streammetrics.combine.per_key import KeyedResult
 
 KEYS: Final = 1_000
@@ -135,7 +136,7 @@ def frames() -> Timing:
         name: METRICS[name][0] for name in ("HistogramAUC", "BinaryConfusion", "Calibration")
     }
     panel = Panel({**metrics, "Ratio": Ratio()}, inputs={"Ratio": {"numerators": "labels"}})
-    state, results = PerKey(panel), list[KeyedResult[object]]()
+    state, results = PerKey(panel), list[KeyedResult[PanelResult]]()
     state.update(columns["keys"], labels=columns["labels"], scores=columns["scores"])
 
     def compute() -> None:
