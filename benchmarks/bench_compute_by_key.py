@@ -1,7 +1,7 @@
 """Reading many keys: the cost of each key's result, of its headline and of its digest, by metric.
 
-The line of `to_frame()` is of a value with its interval. A key has 200 rows; in the last line, of 24
-windows x 1,000 keys x a panel of ten metrics, 60. `python -m benchmarks.bench_compute_by_key`.
+The line of `to_frame()` is of a value with its interval. A key has 200 rows; in the last line, of
+24 windows x 1,000 keys x a panel of ten metrics, 60. `python -m benchmarks.bench_compute_by_key`.
 """
 
 from __future__ import annotations
