@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
+
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.rows import Terms
+from streammetrics.estimators.estimator import RowValues
 from streammetrics.present.view import declared_views
 
 RowTerms: TypeAlias = Callable[[Batch], Terms]
@@ -26,13 +29,17 @@ def row_means(metric: Accumulator) -> Mapping[str, RowTerms]:
     """
     views = declared_views(type(metric.compute()))
     means: dict[str, RowTerms] = {
-        name: partial(view.estimator.each, metric)
+        name: partial(_values, view.estimator.each, metric)
         for name, view in views.items()
         if view.estimator.each is not None
     }
     if means or metric._group_terms() is not None:
         return means
     return {name: partial(_terms, metric, i) for i, name in enumerate(metric._mean_views())}
+
+
+def _values(each: RowValues, metric: Accumulator, batch: Batch) -> Terms:
+    return Terms(each(metric, batch).astype(np.float64, copy=False))
 
 
 def _terms(metric: Accumulator, i: int, batch: Batch) -> Terms:
