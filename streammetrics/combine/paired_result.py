@@ -33,7 +33,7 @@ from streammetrics.present.views import (
     view_of,
     views_of,
 )
-from streammetrics.results.has_intervals import HasIntervals
+from streammetrics.results.has_intervals import HasIntervals, no_interval
 
 _NO_FORMULA = "no formula for independent rows"
 _PAIR = "; pair users: Paired(UserGroups(...))"
@@ -137,7 +137,7 @@ class PairedResult(Generic[R], Shown):
                 jackknife.variance, jackknife.df, self.rows, "jackknife", "rows", why
             )
         for model in (a, b):
-            if isinstance(model, HasIntervals) and (why := model.no_interval(metric_view)):
+            if isinstance(model, HasIntervals) and (why := no_interval(model, metric_view)):
                 return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         error = self._errors(view_of(a, metric_view).text)
         if error is None:

@@ -31,6 +31,7 @@ from streammetrics.kernels.inference.variances import GroupVariance
 from streammetrics.present.estimand import estimand_of
 from streammetrics.present.views import view_of
 from streammetrics.results.distribution import Distribution
+from streammetrics.results.has_intervals import no_interval
 
 if TYPE_CHECKING:
     from streammetrics.experiments.plan import Horizon
@@ -104,7 +105,7 @@ def quantile_arm(
         return None
     rows, ordered = figures.rows, figures._ordered
     if grouped is None:
-        return None if figures.no_interval(view) else QuantileArm(p, ordered, rows)
+        return None if no_interval(figures, view) else QuantileArm(p, ordered, rows)
     behind = estimand_of(figures, view).behind
     if behind is None:
         return QuantileArm(p, ordered, rows, GroupVariance(math.nan, 0, ""))
