@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -67,21 +66,8 @@ class Hooks(Estimator[object]):
         hook = getattr(result, "_extended", None)
         return interval if hook is None else hook(self.parsed, interval)
 
-    def replicates(self, result: object, arguments: Arguments) -> Replicates | None:
-        return self._hook(result, "_unit_replicates", self.parsed)
-
-    def least_cell(self, result: object, arguments: Arguments) -> int | None:
-        return self._hook(result, "_least_cell", self.parsed)
-
-    def skewness_number(self, result: object, arguments: Arguments) -> float:
-        number = self._hook(result, "_skewness_number", self.parsed)
-        return math.nan if number is None else number
-
     def moments(self, result: object, arguments: Arguments) -> Moments | None:
         return self._hook(result, "_moments_of", self.parsed)
-
-    def sides(self, result: object) -> Successes | None:
-        return self._hook(result, "_sides")
 
 
 @dataclass(frozen=True)
