@@ -175,7 +175,7 @@ class PairedResult(Generic[R], Shown):
                 why, level=level, method=method, n=self.rows, estimate=self.pvalue, formula=False
             )
         if among(view, _MODELS):
-            model = self.value_a if view == "a" else self.value_b
+            model = (self.value_a, self.value_b)[_MODELS.index(str(view))]
             if isinstance(model, HasIntervals | UserGroupsResult):
                 return model.interval(level=level, method=method)
             why = "no formula for this model alone"
@@ -279,9 +279,10 @@ class PairedResult(Generic[R], Shown):
         return {**self.__dict__, "_errors": errors.get}
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        headline = headline_of(self)  # the difference
         for row in rows_of_views(self, level, headlines):
             why = self._why_undefined(row.counts) if math.isnan(row.value) else row.reason
-            if row.name == "difference" and row.interval and not row.interval.defined:
+            if row.name == headline and row.interval and not row.interval.defined:
                 why = why or row.interval.reason  # also of a view that never has an interval
             yield replace(row, reason=why)
 

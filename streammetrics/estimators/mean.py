@@ -46,7 +46,7 @@ class MeanOfValues(Estimator[R]):
 
     sums: of a result, and of the arguments of the view, or why it lacks them. None: there is no
     formula. each: of the metric and a batch of its checked rows, the value of each row, by which
-    `Paired` compares two models on the same rows; None: it has no formula for these.
+    `Paired` compares two models on the same rows; None: it has no such formula.
 
     >>> from streammetrics.estimators.request import IntervalRequest
     >>> waits = MeanOfValues[int](lambda n: MomentSums(n, Fraction(n * (n + 1), 2), Fraction(30)))
