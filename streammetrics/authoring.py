@@ -10,8 +10,9 @@ A metric is a class `M(Accumulator, schema="my-package.m/1")`: annotated names a
 derived from `Result`, with `repr=False` so that it prints as a table: a property or field that is a
 float or `Bounded` is a view, the first one is its headline, and whole numbers are counts.
 What else is known of a view, such as its better direction, is declared with it as a
-`View(...)`, and `_interval(asked)` returns its interval. Tables, comparisons, charts and the page
-need nothing more.
+`View(...)`, and how it is estimated as the `estimator` of that: a `Share`, `MeanOfValues`,
+`RatioOfSums` or `CellFunction`. Tables, intervals, comparisons, charts and the page need nothing
+more.
 
 >>> from streammetrics.authoring import Accumulator, Amount, ExactSum, Inputs
 >>> class Total(Accumulator, schema="docs-total/1"):
@@ -84,6 +85,11 @@ from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn, Ragged, Terms
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import ONE, Unit, check_weight_settings
+from streammetrics.estimators.cells import CellFunction
+from streammetrics.estimators.estimator import Estimator
+from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
+from streammetrics.estimators.request import IntervalRequest, Lacking
+from streammetrics.estimators.share import Share
 from streammetrics.histogram import Histogram, occupied_table
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.kernels.exact.rounding import ratio, rounded
@@ -126,11 +132,13 @@ __all__ = [
     "Batch",
     "Binary",
     "Bounded",
+    "CellFunction",
     "Classes",
     "Column",
     "Counts",
     "DictionaryColumn",
     "Direction",
+    "Estimator",
     "ExactSum",
     "ExactSums",
     "Extreme",
@@ -143,9 +151,13 @@ __all__ = [
     "Inputs",
     "Integers",
     "Interval",
+    "IntervalRequest",
+    "Lacking",
     "ManySlots",
     "Mean",
+    "MeanOfValues",
     "Measure",
+    "MomentSums",
     "NamedSums",
     "Probability",
     "ProductSums",
@@ -154,10 +166,13 @@ __all__ = [
     "Ragged",
     "Ranked",
     "Rates",
+    "RatioOfSums",
+    "RatioSums",
     "Real",
     "Result",
     "Setting",
     "SettingsError",
+    "Share",
     "Slots",
     "StateError",
     "StreamMetricsError",

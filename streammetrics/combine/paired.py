@@ -17,14 +17,12 @@ from streammetrics.combine.paired_errors import (
     cells_of,
     group_errors,
     late_errors,
-    mean_error,
     table_error,
-    unlike_weights,
 )
 from streammetrics.combine.paired_result import PairedResult
 from streammetrics.combine.panel import Computes, Panel, R, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
-from streammetrics.combine.row_means import RowTerms, row_means
+from streammetrics.combine.row_means import RowTerms, mean_error, row_means, unlike_weights
 from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch

@@ -1,18 +1,17 @@
-"""The variance of the difference of two models in a view, over independent rows or groups."""
+"""The variance of the difference of two models in a view, from their joint counts or groups."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.combine.row_means import unlike_weights
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.rows import Terms
 from streammetrics.kernels.inference.area_interval import paired_placements
 from streammetrics.kernels.inference.paired import PairedError, PairedSums, table_variance
 from streammetrics.present.estimand import estimand_of
@@ -26,20 +25,6 @@ def late_errors(errors: Callable[[], Mapping[str, PairedError]]) -> Errors:
     """From a function that returns all views with a formula; it is called once."""
     once = cache(errors)
     return lambda view: once().get(view)
-
-
-def mean_error(
-    results: tuple[object, object], view: str, sums: PairedSums, unlike: int, units: str
-) -> PairedError:
-    """Of a mean over rows. results: of both models; unlike: rows whose weights differ."""
-    error = sums.error(units)
-    if unlike:
-        why = f"{unlike} {units} weigh differently in both models; UserGroups have an interval"
-        return PairedError(np.nan, np.nan, error.n, "t", units, why)
-    if any(estimand_of(result, view).successes is None for result in results):
-        return error
-    d, _, dd, *_ = map(int, sums.sums)  # of a share, each d is -1, 0 or 1
-    return replace(error, discordant=((dd + d) // 2, (dd - d) // 2))
 
 
 def table_error(table: Ints, result: Callable[[Ints], object], view: str) -> PairedError:
@@ -110,11 +95,3 @@ def group_errors(a: Accumulator, b: Accumulator, units: str) -> Mapping[str, Pai
                 units
             )
     return errors
-
-
-def unlike_weights(a: Terms, b: Terms) -> NDArray[np.bool_]:
-    """Whether the weights of a row differ between both models."""
-    if a.weights is None or b.weights is None:
-        return np.full(len(a.values), a.weights is not b.weights)
-    unlike: NDArray[np.bool_] = a.weights != b.weights
-    return unlike

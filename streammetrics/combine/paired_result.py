@@ -33,7 +33,7 @@ from streammetrics.present.views import (
     view_of,
     views_of,
 )
-from streammetrics.results.has_intervals import HasIntervals
+from streammetrics.results.has_intervals import HasIntervals, no_interval
 
 _NO_FORMULA = "no formula for independent rows"
 _PAIR = "; pair users: Paired(UserGroups(...))"
@@ -137,7 +137,7 @@ class PairedResult(Generic[R], Shown):
                 jackknife.variance, jackknife.df, self.rows, "jackknife", "rows", why
             )
         for model in (a, b):
-            if isinstance(model, HasIntervals) and (why := model.no_interval(metric_view)):
+            if isinstance(model, HasIntervals) and (why := no_interval(model, metric_view)):
                 return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         error = self._errors(view_of(a, metric_view).text)
         if error is None:
@@ -175,7 +175,7 @@ class PairedResult(Generic[R], Shown):
                 why, level=level, method=method, n=self.rows, estimate=self.pvalue, formula=False
             )
         if among(view, _MODELS):
-            model = self.value_a if view == "a" else self.value_b
+            model = (self.value_a, self.value_b)[_MODELS.index(str(view))]
             if isinstance(model, HasIntervals | UserGroupsResult):
                 return model.interval(level=level, method=method)
             why = "no formula for this model alone"
@@ -279,9 +279,10 @@ class PairedResult(Generic[R], Shown):
         return {**self.__dict__, "_errors": errors.get}
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        headline = headline_of(self)  # the difference
         for row in rows_of_views(self, level, headlines):
             why = self._why_undefined(row.counts) if math.isnan(row.value) else row.reason
-            if row.name == "difference" and row.interval and not row.interval.defined:
+            if row.name == headline and row.interval and not row.interval.defined:
                 why = why or row.interval.reason  # also of a view that never has an interval
             yield replace(row, reason=why)
 

@@ -32,7 +32,7 @@ from streammetrics.results.has_intervals import HasIntervals
 SALT: Final = salt_word("streammetrics units")
 
 
-class _Counted(Estimator["UnitsResult"]):
+class _UnitCount(Estimator["UnitsResult"]):
     """A count of units, or of a sample of them."""
 
     def interval(self, result: UnitsResult, request: IntervalRequest) -> Interval | None:
@@ -41,7 +41,7 @@ class _Counted(Estimator["UnitsResult"]):
         return request.none(why, n=result.sampled or 0, formula=False)
 
 
-_COUNTED: Final = _Counted()
+_COUNT: Final = _UnitCount()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,13 +54,13 @@ class UnitsResult(HasIntervals):
 
     independent: ClassVar[str] = "units"
 
-    share: float = field(metadata=View(estimator=_COUNTED, better=NONE))
+    share: float = field(metadata=View(estimator=_COUNT, better=NONE))
     sampled: int | None
     reason: str = ""
     _hashes: Words = field(repr=False, default_factory=lambda: np.empty(0, np.uint64))
 
     @property
-    @View(estimator=_COUNTED, better=NONE, undefined="more units than max_units")
+    @View(estimator=_COUNT, better=NONE, undefined="more units than max_units")
     def units(self) -> float:
         """Different units, sampled / share; nan if not known."""
         return math.nan if self.sampled is None else self.sampled / self.share

@@ -31,12 +31,11 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
-from streammetrics.core.joint_rows import JointBuckets, JointScores
+from streammetrics.core.joint_rows import RowsInPairs
 from streammetrics.core.layouts import columns, written
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
-from streammetrics.core.rows import Terms
 from streammetrics.core.settings import contents, decode_head
 from streammetrics.core.slips import explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
@@ -46,7 +45,7 @@ MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays
 _HALF_TOTAL_COUNT: Final = MAX_TOTAL_COUNT // 2
 
 
-class Accumulator(Declared, ABC):
+class Accumulator(Declared, RowsInPairs, ABC):
     """A metric's state: a commutative monoid with `update`, `merge`, `+` and `compute`.
 
     A metric declares settings, inputs and parts (see Declared) and adds `_accumulate` and
@@ -110,26 +109,6 @@ class Accumulator(Declared, ABC):
         number is in a part `rounded`, unless a metric overrides this to record more."""
         if "rounded" in self._parts:
             self.__dict__["rounded"].add(np.zeros(batch.n, np.intp), slots)
-
-    def _mean_views(self) -> tuple[str, ...]:
-        """The views that are a mean, or a ratio of sums, over independent rows, lists or groups,
-        but for those whose estimators give the values of each row: `Paired` compares two models by
-        them. Override it with one of the next two methods."""
-        return ()
-
-    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
-        """For each of `_mean_views` the terms of checked rows: functions of each row alone."""
-        return ()
-
-    def _group_terms(self) -> Sequence[Terms] | None:
-        """For each of `_mean_views` the terms of the groups of the state, in the order of their
-        ids; None unless the metric has groups."""
-        return None
-
-    def _joint_rows(self) -> JointBuckets | JointScores | None:
-        """How `Paired` counts the rows of two models with common labels; None: as each by itself,
-        or by `_mean_views`."""
-        return None
 
     @abstractmethod
     def compute(self) -> object:

@@ -1,14 +1,15 @@
-"""How two models' rows of two classes are counted together, as their metric declares it."""
+"""How `Paired` compares the rows of two models, as their metric declares it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
+from streammetrics.core.rows import Terms
 
 
 class JointBuckets(NamedTuple):
@@ -30,3 +31,28 @@ class JointScores(NamedTuple):
 
     score_of: Callable[[Batch], NDArray[np.float64]]
     max_rows: int | None
+
+
+class RowsInPairs:
+    """What a metric says of rows that two models have in common: a base class of all metrics, of
+    which nothing is known."""
+
+    def _mean_views(self) -> tuple[str, ...]:
+        """The views that are a mean, or a ratio of sums, over independent rows, lists or groups,
+        but for those whose estimators give the value of each row: `Paired` compares two models by
+        them. Override it with one of the next two methods."""
+        return ()
+
+    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
+        """For each of `_mean_views` the terms of checked rows: functions of each row alone."""
+        return ()
+
+    def _group_terms(self) -> Sequence[Terms] | None:
+        """For each of `_mean_views` the terms of the groups of the state, in the order of their
+        ids; None unless the metric has groups."""
+        return None
+
+    def _joint_rows(self) -> JointBuckets | JointScores | None:
+        """How the rows of two models with common labels are counted together; None: each by itself,
+        or by the views above."""
+        return None

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streammetrics.core.interval import Interval
-from streammetrics.core.rows import Terms
 from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.curves.ordered import Ordered
@@ -20,6 +22,9 @@ from streammetrics.kernels.inference.quantile_ranks import rank_of
 from streammetrics.kernels.inference.t_interval import Bounds
 
 R = TypeVar("R", contravariant=True)
+
+# Of a metric and a batch of its checked rows, the value of each row, [n]: finite or infinite.
+RowValues: TypeAlias = Callable[..., NDArray[np.generic]]
 
 # What is counted before a view is judged: events and other rows of a rate, the cells that decide a
 # view of a confusion matrix, positives and negatives of an area, and of any other function of two
@@ -63,7 +68,7 @@ class Estimator(Generic[R]):
 
     __slots__ = ()
 
-    each: Callable[..., Terms] | None = None  # see `successes`
+    each: RowValues | None = None  # of what is a mean over rows
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """The interval at one look, if rows are independent; None without a formula."""
@@ -111,8 +116,7 @@ class Estimator(Generic[R]):
         """The view without each group of units, if the result itself tells units apart; or None."""
         return None
 
-    # Two models on the same rows. `each`: of a metric and a batch of its checked rows, what each
-    # row adds to a mean, so that `Paired` takes the difference row by row; None if it is no mean.
+    # Two models on the same rows, whose difference `Paired` takes row by row, by `each`.
 
     def successes(self, result: R, arguments: Arguments) -> tuple[int, int] | None:
         """The successes and the rows of a share of independent rows; None of other views."""

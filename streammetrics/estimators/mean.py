@@ -9,8 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from streammetrics.core.interval import Interval
-from streammetrics.core.rows import Terms
-from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.estimator import Estimator, R, RowValues
 from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.empirical_bernstein import Moments
@@ -46,8 +45,8 @@ class MeanOfValues(Estimator[R]):
     """A mean, with the interval of Student's t.
 
     sums: of a result, and of the arguments of the view, or why it lacks them. None: there is no
-    formula. each: of a metric and of a batch of its checked rows, the value of each row, with which
-    `Paired` compares two models on the same rows; None: it has no formula for these.
+    formula. each: of the metric and a batch of its checked rows, the value of each row, by which
+    `Paired` compares two models on the same rows; None: it has no such formula.
 
     >>> from streammetrics.estimators.request import IntervalRequest
     >>> waits = MeanOfValues[int](lambda n: MomentSums(n, Fraction(n * (n + 1), 2), Fraction(30)))
@@ -57,7 +56,7 @@ class MeanOfValues(Estimator[R]):
     """
 
     sums: Callable[..., MomentSums | Lacking | None]
-    each: Callable[..., Terms] | None = None
+    each: RowValues | None = None
 
     def estimate(self, result: R, *arguments: object) -> float:
         """Σ x / n, rounded once; nan without values, or if it is not known."""
@@ -117,7 +116,7 @@ class RatioOfSums(Estimator[R]):
     """
 
     sums: Callable[..., RatioSums | None]
-    each: Callable[..., Terms] | None = None
+    each: RowValues | None = None
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Student's, with the rows less 1 degrees of freedom."""

@@ -11,8 +11,7 @@ import numpy as np
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.core.rows import Terms
-from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.estimator import Estimator, R, RowValues
 from streammetrics.estimators.many import Intervals, ManyRequest, wilson_columns
 from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
@@ -35,7 +34,7 @@ class Share(Estimator[R]):
     """
 
     counts: Callable[..., tuple[int, int] | Lacking | None]
-    each: Callable[..., Terms] | None = None
+    each: RowValues | None = None
 
     def estimate(self, result: R, *arguments: object) -> float:
         """Successes / rows, rounded once; nan without rows."""

@@ -33,7 +33,7 @@ from streammetrics.ranking.list_values import (
 )
 from streammetrics.ranking.measure import Measure, at_level
 from streammetrics.ranking.measures import measures_of
-from streammetrics.results.list_results import Averages
+from streammetrics.results.list_results import Averages, moments_of_entry
 
 TIES: Final = ("expected", "worst", "best", "trec_eval")
 Floats = NDArray[np.float64]
@@ -56,11 +56,7 @@ class _MeanOfQueries(MeanOfLists["Evaluation"]):
         return replace(interval, n=plain.n, n_eff=n_eff, deff=deff)
 
 
-def _moments_of_measure(evaluation: Evaluation, measure: str) -> ListMoments | None:
-    return evaluation._moments.get(entry_text(measure, evaluation.means))
-
-
-_MEAN: Final = _MeanOfQueries(_moments_of_measure)
+_MEAN: Final = _MeanOfQueries(moments_of_entry)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -30,6 +30,7 @@ from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import GroupVariance
 from streammetrics.present.estimand import estimand_of
 from streammetrics.results.distribution import Distribution
+from streammetrics.results.has_intervals import no_interval
 
 if TYPE_CHECKING:
     from streammetrics.experiments.plan import Horizon
@@ -103,7 +104,7 @@ def quantile_arm(
         return None
     (p, ordered), rows = quantile, figures.rows
     if grouped is None:
-        return None if figures.no_interval(view) else QuantileArm(p, ordered, rows)
+        return None if no_interval(figures, view) else QuantileArm(p, ordered, rows)
     behind = estimand_of(figures, view).behind
     if behind is None:
         return QuantileArm(p, ordered, rows, GroupVariance(math.nan, 0, ""))

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from streammetrics.core.batch import Batch
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic
-from streammetrics.core.rows import Terms
 from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
@@ -123,13 +122,14 @@ class _Clips(Protocol):
     def clip(self) -> float | None: ...
 
 
-def _losses(metric: _Clips, batch: Batch) -> Terms:
+def _losses(metric: _Clips, batch: Batch) -> NDArray[np.float64]:
     scores = batch.scores.astype(np.float64, copy=False)
-    return Terms(log_losses(batch.labels, scores, metric.clip)[0])
+    return log_losses(batch.labels, scores, metric.clip)[0]
 
 
-def _brier_scores(metric: _Clips, batch: Batch) -> Terms:
-    return Terms(np.square(batch.labels - batch.scores.astype(np.float64, copy=False)))
+def _brier_scores(metric: _Clips, batch: Batch) -> NDArray[np.float64]:
+    scores: NDArray[np.float64] = batch.scores.astype(np.float64, copy=False)
+    return np.square(batch.labels - scores)
 
 
 def _score_sums(figures: CalibrationFigures) -> MomentSums:

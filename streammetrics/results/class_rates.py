@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.conversion import whole
-from streammetrics.core.rows import Terms
 from streammetrics.estimators.averages import ClassCells
 from streammetrics.estimators.cells import CellFunction
 from streammetrics.estimators.share import Share
@@ -66,7 +65,7 @@ def _right_in_first(rates: ClassRates, k: int) -> tuple[int, int]:
 
 _ACCURACY: Final[Share[ClassRates]] = Share(
     lambda rates: (rates._agreed, rates._units),
-    each=lambda metric, batch: Terms((batch.labels == batch.predictions).astype(np.float64)),
+    each=lambda metric, batch: batch.labels == batch.predictions,
 )
 _ERROR_RATE: Final[Share[ClassRates]] = Share(
     lambda rates: (rates._units - rates._agreed, rates._units)

@@ -74,7 +74,7 @@ class HasIntervals(Shown):
         """The interval of a view of this result, for independent rows, or why there is none."""
         request = estimand.request(level, method)
         rows = getattr(self, "rows", 0)
-        if why := self.no_interval(estimand.text.text):
+        if why := no_interval(self, estimand.text.text):
             return request.none(why, n=rows)
         if method == "band":
             interval = estimand.band(request)
@@ -137,10 +137,6 @@ class HasIntervals(Shown):
         """
         return estimand_of(self, view).least_cell
 
-    def no_interval(self, view: object = None) -> str:
-        """Why a view has no interval for independent rows, however it is estimated, or ""."""
-        return reason_of(self, view_of(self, view).text) or self._no_interval()
-
     def _no_interval(self) -> str:
         """Why no view has an interval for independent rows, or ""."""
         weighted = getattr(self, "weight_units", None), getattr(self, "rows_rounded", None)
@@ -154,6 +150,16 @@ class HasIntervals(Shown):
     def _no_rate_beside(self) -> str:
         """Why the view that is declared as `rate_beside` is no guardrail of these rows, or ""."""
         return ""
+
+
+def no_interval(result: HasIntervals, view: object = None) -> str:
+    """Why a view has no interval for independent rows, however it is estimated, or "".
+
+    >>> from streammetrics import Ratio
+    >>> no_interval(Ratio().compute())
+    ''
+    """
+    return reason_of(result, view_of(result, view).text) or result._no_interval()
 
 
 def _banded(kind: type) -> list[str]:

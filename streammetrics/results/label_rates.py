@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, Final, cast
 
 import numpy as np
@@ -27,22 +27,17 @@ _DEPENDENT: Final = (
 )
 
 
-def _right_labels(rates: LabelRates) -> MomentSums:
-    """Of the share of the labels of a row that are right."""
-    labels = len(rates.matrix)
-    pairs = [(labels - wrong, units) for wrong, units in rates._wrong_labels]
-    return sums_of_values([(Fraction(right, labels), units) for right, units in pairs])
-
-
-def _wrong_labels(rates: LabelRates) -> MomentSums:
-    """Of the share of the labels of a row that are wrong."""
-    labels = len(rates.matrix)
-    return sums_of_values([(Fraction(k, labels), units) for k, units in rates._wrong_labels])
+def _label_sums(rates: LabelRates, *, right: bool) -> MomentSums:
+    """Of the share of the labels of a row that are right, or wrong."""
+    labels, values = len(rates.matrix), []
+    for (_, fp, fn, _), units in rates._of_rows:
+        values.append((Fraction(labels - fp - fn if right else fp + fn, labels), units))
+    return sums_of_values(values)
 
 
 _SUBSET_ACCURACY: Final[Share[LabelRates]] = Share(lambda rates: rates._all_right)
-_ACCURACY: Final[MeanOfValues[LabelRates]] = MeanOfValues(_right_labels)
-_ERROR_RATE: Final[MeanOfValues[LabelRates]] = MeanOfValues(_wrong_labels)
+_ACCURACY: Final[MeanOfValues[LabelRates]] = MeanOfValues(partial(_label_sums, right=True))
+_ERROR_RATE: Final[MeanOfValues[LabelRates]] = MeanOfValues(partial(_label_sums, right=False))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,11 +152,6 @@ class LabelRates(OneVsRest):
         hits = np.stack([overlap, predicted - overlap, true - overlap, tn], axis=1).tolist()
         pairs = zip(map(tuple, hits), self.sizes_counts.tolist(), strict=True)
         return cast("list[tuple[Hits, int]]", list(pairs))
-
-    @property
-    def _wrong_labels(self) -> list[tuple[int, int]]:
-        """The wrong labels of a row of each combination, and the units of these rows."""
-        return [(fp + fn, units) for (_, fp, fn, _), units in self._of_rows]
 
     @property
     def _averaged_rows(self) -> LabelRows:

@@ -25,16 +25,17 @@ class _LateMoments:
         return self._made(*self._given)
 
 
-def _moments_of_entry(averages: Averages, measure: str) -> ListMoments | None:
+def moments_of_entry(averages: Averages, measure: str) -> ListMoments | None:
+    """The moments of a mean, if they are known."""
     return averages._moments.get(entry_text(measure, averages.means))
 
 
 def _range_of_entry(averages: Averages, measure: str) -> Range | None:
-    moments = _moments_of_entry(averages, measure)
+    moments = moments_of_entry(averages, measure)
     return None if moments is None else moments.limits
 
 
-_MEAN: Final[MeanOfLists[Averages]] = MeanOfLists(_moments_of_entry)
+_MEAN: Final[MeanOfLists[Averages]] = MeanOfLists(moments_of_entry)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,11 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic
-from streammetrics.core.rows import Terms
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import over_root, ratio
@@ -60,8 +57,7 @@ def _counts_above(figures: MomentFigures) -> tuple[int, int] | None:
 
 
 _MEAN: Final[MeanOfValues[MomentFigures]] = MeanOfValues(
-    _moment_sums,
-    each=lambda metric, batch: Terms(batch.values.astype(np.float64, copy=False)),
+    _moment_sums, each=lambda metric, batch: batch.values
 )
 _ABOVE_ZERO: Final[Share[MomentFigures]] = Share(_counts_above)
 

@@ -29,26 +29,21 @@ NULL: Final = (
 
 def _wins(preference: Preference) -> Wins | Lacking:
     a, b, n = preference._counts
-    return Wins(a, b, n, preference.independent) if n else _no_click(preference)
+    units = preference.independent
+    return Wins(a, b, n, units) if n else Lacking(_NO_CLICK.format(unit=units[:-1]))
 
 
-def _wins_of_a(preference: Preference) -> tuple[int, int] | Lacking:
-    a, _, n = preference._counts
-    return (a, n) if n else _no_click(preference)
+def _share_won(side: int) -> Share[Preference]:
+    def counts(preference: Preference) -> tuple[int, int] | Lacking:
+        wins = _wins(preference)
+        return wins if isinstance(wins, Lacking) else (wins[:2][side], wins.n)
 
-
-def _wins_of_b(preference: Preference) -> tuple[int, int] | Lacking:
-    _, b, n = preference._counts
-    return (b, n) if n else _no_click(preference)
-
-
-def _no_click(preference: Preference) -> Lacking:
-    return Lacking(_NO_CLICK.format(unit=preference.independent[:-1]))
+    return Share(counts)
 
 
 _PREFERENCE: Final[NetWins[Preference]] = NetWins(_wins)
-_WIN_SHARE_A: Final[Share[Preference]] = Share(_wins_of_a)
-_WIN_SHARE_B: Final[Share[Preference]] = Share(_wins_of_b)
+_WIN_SHARE_A: Final = _share_won(0)
+_WIN_SHARE_B: Final = _share_won(1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from streammetrics.core.batch import Batch
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic, nearest
-from streammetrics.core.rows import Terms
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
 from streammetrics.estimators.request import Lacking
 from streammetrics.estimators.share import Share
@@ -57,7 +56,7 @@ def _mean_sums(result: MeanResult) -> MomentSums | None:
 
 
 _MEAN: Final[MeanOfValues[MeanResult]] = MeanOfValues(
-    _mean_sums, each=lambda metric, batch: Terms(batch.value)
+    _mean_sums, each=lambda metric, batch: batch.value
 )
 
 
@@ -213,17 +212,19 @@ def _errors(batch: Batch) -> NDArray[np.float64]:
     return errors
 
 
-def _absolute_terms(metric: object, batch: Batch) -> Terms:
-    return Terms(np.abs(_errors(batch)))
+def _absolute_errors(metric: object, batch: Batch) -> NDArray[np.float64]:
+    return np.abs(_errors(batch))
 
 
-def _squared_terms(metric: object, batch: Batch) -> Terms:
+def _squared_errors(metric: object, batch: Batch) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
-        return Terms(np.square(_errors(batch)))
+        return np.square(_errors(batch))
 
 
-_MAE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(_absolute_sums, each=_absolute_terms)
-_MSE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(lambda errors: None, each=_squared_terms)
+_MAE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(_absolute_sums, each=_absolute_errors)
+_MSE: Final[MeanOfValues[RegressionErrors]] = MeanOfValues(
+    lambda errors: None, each=_squared_errors
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
