@@ -17,6 +17,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import numeric
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
+from streammetrics.core.forms import Drifts, PlainCells, ScoreForm, labels_of
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -69,6 +70,7 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
     Bounded(value=0.75, low=0.75, high=0.75)
     """
 
+    drifts: ClassVar[Drifts] = "scores"
     _kinds: ClassVar[int] = 2
 
     range: str = "probability"
@@ -94,6 +96,12 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         self.rounded.add(batch.labels.astype(np.intp), slots)
+
+    def _score_form(self) -> ScoreForm:
+        return ScoreForm(HistogramAUC, self._kinds, labels_of)
+
+    def _plain_cells(self) -> PlainCells | None:
+        return PlainCells(buckets=self.buckets) if self.grid == "equal" else None
 
     def from_counts(self, labels: ArrayLike, buckets: ArrayLike, counts: ArrayLike) -> Self:
         """A state with these settings from counts of rows, such as an SQL aggregate.
