@@ -236,33 +236,42 @@ def group_metric(metric: Accumulator) -> Accumulator | None:
     >>> group_metric(Ratio()), group_metric(Quantiles()).resolution
     (Ratio(), 4)
     """
-    if isinstance(metric, Panel):
-        parts = {name: group_metric(part) for name, part in metric.metrics.items()}
-        return part_of_panel(metric, {n: part for n, part in parts.items() if part is not None})
+    return _in_each(metric, _in_groups)
+
+
+def whole_metric(metric: Accumulator) -> Accumulator | None:
+    """The metric, or those of a Panel, that groups do not add up to; None if there is none."""
+    return _in_each(metric, _beside_groups)
+
+
+def _in_groups(metric: Accumulator) -> Accumulator | None:
     if group_scores(metric):
         return None
     coarser = metric._coarse_in_groups()
     return metric.empty() if coarser is None else coarser
 
 
-def whole_metric(metric: Accumulator) -> Accumulator | None:
-    """The metric, or those of a Panel, that groups do not add up to; None if there is none."""
-    if isinstance(metric, Panel):
-        parts = {name: whole_metric(part) for name, part in metric.metrics.items()}
-        return part_of_panel(metric, {n: part for n, part in parts.items() if part is not None})
-    in_groups = group_metric(metric)
+def _beside_groups(metric: Accumulator) -> Accumulator | None:
+    in_groups = _in_groups(metric)
     return None if in_groups is not None and metric._head() == in_groups._head() else metric
 
 
-def part_of_panel(panel: Panel, metrics: Mapping[str, Accumulator]) -> Panel | None:
-    """A Panel of these metrics, which reads the rows of the given one; None if there are none."""
-    inputs = {name: columns for name, columns in panel._renames.items() if name in metrics}
+def _in_each(
+    metric: Accumulator, other: Callable[[Accumulator], Accumulator | None]
+) -> Accumulator | None:
+    """The other metric of a metric; of a Panel one of those that its metrics have, which reads its
+    rows. None if there is none."""
+    if not isinstance(metric, Panel):
+        return other(metric)
+    others = {name: _in_each(child, other) for name, child in metric.metrics.items()}
+    metrics = {name: child for name, child in others.items() if child is not None}
+    inputs = {name: columns for name, columns in metric._renames.items() if name in metrics}
     return Panel(metrics, inputs) if metrics else None
 
 
 def rows_at(metric: Accumulator, rows: Batch, path: Path) -> Batch:
     """The rows of a metric in a Panel, from checked rows of the Panel."""
     for name in path:
-        assert isinstance(metric, Panel)
-        rows, metric = rows_of(metric, rows, name), metric.metrics[name]
+        panel = cast("Panel", metric)
+        rows, metric = rows_of(panel, rows, name), panel.metrics[name]
     return rows

@@ -15,6 +15,7 @@ from streammetrics.estimators.estimator import (
     JACKKNIFE_ONLY,
     Behind,
     Estimator,
+    Linear,
     QuantileRows,
     Replicates,
 )
@@ -190,6 +191,11 @@ class Estimand:
     def ends(self) -> tuple[str, str] | None:
         """The two quantiles whose difference the view is, or None."""
         return self.estimator.ends(self.rows, self.arguments)
+
+    @property
+    def linear(self) -> Linear | None:
+        """The view of which the view is a linear function, and so is its interval; or None."""
+        return self.estimator.linear(self.rows, self.arguments)
 
     @property
     def shares(self) -> Arms | None:
