@@ -15,7 +15,7 @@ from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows, check_positive
-from streammetrics.core.forms import Drifts, ScoreForm, labels_of
+from streammetrics.core.forms import DriftOf, ScoreForm, labels_of
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.multiset.bag import Bag, BagColumn
 from streammetrics.core.parts.counts import Counts
@@ -104,7 +104,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     0.875
     """
 
-    drifts: ClassVar[Drifts] = "scores"
+    _drift_of: ClassVar[DriftOf] = "scores"
 
     score_type: str = "auto"
     max_rows: int | None = None

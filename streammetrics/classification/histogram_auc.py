@@ -17,7 +17,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import numeric
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
-from streammetrics.core.forms import Drifts, PlainCells, ScoreForm, labels_of
+from streammetrics.core.forms import DriftOf, PlainCells, ScoreForm, labels_of
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -70,7 +70,7 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
     Bounded(value=0.75, low=0.75, high=0.75)
     """
 
-    drifts: ClassVar[Drifts] = "scores"
+    _drift_of: ClassVar[DriftOf] = "scores"
     _kinds: ClassVar[int] = 2
 
     range: str = "probability"

@@ -236,34 +236,34 @@ def group_metric(metric: Accumulator) -> Accumulator | None:
     >>> group_metric(Ratio()), group_metric(Quantiles()).resolution
     (Ratio(), 4)
     """
-    return _in_each(metric, _in_groups)
+    return _replaced(metric, _group_metric)
 
 
 def whole_metric(metric: Accumulator) -> Accumulator | None:
     """The metric, or those of a Panel, that groups do not add up to; None if there is none."""
-    return _in_each(metric, _beside_groups)
+    return _replaced(metric, _whole_metric)
 
 
-def _in_groups(metric: Accumulator) -> Accumulator | None:
+def _group_metric(metric: Accumulator) -> Accumulator | None:
     if group_scores(metric):
         return None
     coarser = metric._coarse_in_groups()
     return metric.empty() if coarser is None else coarser
 
 
-def _beside_groups(metric: Accumulator) -> Accumulator | None:
-    in_groups = _in_groups(metric)
+def _whole_metric(metric: Accumulator) -> Accumulator | None:
+    in_groups = _group_metric(metric)
     return None if in_groups is not None and metric._head() == in_groups._head() else metric
 
 
-def _in_each(
+def _replaced(
     metric: Accumulator, other: Callable[[Accumulator], Accumulator | None]
 ) -> Accumulator | None:
     """The other metric of a metric; of a Panel one of those that its metrics have, which reads its
     rows. None if there is none."""
     if not isinstance(metric, Panel):
         return other(metric)
-    others = {name: _in_each(child, other) for name, child in metric.metrics.items()}
+    others = {name: _replaced(child, other) for name, child in metric.metrics.items()}
     metrics = {name: child for name, child in others.items() if child is not None}
     inputs = {name: columns for name, columns in metric._renames.items() if name in metrics}
     return Panel(metrics, inputs) if metrics else None

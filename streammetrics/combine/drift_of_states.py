@@ -41,7 +41,7 @@ BINS: Final = 10
 _MOST_BINS: Final = 1000
 _GRID: Final = ("grid", "resolution", "range", "floor", "ceiling", "edges")
 _KINDS: Final = ("a state on a grid", "an exact state")
-_READABLE: Final = "Quantiles, ExactQuantiles, HistogramAUC or ExactAUC"  # by `Forms.drifts`
+_READABLE: Final = "Quantiles, ExactQuantiles, HistogramAUC or ExactAUC"  # by `Forms._drift_of`
 
 
 def drift(
@@ -254,12 +254,12 @@ def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator,
 
 def _require_readable(name: str, side: _Counted, label: int | None) -> None:
     """Refuse a state without values or scores, and a label for one without labels."""
-    kind, drifts = type(side.metric).__name__, getattr(side.metric, "drifts", "")
-    if not drifts:
+    kind, rows = type(side.metric).__name__, getattr(side.metric, "_drift_of", "")
+    if not rows:
         got = kind if side.groups is None else f"UserGroups of {kind}"
         hint = "of a Panel, a PerKey or Windows pass the state of one metric"
         raise _bad(name, f"a state of {_READABLE}, or UserGroups of one", got, hint)
-    if label is not None and drifts != "scores":
+    if label is not None and rows != "scores":
         got = f"{label} for {kind}"
         raise _bad("label", "none, since the rows have no labels", got, "leave it out")
 

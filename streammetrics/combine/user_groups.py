@@ -143,7 +143,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
                 where="UserGroups.metric",
                 hint=f"put UserGroups into the {name}{inside}",
             )
-        if metric.tells_units:
+        if metric._tells_units:
             raise SettingsError(
                 expected="a metric of rows",
                 got=f"{type(metric).__name__}, which tells users apart by itself",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
 
-Drifts: TypeAlias = Literal["", "values", "scores"]
+DriftOf: TypeAlias = Literal["", "values", "scores"]
 Kinds: TypeAlias = NDArray[np.integer[Any]]
 
 
@@ -60,12 +60,12 @@ def labels_of(rows: Batch) -> Kinds:
 class Forms:
     """The forms of a metric: a base class of all metrics, whose answers are that there are none.
 
-    drifts: what `drift` compares of two states, the values of rows or their scores by label.
-    tells_units: whether the metric tells users apart by itself, so that its intervals are theirs.
+    _drift_of: what `drift` compares of two states, the values of rows or their scores by label.
+    _tells_units: whether the metric tells users apart by itself, so that its intervals are theirs.
     """
 
-    drifts: ClassVar[Drifts] = ""
-    tells_units: ClassVar[bool] = False
+    _drift_of: ClassVar[DriftOf] = ""
+    _tells_units: ClassVar[bool] = False
 
     def _score_form(self) -> ScoreForm | None:
         """How groups of users count the scores of the metric, if it is of scores."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows
-from streammetrics.core.forms import Drifts
+from streammetrics.core.forms import DriftOf
 from streammetrics.core.inputs import Inputs, Real, Weights
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.parts.counts import Counts
@@ -51,7 +51,7 @@ class ExactQuantiles(Accumulator, schema="exact-quantiles/1"):
     (3.0, 9.0)
     """
 
-    drifts: ClassVar[Drifts] = "values"
+    _drift_of: ClassVar[DriftOf] = "values"
 
     value_type: str = "auto"
     max_rows: int | None = None

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.codec import require
-from streammetrics.core.forms import Drifts
+from streammetrics.core.forms import DriftOf
 from streammetrics.core.inputs import Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.extremes import Extremes
@@ -63,7 +63,7 @@ class Quantiles(Histogram[Distribution[Bounded]], schema="quantiles/1"):
     3.00390625 (exact within [3.0, 3.0078124999999996])
     """
 
-    drifts: ClassVar[Drifts] = "values"
+    _drift_of: ClassVar[DriftOf] = "values"
 
     weight_unit: Unit = 1
     round_weights: bool = False

@@ -59,7 +59,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
     (20.0, 3, 0.6666666666666666)
     """
 
-    tells_units: ClassVar[bool] = True
+    _tells_units: ClassVar[bool] = True
 
     share: float = 1.0
     max_units: int | None = None

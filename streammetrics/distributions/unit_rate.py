@@ -78,7 +78,7 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
     (0.6666666666666666, 3, 2)
     """
 
-    tells_units: ClassVar[bool] = True
+    _tells_units: ClassVar[bool] = True
 
     share: float = 1.0
     max_units: int | None = None

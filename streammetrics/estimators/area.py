@@ -30,7 +30,7 @@ class Area(Estimator[R]):
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """DeLong's, on the logit scale, guarded where a class has few rows."""
-        interval = self._of_area(result, request)
+        interval = self._area_interval(result, request)
         if self.scaled is None:
             return interval
         interval = interval.scaled(self.scaled.times, self.scaled.plus)
@@ -40,7 +40,7 @@ class Area(Estimator[R]):
         """The area, of a function of it."""
         return self.scaled
 
-    def _of_area(self, result: R, request: IntervalRequest) -> Interval:
+    def _area_interval(self, result: R, request: IntervalRequest) -> Interval:
         method, placements = request.choose("delong"), self.placements(result)
         n, p = placements.negatives, placements.positives
         if not (n and p):

@@ -23,7 +23,7 @@ from streammetrics import (
     drift,
 )
 from streammetrics.authoring import SLOT_0, Batch, Histogram, Inputs, Real, Slots
-from streammetrics.core.forms import Drifts, Forms, PlainCells
+from streammetrics.core.forms import DriftOf, Forms, PlainCells
 from streammetrics.kernels.tables.grids import grid_of
 from streammetrics.results.distribution import Distribution
 from streammetrics.results.drift_result import Drift
@@ -32,7 +32,7 @@ from streammetrics.results.drift_result import Drift
 class Delays(Histogram[Distribution[Bounded]], schema="tests-delays/1"):
     """Delays in buckets, of which `drift` and groups of users know by their declarations alone."""
 
-    drifts: ClassVar[Drifts] = "values"
+    _drift_of: ClassVar[DriftOf] = "values"
 
     weight_unit: int = 1
     inputs = Inputs(values=Real())
@@ -87,8 +87,8 @@ def test_by_default_a_metric_has_no_other_form_and_no_units() -> None:
     plain = Forms()
     forms = plain._score_form(), plain._coarse_in_groups(), plain._plain_cells()
     assert forms == (None, None, None)
-    assert (plain.drifts, plain.tells_units) == ("", False)
-    assert UnitMean.tells_units and UnitRate.tells_units and not ExactAUC.tells_units
+    assert (plain._drift_of, plain._tells_units) == ("", False)
+    assert UnitMean._tells_units and UnitRate._tells_units and not ExactAUC._tells_units
 
 
 def test_sql_can_count_cells_that_floats_tell_apart() -> None:

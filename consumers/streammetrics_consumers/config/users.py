@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from streammetrics import Accumulator, Paired, SettingsError, UserGroups
+from streammetrics import Accumulator, Paired, SettingsError, UnitMean, UnitRate, UserGroups
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.section import Section, did_you_mean, is_path
 
@@ -25,7 +25,7 @@ def in_groups(metric: Accumulator) -> UserGroups:
 
 def is_of_units(metric: Accumulator) -> bool:
     """Whether a metric is a mean or a rate over users, which tells them apart by itself."""
-    return metric.tells_units
+    return isinstance(metric, UnitMean | UnitRate)
 
 
 def without_groups(metric: Accumulator) -> Accumulator:
