@@ -15,6 +15,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import FLOAT64, as_float
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.forms import PlainCells
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.joint_rows import JointBuckets
 from streammetrics.core.parts.counts import Counts
@@ -99,6 +100,9 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
 
     def _joint_rows(self) -> JointBuckets:
         return JointBuckets(2, lambda rows: self._cells(rows) & 1, _rates_of_table)
+
+    def _plain_cells(self) -> PlainCells:
+        return PlainCells(threshold=float(self.threshold))
 
     def from_counts(self, labels: ArrayLike, predictions: ArrayLike, counts: ArrayLike) -> Self:
         """A state with these settings from counts of rows, such as an SQL aggregate.

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows, check_positive
+from streammetrics.core.forms import DriftOf, ScoreForm, labels_of
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.joint_rows import JointScores
 from streammetrics.core.multiset.bag import Bag, BagColumn
@@ -103,6 +105,8 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     0.875
     """
 
+    _drift_of: ClassVar[DriftOf] = "scores"
+
     score_type: str = "auto"
     max_rows: int | None = None
     positive: int | str = 1
@@ -134,6 +138,9 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         return JointScores(
             lambda rows: in_type(rows.scores, kind).astype(np.float64, copy=False), self.max_rows
         )
+
+    def _score_form(self) -> ScoreForm:
+        return ScoreForm(HistogramAUC, 2, labels_of, score_type=self.score_type)
 
     def compute(self) -> ScoreCurve[float]:
         """The curve of all rows."""

@@ -17,6 +17,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import numeric
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
+from streammetrics.core.forms import DriftOf, PlainCells, ScoreForm, labels_of
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.joint_rows import JointBuckets
 from streammetrics.core.parts.counts import Counts
@@ -70,6 +71,7 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
     Bounded(value=0.75, low=0.75, high=0.75)
     """
 
+    _drift_of: ClassVar[DriftOf] = "scores"
     _kinds: ClassVar[int] = 2
 
     range: str = "probability"
@@ -104,6 +106,12 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
         return JointBuckets(
             coarse.buckets, lambda rows: grid_of(coarse).buckets(rows.scores).astype(np.intp)
         )
+
+    def _score_form(self) -> ScoreForm:
+        return ScoreForm(HistogramAUC, self._kinds, labels_of)
+
+    def _plain_cells(self) -> PlainCells | None:
+        return PlainCells(buckets=self.buckets) if self.grid == "equal" else None
 
     def from_counts(self, labels: ArrayLike, buckets: ArrayLike, counts: ArrayLike) -> Self:
         """A state with these settings from counts of rows, such as an SQL aggregate.

@@ -14,6 +14,7 @@ from streammetrics.classification.histogram_auc import bucket_curves
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows, check_number
+from streammetrics.core.forms import ScoreForm, labels_of
 from streammetrics.core.inputs import Classes, Inputs, Table, Weights
 from streammetrics.core.multiset.bag import Bags
 from streammetrics.core.parts.counts import Counts
@@ -166,6 +167,10 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
             self.rounded.add(classes, None if slots is None else slots[rows])
         else:
             self.rounded.add(truth.astype(np.intp), slots)
+
+    def _score_form(self) -> ScoreForm:
+        score_type = self.score_type if self.exact else None
+        return ScoreForm(MulticlassAUC, 2, labels_of, self.n_classes, score_type)
 
     def compute(self) -> ClassCurves:
         """The curves of all classes."""

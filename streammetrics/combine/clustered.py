@@ -134,11 +134,12 @@ def clustered(
     if isinstance(result, HasIntervals) and estimand.never:
         return result.interval(text, level=level)
     plain = _plain(result, text, float(value), level, rows)
-    area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
-    if plain.method == "delong" and area != text:
-        # Gini = 2 area - 1, so its interval is the area's, scaled.
-        halved = replace(variance, variance=variance.variance / 4)
-        return clustered(result, area, halved, doubts, rows, level, method, agree).scaled(2, -1)
+    if plain.method == "delong" and estimand.linear is not None:
+        name, times, plus = estimand.linear
+        other = text.removesuffix(estimand.text.text) + name
+        scaled = replace(variance, variance=variance.variance / times**2)
+        interval = clustered(result, other, scaled, doubts, rows, level, method, agree)
+        return interval.scaled(times, plus)
     form = _chosen(plain, method)
     figures = Clustered(value, variance, plain, form, estimand.shares)
     why = estimand.scarce or _why_undefined(figures, reason_of(result, text))

@@ -2,8 +2,9 @@
 
 Groups of a metric that keeps scores count them by collapsed keys (`core/parts/collapsed_keys.py`),
 whatever their scale is. The key of a score is a function of its bits; on a grid of fixed buckets it
-is the number of its bucket, so that each cell of a group is a whole number of buckets. Quantiles
-have a coarser grid in groups. The groups of all other metrics keep the metric itself.
+is the number of its bucket, so that each cell of a group is a whole number of buckets. A metric
+declares whether it is of scores, and whether its groups keep a coarser one, as those of Quantiles
+do; the groups of all others keep the metric itself.
 """
 
 from __future__ import annotations
@@ -11,33 +12,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple, Self, TypeAlias, cast
+from typing import NamedTuple, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.classification.exact_auc import ExactAUC
-from streammetrics.classification.histogram_auc import HistogramAUC
-from streammetrics.classification.multiclass_auc import MulticlassAUC
 from streammetrics.combine.panel import Panel, rows_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import ByValue
 from streammetrics.core.codec import Writer
+from streammetrics.core.forms import ScoreForm
 from streammetrics.core.parts.collapsed_counts import CollapsedColumn
 from streammetrics.core.parts.collapsed_keys import MOST, Ints
 from streammetrics.core.parts.part import SeveralColumn, Slots
 from streammetrics.core.parts.score_bits import Scores, in_type, result_type, score_keys
+from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
 from streammetrics.core.weights import weighed_rows
-from streammetrics.distributions.quantiles import Quantiles
 from streammetrics.kernels.tables.class_cells import scored_cells
-from streammetrics.kernels.tables.grids import CHUNK, Grid, grid_of
-from streammetrics.policies.exact_uplift import ExactUplift
-from streammetrics.policies.uplift import Uplift, kinds
+from streammetrics.kernels.tables.grids import CHUNK, Grid, Gridded, grid_of
 
 Path: TypeAlias = tuple[str, ...]  # the names of a metric in a Panel, in a Panel in it, and so on
-Scored: TypeAlias = HistogramAUC | ExactAUC | MulticlassAUC | Uplift | ExactUplift
-_OF_QUANTILES: Final = {"relative": 4, "equal": 8}  # the resolution, by the kind of grid
 
 
 class _Piece(NamedTuple):
@@ -50,30 +45,34 @@ class _Piece(NamedTuple):
     classes: NDArray[np.intp] | None = None
 
 
+class _OnGrid(Protocol):
+    """A metric that counts rows in buckets."""
+
+    counts: WeightedCountsColumn
+
+
 @dataclass(frozen=True)
 class GroupScores:
     """How groups count the scores of a metric by collapsed keys. most: different ones, together."""
 
-    metric: Scored
+    metric: Accumulator
+    form: ScoreForm
     most: int = MOST
 
     @property
     def kinds(self) -> int:
         """The kinds of rows that are counted apart."""
-        return 4 if isinstance(self.metric, Uplift | ExactUplift) else 2
+        return self.form.kinds
 
     @property
     def curves(self) -> int:
         """The number of classes with a curve of their own."""
-        return self.metric.n_classes if isinstance(self.metric, MulticlassAUC) else 1
+        return self.form.classes or 1
 
     @cached_property
     def grid(self) -> Grid | None:
         """The metric's own buckets; None if it keeps each score."""
-        metric = self.metric
-        if isinstance(metric, ExactAUC | ExactUplift):
-            return None
-        return None if isinstance(metric, MulticlassAUC) and metric.exact else grid_of(metric)
+        return _own_grid(self.metric, self.form)
 
     def column(self, groups: int, width: int) -> SeveralColumn[CollapsedColumn]:
         """Empty states of `width` slots, each of this number of groups."""
@@ -108,19 +107,17 @@ class GroupScores:
         """The key of each score: int64 [n]."""
         if self.grid is not None:
             return self.grid.buckets(scores).astype(np.int64, copy=False)
-        metric = self.metric
-        assert isinstance(metric, ExactAUC | ExactUplift | MulticlassAUC)
-        return score_keys(cast("Scores", in_type(scores, result_type(metric.score_type))))
+        score_type = result_type(cast("str", self.form.score_type))  # without a grid there is one
+        return score_keys(cast("Scores", in_type(scores, score_type)))
 
     def _pieces(self, rows: Batch) -> Iterator[_Piece]:
-        metric = self.metric
-        if isinstance(metric, MulticlassAUC):
-            n = metric.n_classes
+        n = self.form.classes
+        if n:
             for piece, classes, labels, values in scored_cells(rows.labels, rows.scores):
                 rows_of_cells = np.repeat(np.arange(piece.start, min(piece.stop, rows.n)), n)
                 yield _Piece(rows_of_cells, self.keys(values), labels, classes)
             return
-        of_rows = kinds(rows) if isinstance(metric, Uplift | ExactUplift) else rows.labels
+        of_rows = self.form.kind_of(rows)
         if self.grid is not None:
             for piece, buckets in self.grid.cells(None, rows.scores):
                 yield _Piece(piece, buckets.astype(np.int64, copy=False), of_rows[piece])
@@ -135,11 +132,7 @@ class GroupScores:
         metric = self.metric
         names = ("n_classes", "treated_share", "positive", "weight_unit", "round_weights")
         settings = {name: value for name, value in metric.settings().items() if name in names}
-        kind: Callable[..., Accumulator] = HistogramAUC
-        if isinstance(metric, MulticlassAUC):
-            kind = MulticlassAUC
-        elif isinstance(metric, Uplift | ExactUplift):
-            kind = Uplift
+        kind = cast("Callable[..., Accumulator]", self.form.on_grid)
         ranks = tuple(float(rank) for rank in range(1, self.most))  # the edges between keys
         return kind(**settings, grid="edges", range="real", edges=ranks)
 
@@ -156,7 +149,7 @@ class CollapsedGroups(ByValue):
     def states(self) -> Accumulator:
         """The states of all groups, in as many slots; the score of a row is the rank of its key."""
         states = self.form.ranked._empty(self.groups)
-        counts = cast("HistogramAUC", states).counts  # a metric on a grid has this part
+        counts = cast("_OnGrid", states).counts
         for curve in range(self.form.curves):
             _, keys, (codes, amounts) = self.column.inner.state(curve)
             number, cell = np.divmod(codes, self.column.inner.cells)
@@ -215,20 +208,24 @@ def group_scores(metric: Accumulator, most: int = MOST) -> Mapping[Path, GroupSc
     >>> list(group_scores(Panel({"auc": ExactAUC(), "ctr": Ratio()})))
     [('auc',)]
     """
-    match metric:
-        case Panel():
-            return {
-                (name, *path): form
-                for name, child in metric.metrics.items()
-                for path, form in group_scores(child, most).items()
-            }
-        case ExactAUC() | ExactUplift():
-            return {(): GroupScores(metric, most)}
-        case MulticlassAUC() if metric.exact or metric.buckets > MOST:
-            return {(): GroupScores(metric, most)}
-        case HistogramAUC() | Uplift() if metric.buckets > MOST:
-            return {(): GroupScores(metric, most)}
-    return {}
+    if isinstance(metric, Panel):
+        return {
+            (name, *path): scores
+            for name, child in metric.metrics.items()
+            for path, scores in group_scores(child, most).items()
+        }
+    form = metric._score_form()
+    if form is None:
+        return {}
+    grid = _own_grid(metric, form)
+    if grid is not None and grid.n_buckets <= MOST:
+        return {}
+    return {(): GroupScores(metric, form, most)}
+
+
+def _own_grid(metric: Accumulator, form: ScoreForm) -> Grid | None:
+    """The buckets of the metric; None if it keeps each score."""
+    return grid_of(cast("Gridded", metric)) if form.score_type is None else None
 
 
 def group_metric(metric: Accumulator) -> Accumulator | None:
@@ -239,34 +236,42 @@ def group_metric(metric: Accumulator) -> Accumulator | None:
     >>> group_metric(Ratio()), group_metric(Quantiles()).resolution
     (Ratio(), 4)
     """
-    match metric:
-        case Quantiles() if metric.resolution > _OF_QUANTILES.get(metric.grid, metric.resolution):
-            settings = {**metric.settings(), "resolution": _OF_QUANTILES[metric.grid]}
-            return Quantiles(**settings)  # type: ignore[arg-type]
-        case Panel():
-            parts = {name: group_metric(part) for name, part in metric.metrics.items()}
-            return part_of_panel(metric, {n: part for n, part in parts.items() if part is not None})
-    return None if group_scores(metric) else metric.empty()
+    return _replaced(metric, _group_metric)
 
 
 def whole_metric(metric: Accumulator) -> Accumulator | None:
     """The metric, or those of a Panel, that groups do not add up to; None if there is none."""
-    if isinstance(metric, Panel):
-        parts = {name: whole_metric(part) for name, part in metric.metrics.items()}
-        return part_of_panel(metric, {n: part for n, part in parts.items() if part is not None})
-    in_groups = group_metric(metric)
+    return _replaced(metric, _whole_metric)
+
+
+def _group_metric(metric: Accumulator) -> Accumulator | None:
+    if group_scores(metric):
+        return None
+    coarser = metric._coarse_in_groups()
+    return metric.empty() if coarser is None else coarser
+
+
+def _whole_metric(metric: Accumulator) -> Accumulator | None:
+    in_groups = _group_metric(metric)
     return None if in_groups is not None and metric._head() == in_groups._head() else metric
 
 
-def part_of_panel(panel: Panel, metrics: Mapping[str, Accumulator]) -> Panel | None:
-    """A Panel of these metrics, which reads the rows of the given one; None if there are none."""
-    inputs = {name: columns for name, columns in panel._renames.items() if name in metrics}
+def _replaced(
+    metric: Accumulator, other: Callable[[Accumulator], Accumulator | None]
+) -> Accumulator | None:
+    """The other metric of a metric; of a Panel one of those that its metrics have, which reads its
+    rows. None if there is none."""
+    if not isinstance(metric, Panel):
+        return other(metric)
+    others = {name: _replaced(child, other) for name, child in metric.metrics.items()}
+    metrics = {name: child for name, child in others.items() if child is not None}
+    inputs = {name: columns for name, columns in metric._renames.items() if name in metrics}
     return Panel(metrics, inputs) if metrics else None
 
 
 def rows_at(metric: Accumulator, rows: Batch, path: Path) -> Batch:
     """The rows of a metric in a Panel, from checked rows of the Panel."""
     for name in path:
-        assert isinstance(metric, Panel)
-        rows, metric = rows_of(metric, rows, name), metric.metrics[name]
+        panel = cast("Panel", metric)
+        rows, metric = rows_of(panel, rows, name), panel.metrics[name]
     return rows

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, cast
+from typing import Final, NamedTuple, Self, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.classification.exact_auc import ExactAUC
-from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.combine.clustered import leave_one_out, summed
 from streammetrics.combine.coarse_form import CollapsedGroups
 from streammetrics.combine.user_groups import UserGroups
@@ -19,8 +17,6 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import whole
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.distributions.exact_quantiles import ExactQuantiles
-from streammetrics.distributions.quantiles import Quantiles
 from streammetrics.kernels.curves.drift_distances import (
     DesignEffects,
     Places,
@@ -35,7 +31,7 @@ from streammetrics.kernels.inference.variances import (
     doubts_of_groups,
     jackknife_variance,
 )
-from streammetrics.kernels.tables.grids import grid_of
+from streammetrics.kernels.tables.grids import Gridded, grid_of
 from streammetrics.present.views import value_of
 from streammetrics.results.distribution import Distribution
 from streammetrics.results.drift_result import Drift, Users, Values
@@ -45,7 +41,7 @@ BINS: Final = 10
 _MOST_BINS: Final = 1000
 _GRID: Final = ("grid", "resolution", "range", "floor", "ceiling", "edges")
 _KINDS: Final = ("a state on a grid", "an exact state")
-_METRICS: Final = (Quantiles, ExactQuantiles, HistogramAUC, ExactAUC)
+_READABLE: Final = "Quantiles, ExactQuantiles, HistogramAUC or ExactAUC"  # by `Forms._drift_of`
 
 
 def drift(
@@ -81,27 +77,48 @@ def drift(
         hint = "leave it out for the scores of all rows"
         raise _bad("label", "0 or 1, where 1 is the positive class", shown(label), hint)
     bins, label = n_bins, of_class
-    for name, state in (("reference", reference), ("current", current)):
-        _require_readable(name, state, label)
-    users = isinstance(reference, UserGroups), isinstance(current, UserGroups)
-    if users[0] != users[1]:
+    sides = _Counted.of(reference), _Counted.of(current)
+    for name, side in zip(("reference", "current"), sides, strict=True):
+        _require_readable(name, side, label)
+    groups = [side.groups for side in sides if side.groups is not None]
+    if len(groups) == 1:
         raise SettingsError(
             expected="UserGroups on both sides, or on neither",
             got=f"{type(reference).__name__} and {type(current).__name__}",
             where="drift(current)",
             hint="count both by users, or pass metric_state() of the UserGroups",
         )
-    _require_one_grid(reference, current)
-    if not (isinstance(reference, UserGroups) and isinstance(current, UserGroups)):
+    _require_one_grid(*sides)
+    if not groups:
         return _drift(_of(reference, label), _of(current, label), bins)
-    a, b = (_of(side.metric_state(), label) for side in (reference, current))
-    groups = _BothGroups(
-        _in_groups(reference, current),
-        np.array([reference.rows_of_groups(), current.rows_of_groups()]),
-        label,
-        bins,
-    )
-    return _drift(a, b, bins, users=groups)
+    a, b = (_of(side.metric_state(), label) for side in groups)
+    rows = np.array([side.rows_of_groups() for side in groups])
+    return _drift(a, b, bins, users=_BothGroups(_in_groups(*groups), rows, label, bins))
+
+
+class _Counted(NamedTuple):
+    """A metric that is compared, and the groups of users that count it, if any do."""
+
+    metric: Accumulator
+    groups: UserGroups | None
+
+    @classmethod
+    def of(cls, state: Accumulator) -> Self:
+        """Of a state, or of groups of users."""
+        return cls(state.metric, state) if isinstance(state, UserGroups) else cls(state, None)
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The settings that two sides must have in common; exact values have no grid."""
+        settings = self.metric.settings()
+        if _is_on_grid(self.metric):
+            shared = {name: settings[name] for name in (*_GRID, "weight_unit")}
+        else:
+            rounds = "float32" in (settings.get("value_type"), settings.get("score_type"))
+            shared = {"float32": rounds, "weight_unit": settings["weight_unit"]}
+        if self.groups is None:
+            return shared
+        return {**shared, "buckets": self.groups.buckets, "salt": self.groups.salt}
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +144,7 @@ def _side(metric: Accumulator, result: object, label: int | None) -> _Side:
     """A side from the result of a metric; metric: any state with its settings."""
     curve = cast("ScoreCurve[float]", result)
     values = result if isinstance(result, Distribution) else _scores(curve, label)
-    if not isinstance(metric, Quantiles | HistogramAUC):
+    if not _is_on_grid(metric):
         return _Side(values, values.values, np.inf)
     grid = grid_of(metric)
     return _Side(values, grid.buckets(values.values).astype(np.float64), grid.n_buckets - 1)
@@ -192,7 +209,7 @@ class _BothGroups:
     @property
     def exact(self) -> bool:
         """Whether the groups hold each value, not buckets of values."""
-        return all(_is_exact(state) for state in self.states)
+        return not any(map(_is_on_grid, self.states))
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -235,24 +252,21 @@ def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator,
     return a, b
 
 
-def _require_readable(name: str, state: object, label: int | None) -> None:
+def _require_readable(name: str, side: _Counted, label: int | None) -> None:
     """Refuse a state without values or scores, and a label for one without labels."""
-    metric = state.metric if isinstance(state, UserGroups) else state
-    if not isinstance(metric, _METRICS):
-        kind = type(metric).__name__
-        inside = f"UserGroups of {kind}" if isinstance(state, UserGroups) else kind
-        names = " or ".join((", ".join(metric_type.__name__ for metric_type in _METRICS[:-1]),
-                             _METRICS[-1].__name__))  # fmt: skip
+    kind, rows = type(side.metric).__name__, getattr(side.metric, "_drift_of", "")
+    if not rows:
+        got = kind if side.groups is None else f"UserGroups of {kind}"
         hint = "of a Panel, a PerKey or Windows pass the state of one metric"
-        raise _bad(name, f"a state of {names}, or UserGroups of one", inside, hint)
-    if label is not None and isinstance(metric, Quantiles | ExactQuantiles):
-        got = f"{label} for {type(metric).__name__}"
+        raise _bad(name, f"a state of {_READABLE}, or UserGroups of one", got, hint)
+    if label is not None and rows != "scores":
+        got = f"{label} for {kind}"
         raise _bad("label", "none, since the rows have no labels", got, "leave it out")
 
 
-def _require_one_grid(reference: Accumulator, current: Accumulator) -> None:
+def _require_one_grid(reference: _Counted, current: _Counted) -> None:
     """Refuse states whose buckets, of values or of users, are not the same."""
-    kinds = [_KINDS[_is_exact(state)] for state in (reference, current)]
+    kinds = [_KINDS[not _is_on_grid(side.metric)] for side in (reference, current)]
     if kinds[0] != kinds[1]:
         raise SettingsError(
             expected=f"{kinds[0]}, as the reference is",
@@ -260,32 +274,20 @@ def _require_one_grid(reference: Accumulator, current: Accumulator) -> None:
             where="drift(current)",
             hint="compare states on one grid: count both with the same metric and settings",
         )
-    settings, expected = _identity(reference), _identity(current)
-    for name in settings:
-        if settings[name] != expected.get(name):
+    expected, settings = reference.settings, current.settings
+    for name in expected:
+        if expected[name] != settings.get(name):
             raise SettingsError(
-                expected=f"{name}={shown(settings[name])}, as in the reference",
-                got=shown(expected[name]) if name in expected else "none",
+                expected=f"{name}={shown(expected[name])}, as in the reference",
+                got=shown(settings[name]) if name in settings else "none",
                 where="drift(current)",
                 hint="compare states on one grid: count both with the same settings",
             )
 
 
-def _identity(state: Accumulator) -> Mapping[str, object]:
-    """The settings that two states must have in common; the values of exact ones have no grid."""
-    if isinstance(state, UserGroups):
-        groups = {"buckets": state.buckets, "salt": state.salt}
-        return {**_identity(state.metric), **groups}
-    settings = state.settings()
-    if isinstance(state, Quantiles | HistogramAUC):
-        return {name: settings[name] for name in (*_GRID, "weight_unit")}
-    rounds = "float32" in (settings.get("value_type"), settings.get("score_type"))
-    return {"float32": rounds, "weight_unit": settings["weight_unit"]}
-
-
-def _is_exact(state: Accumulator) -> bool:
-    metric = state.metric if isinstance(state, UserGroups) else state
-    return isinstance(metric, ExactQuantiles | ExactAUC)
+def _is_on_grid(metric: Accumulator) -> TypeGuard[Gridded]:
+    """Whether values are counted in buckets, and not kept."""
+    return "grid" in metric.settings()
 
 
 def _bad(name: str, expected: str, got: str, hint: str) -> InputError:

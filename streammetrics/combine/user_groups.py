@@ -46,8 +46,6 @@ from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import use_current_names
-from streammetrics.distributions.unit_mean import UnitMean
-from streammetrics.distributions.unit_rate import UnitRate
 
 _COLLAPSED: Final = "user-groups/2"  # of a metric whose scores are counted by collapsed keys
 
@@ -145,7 +143,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
                 where="UserGroups.metric",
                 hint=f"put UserGroups into the {name}{inside}",
             )
-        if isinstance(metric, UnitMean | UnitRate):
+        if metric._tells_units:
             raise SettingsError(
                 expected="a metric of rows",
                 got=f"{type(metric).__name__}, which tells users apart by itself",

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, Signature, cleandoc, signature
-from typing import ClassVar, Final, dataclass_transform
+from typing import ClassVar, Final, cast, dataclass_transform
 
 from streammetrics.core.conversion import plain
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.forms import Forms
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.layouts import Schemas, layout_of
 from streammetrics.core.parts.part import Column, Part
@@ -29,7 +30,7 @@ from streammetrics.core.weights import check_weight_settings
 
 
 @dataclass_transform(eq_default=False, frozen_default=True)
-class Declared:
+class Declared(Forms):
     """In a subclass an annotated name is a setting, a `Part` is state, and `inputs` are its inputs.
 
     `class M(Accumulator, schema="m/1")` makes M final, gives it an `__init__` of its settings,
@@ -147,8 +148,7 @@ class Declared:
         state = self.__dict__
         if "_head_bytes" not in state:
             state["_head_bytes"] = encode_head(self.schema, self._stored_settings())
-        head: bytes = state["_head_bytes"]
-        return head
+        return cast("bytes", state["_head_bytes"])
 
     def _require_same_settings(self, other: object) -> None:
         if type(self) is not type(other) or not isinstance(other, Declared):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows
+from streammetrics.core.forms import DriftOf
 from streammetrics.core.inputs import Inputs, Real, Weights
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.parts.counts import Counts
@@ -49,6 +50,8 @@ class ExactQuantiles(Accumulator, schema="exact-quantiles/1"):
     >>> metric.compute().median, metric.compute().quantile(0.9)
     (3.0, 9.0)
     """
+
+    _drift_of: ClassVar[DriftOf] = "values"
 
     value_type: str = "auto"
     max_rows: int | None = None

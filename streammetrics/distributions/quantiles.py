@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.codec import require
+from streammetrics.core.forms import DriftOf
 from streammetrics.core.inputs import Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.extremes import Extremes
@@ -23,6 +24,7 @@ from streammetrics.histogram import Histogram
 from streammetrics.kernels.tables.grids import grid_of
 from streammetrics.results.distribution import Distribution
 
+_IN_GROUPS: Final = {"relative": 4, "equal": 8}  # the resolution, by the kind of grid
 _SHARES: Final = 'pass shares, or leave out range="probability" for values of any size'
 
 
@@ -61,6 +63,8 @@ class Quantiles(Histogram[Distribution[Bounded]], schema="quantiles/1"):
     3.00390625 (exact within [3.0, 3.0078124999999996])
     """
 
+    _drift_of: ClassVar[DriftOf] = "values"
+
     weight_unit: Unit = 1
     round_weights: bool = False
 
@@ -90,6 +94,12 @@ class Quantiles(Histogram[Distribution[Bounded]], schema="quantiles/1"):
         for values, ends in zip(self.extremes.of(slots[first]), (first, last), strict=True):
             require(not self._in_unit or bool(((values >= 0) & (values <= 1)).all()), fault)
             require(np.array_equal(grid_of(self).buckets(values), buckets[ends]), fault)
+
+    def _coarse_in_groups(self) -> Self | None:
+        resolution = _IN_GROUPS.get(self.grid, self.resolution)
+        if self.resolution <= resolution:
+            return None
+        return type(self)(**{**self.settings(), "resolution": resolution})  # type: ignore[arg-type]
 
     def compute(self) -> Distribution[Bounded]:
         """The counts of values in order, with certain bounds on every figure."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,6 +58,8 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
     >>> found.mean, found.units, found.rate
     (20.0, 3, 0.6666666666666666)
     """
+
+    _tells_units: ClassVar[bool] = True
 
     share: float = 1.0
     max_units: int | None = None

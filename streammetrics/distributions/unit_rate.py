@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,6 +77,8 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
     >>> found.rate, found.units, found.units_above_0
     (0.6666666666666666, 3, 2)
     """
+
+    _tells_units: ClassVar[bool] = True
 
     share: float = 1.0
     max_units: int | None = None

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.estimator import Estimator, Linear, R
 from streammetrics.estimators.many import Intervals, ManyRequest
-from streammetrics.estimators.request import WITHIN_BUCKETS, IntervalRequest
+from streammetrics.estimators.request import WITHIN_BUCKETS, Arguments, IntervalRequest
 from streammetrics.kernels.inference.area_interval import (
     AreaBounds,
     AreaEstimate,
@@ -28,12 +28,12 @@ class Area(Estimator[R]):
 
     placements: of the rows of each class among those of the other, of a result. exact: whether each
     bucket is one score; otherwise the uncertainty within buckets widens the interval, if it is more
-    than a quarter of the standard error. scale: a and b of a view that is a · area + b.
+    than a quarter of the standard error. scaled: the view is not the area, but a function of it.
     """
 
     placements: Callable[[R], Placements]
     exact: Callable[[R], bool]
-    scale: tuple[float, float] = (1.0, 0.0)
+    scaled: Linear | None = None
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """DeLong's, on the logit scale, guarded where a class has few rows."""
@@ -47,6 +47,10 @@ class Area(Estimator[R]):
         bounds = many_area_bounds(estimates, request.level)
         columns = zip(results, request.each(), estimates, bounds, strict=True)
         return Intervals.of([self._interval(*column) for column in columns])
+
+    def linear(self, result: R, arguments: Arguments) -> Linear | None:
+        """The area, of a function of it."""
+        return self.scaled
 
     def _estimate(self, result: R) -> AreaEstimate:
         placements = self.placements(result)
@@ -77,9 +81,10 @@ class Area(Estimator[R]):
             resolution=estimate.resolution,
             reason="; ".join(why for why, true in reasons if true),
         )
-        if self.scale == (1.0, 0.0):
+        if self.scaled is None:
             return interval
-        return replace(interval.scaled(*self.scale), estimate=request.estimate)
+        interval = interval.scaled(self.scaled.times, self.scaled.plus)
+        return replace(interval, estimate=request.estimate)
 
 
 class GroupSpread(Protocol):

@@ -46,6 +46,14 @@ class Behind:
     method: str
 
 
+class Linear(NamedTuple):
+    """That a view is times · x + plus, of the view x of the same result."""
+
+    view: str
+    times: float
+    plus: float
+
+
 class QuantileRows(NamedTuple):
     """The p of a quantile, and the rows that it is of."""
 
@@ -100,6 +108,10 @@ class Estimator(Generic[R]):
     def ends(self, result: R, arguments: Arguments) -> tuple[str, str] | None:
         """The two quantiles whose difference, second less first, the view is, so that its interval
         follows from theirs at 1 - α/2 each; or None."""
+        return None
+
+    def linear(self, result: R, arguments: Arguments) -> Linear | None:
+        """The view from whose interval over users that of the view follows, scaled; or None."""
         return None
 
     def shares(self, result: R, arguments: Arguments) -> Arms | None:

@@ -34,12 +34,12 @@ class Quantile(Estimator[R]):
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Between two order statistics, whatever the distribution."""
         rows, p = self.ordered(result), self.p(*request.arguments)
-        return _by_ranks(request, rows, (p,))
+        return _rank_interval(request, rows, (p,))
 
     def band(self, result: R, request: IntervalRequest) -> Interval | None:
         """Where the shares of rows up to the ends are as far from p as the band reaches."""
         rows, p = self.ordered(result), self.p(*request.arguments)
-        return _by_band(request, rows, (p,))
+        return _band_interval(request, rows, (p,))
 
     def never(self, result: R, arguments: Arguments) -> str:
         """Of the least and the greatest value."""
@@ -78,11 +78,11 @@ class QuantileRange(Estimator[R]):
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Between two order statistics of each quantile."""
-        return _by_ranks(request, self.ordered(result), self.ps(*request.arguments))
+        return _rank_interval(request, self.ordered(result), self.ps(*request.arguments))
 
     def band(self, result: R, request: IntervalRequest) -> Interval | None:
         """From the bands of both quantiles."""
-        return _by_band(request, self.ordered(result), self.ps(*request.arguments))
+        return _band_interval(request, self.ordered(result), self.ps(*request.arguments))
 
     def never(self, result: R, arguments: Arguments) -> str:
         """Of a range that ends at the least or the greatest value."""
@@ -120,30 +120,30 @@ class ShareOfOrdered(Estimator[R]):
         return request.bounds(bounds, math.nan, n, "band")
 
 
-def _by_ranks(request: IntervalRequest, rows: Ordered, ps: tuple[Fraction, ...]) -> Interval:
+def _rank_interval(request: IntervalRequest, rows: Ordered, ps: tuple[Fraction, ...]) -> Interval:
     """Between order statistics, of several quantiles so that their intervals hold together."""
     n, method = rows.n, request.choose("ranks")
     if not n:
         return request.none("no rows")
     alpha = (1 - Fraction(str(request.level))) / len(ps)
     ranks = [fixed_ranks(n, p, 1 - alpha) for p in ps if p not in (0, 1)]
-    return _of_ends(request, n, ps, [rows.between(*pair) for pair in ranks], method)
+    return _interval_of_ends(request, n, ps, [rows.between(*pair) for pair in ranks], method)
 
 
-def _by_band(request: IntervalRequest, rows: Ordered, ps: tuple[Fraction, ...]) -> Interval:
+def _band_interval(request: IntervalRequest, rows: Ordered, ps: tuple[Fraction, ...]) -> Interval:
     n = rows.n
     if not n:
         return request.none("no rows")
     reach = _reach(request, n)
     ends = [QuantileRows(p, rows).between(p - reach, p + reach) for p in ps]
-    return _of_ends(request, n, ps, ends, "band")
+    return _interval_of_ends(request, n, ps, ends, "band")
 
 
 def _reach(request: IntervalRequest, n: int) -> Fraction:
     return Fraction(uniform_band(n, 1 - request.level, 1))
 
 
-def _of_ends(
+def _interval_of_ends(
     request: IntervalRequest, n: int, ps: tuple[Fraction, ...], ends: list[Bounds], method: str
 ) -> Interval:
     """The interval of a quantile, or of a range of two, from that of each."""

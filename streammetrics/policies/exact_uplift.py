@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows
+from streammetrics.core.forms import ScoreForm
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.score_bits import SCORE_TYPES
 from streammetrics.core.weights import Unit
-from streammetrics.policies.uplift import checked_share, kinds
+from streammetrics.policies.uplift import Uplift, checked_share, kinds
 from streammetrics.results.score_curve import Points
 from streammetrics.results.uplift_curve import UpliftCurve
 
@@ -85,6 +86,9 @@ class ExactUplift(Accumulator, schema="exact-uplift/1"):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         self.bag.add(batch.scores, kinds(batch), slots, units=batch.quanta)
+
+    def _score_form(self) -> ScoreForm:
+        return ScoreForm(Uplift, 4, kinds, score_type=self.score_type)
 
     def compute(self) -> UpliftCurve[float]:
         """The curve of all rows."""

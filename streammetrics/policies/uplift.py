@@ -13,6 +13,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import decimal_share
 from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.core.forms import ScoreForm
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -89,6 +90,9 @@ class Uplift(Histogram[UpliftCurve[Bounded]], schema="uplift/1"):
 
     def _kinds_and_scores(self, batch: Batch) -> tuple[NDArray[np.uint8], NDArray[np.floating]]:
         return kinds(batch), batch.scores
+
+    def _score_form(self) -> ScoreForm:
+        return ScoreForm(Uplift, self._kinds, kinds)
 
     def compute(self) -> UpliftCurve[Bounded]:
         """The curve, with certain bounds on its figures."""

@@ -12,6 +12,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import (
     Behind,
     Estimator,
+    Linear,
     QuantileRows,
     Replicates,
 )
@@ -113,6 +114,11 @@ class Estimand:
     def ends(self) -> tuple[str, str] | None:
         """The two quantiles whose difference the view is, or None."""
         return self.estimator.ends(self.rows, self.arguments)
+
+    @property
+    def linear(self) -> Linear | None:
+        """The view of which the view is a linear function, and so is its interval; or None."""
+        return self.estimator.linear(self.rows, self.arguments)
 
     @property
     def shares(self) -> Arms | None:

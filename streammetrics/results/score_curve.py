@@ -22,6 +22,7 @@ from streammetrics.core.conversion import (
     threshold,
 )
 from streammetrics.estimators.area import Area
+from streammetrics.estimators.estimator import Linear
 from streammetrics.kernels.curves.area import (
     Pairs,
     area,
@@ -71,7 +72,7 @@ BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray
 _AUC: Final[Area[ScoreCurve[float]]] = Area(
     lambda curve: curve._placements, lambda curve: curve.exact
 )
-_GINI: Final = replace(_AUC, scale=(2.0, -1.0))
+_GINI: Final = replace(_AUC, scaled=Linear("auc", 2.0, -1.0))
 _BUCKETS: Final = 1 << 10  # of a curve that is computed together with others,
 _CURVES: Final = 1 << 10  # of which there are so many
 _MADE: Final = ("_points", "_cells", "_held", "_placed")

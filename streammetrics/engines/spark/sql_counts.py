@@ -10,8 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streammetrics.classification import BinaryConfusion, HistogramAUC
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import flag
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.forms import PlainCells
 from streammetrics.engines.groups import BUCKET, STATE, piece_of
 from streammetrics.engines.spark.frames import columns_of, quoted, require_columns, states_type
 
@@ -36,14 +38,12 @@ def counts(
     weights. The scores must be of type float or double. Python reads one row for each non-empty
     cell; `benchmarks/spark_routes.py` measures the gain.
     """
-    column_names, noted = (
-        _checked(df, spec, columns),
-        flag(provenance, "counts(provenance)", SettingsError),
-    )
+    cells, column_names = _checked(df, spec, columns)
+    noted = flag(provenance, "counts(provenance)", SettingsError)
     keys = (by,) if isinstance(by, str) else tuple(by)
     require_columns(df, [*keys, *column_names.values()])
     truth = _truth(F.col(quoted(column_names["labels"])), spec.positive)
-    cell = _cell(F.col(quoted(column_names["scores"])).cast("double"), spec)
+    cell = _cell(F.col(quoted(column_names["scores"])).cast("double"), cells)
     rows = df.select(
         *(F.col(quoted(name)) for name in keys), truth.alias(_TRUTH), cell.alias(_CELL)
     )
@@ -52,13 +52,14 @@ def counts(
     return counted.groupBy(*keys).applyInArrow(_state(spec, keys, name), states_type(df, keys))
 
 
-def _checked(df: DataFrame, spec: Counting, columns: Mapping[str, str] | None) -> Mapping[str, str]:
-    """The columns of labels and scores; SettingsError for anything SQL cannot count exactly."""
+def _checked(
+    df: DataFrame, spec: Counting, columns: Mapping[str, str] | None
+) -> tuple[PlainCells, Mapping[str, str]]:
+    """The cells, and the columns of labels and scores; SettingsError for anything SQL cannot count
+    exactly."""
     metric: object = spec
-    is_countable = isinstance(metric, BinaryConfusion)
-    if isinstance(metric, HistogramAUC):
-        is_countable = metric.grid == "equal"
-    if not is_countable:
+    cells = metric._plain_cells() if isinstance(metric, Accumulator) else None
+    if cells is None:
         raise _refused('BinaryConfusion or HistogramAUC(grid="equal")', shown(spec), "spec")
     spec.from_counts([], [], [])  # refuses a spec with weights
     column_names = columns_of(df, spec, columns)
@@ -68,7 +69,7 @@ def _checked(df: DataFrame, spec: Counting, columns: Mapping[str, str] | None) -
     kind = df.schema[column_names["scores"]].dataType.simpleString()
     if kind not in _FLOATS:
         raise _refused("scores of type float or double", kind, column_names["scores"])
-    return column_names
+    return cells, column_names
 
 
 def _truth(label: Column, positive: int | str) -> Column:
@@ -80,14 +81,14 @@ def _truth(label: Column, positive: int | str) -> Column:
     return F.when(number == 1, 1).when(number == 0, 0).otherwise(-1)
 
 
-def _cell(score: Column, spec: Counting) -> Column:
+def _cell(score: Column, cells: PlainCells) -> Column:
     """The prediction or the bucket, or -1 for an invalid score. Products with 2**r are exact."""
     no_score = score.isNull() | F.isnan(score)
-    if isinstance(spec, BinaryConfusion):
-        above = (score >= F.lit(float(spec.threshold))).cast("int")
+    if cells.threshold is not None:
+        above = (score >= F.lit(cells.threshold)).cast("int")
         return F.when(no_score, -1).otherwise(above)
     inside = ~no_score & (score >= 0) & (score <= 1)
-    bucket = F.least((score * F.lit(float(spec.buckets))).cast("int"), F.lit(spec.buckets - 1))
+    bucket = F.least((score * F.lit(float(cells.buckets))).cast("int"), F.lit(cells.buckets - 1))
     return F.when(inside, bucket).otherwise(-1)
 
 
