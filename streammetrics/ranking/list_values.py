@@ -291,7 +291,7 @@ class CubesColumn(ListSumsColumn):
                     require_third_moment(lists, sums, _IMPOSSIBLE)
 
 
-class Moments(Part[MomentsColumn]):
+class MeasureMoments(Part[MomentsColumn]):
     """The moments of each entry of the setting `measures`, of the owner or of its `metric`."""
 
     def empty(self, owner: Declared, width: int) -> MomentsColumn:
@@ -301,7 +301,7 @@ class Moments(Part[MomentsColumn]):
         return MomentsColumn(_decoded(owner, width, data, self.empty(owner, 1)), width)
 
 
-class Cubes(Part[CubesColumn]):
+class MeasureCubes(Part[CubesColumn]):
     """The cubes beside the moments of the same measures."""
 
     def empty(self, owner: Declared, width: int) -> CubesColumn:

@@ -12,13 +12,14 @@ from typing import Final, TypeAlias
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic, nearest
+from streammetrics.core.weights import units_counted
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number_of_rounded
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, Range, View
 from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import USERS, Asked, HasIntervals
-from streammetrics.results.rounded_weights import OfWeightedRows, units_counted
+from streammetrics.results.rounded_weights import OfWeightedRows
 
 _SQUARES: Final = "Moments keeps them, for the mean of a value (Welch's interval of two)"
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
