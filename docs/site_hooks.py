@@ -33,7 +33,7 @@ SECTIONS = {
     "Combinations": combine,
     "Joins": join,
 }
-UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "former_arguments"}
+UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "stored_names"}
 SHORT = re.compile(r"<code>(?=[^<\s]*-)([^<\s]{1,24})</code>")
 CODE = re.compile(r"<code>([^<\s]+)</code>")
 PARTS = re.compile(r"(?<=[a-z0-9][._/,(])(?=\w)|(?<=[a-z])(?=[A-Z])")  # where a name may be broken

@@ -108,9 +108,8 @@ class GroupScores:
         """The key of each score: int64 [n]."""
         if self.grid is not None:
             return self.grid.buckets(scores).astype(np.int64, copy=False)
-        metric = self.metric
-        assert isinstance(metric, ExactAUC | ExactUplift | MulticlassAUC)
-        return score_keys(cast("Scores", in_type(scores, result_type(metric.score_type))))
+        score_type = result_type(str(self.metric.settings()["score_type"]))
+        return score_keys(cast("Scores", in_type(scores, score_type)))
 
     def _pieces(self, rows: Batch) -> Iterator[_Piece]:
         metric = self.metric
@@ -266,7 +265,12 @@ def part_of_panel(panel: Panel, metrics: Mapping[str, Accumulator]) -> Panel | N
 
 def rows_at(metric: Accumulator, rows: Batch, path: Path) -> Batch:
     """The rows of a metric in a Panel, from checked rows of the Panel."""
-    for name in path:
-        assert isinstance(metric, Panel)
-        rows, metric = rows_of(metric, rows, name), metric.metrics[name]
-    return rows
+    if not path or not isinstance(metric, Panel):
+        return rows
+    name, *inner = path
+    return rows_at(metric.metrics[name], rows_of(metric, rows, name), tuple(inner))
+
+
+def states_of(groups: Accumulator | CollapsedGroups) -> Accumulator:
+    """The states of all groups, in as many slots."""
+    return groups.states if isinstance(groups, CollapsedGroups) else groups

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streammetrics.classification.exact_auc import ExactAUC
 from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.combine.clustered import leave_one_out, summed
-from streammetrics.combine.coarse_form import CollapsedGroups
+from streammetrics.combine.coarse_form import CollapsedGroups, states_of
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
@@ -231,8 +231,7 @@ def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator,
     a, b = reference._groups_of(), current._groups_of()
     if isinstance(a, CollapsedGroups) and isinstance(b, CollapsedGroups):
         return a.beside(b)
-    assert isinstance(a, Accumulator) and isinstance(b, Accumulator)
-    return a, b
+    return states_of(a), states_of(b)
 
 
 def _require_readable(name: str, state: object, label: int | None) -> None:

@@ -159,7 +159,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     inputs = Inputs(
         labels=Unchecked("[n] grades, integers from 0 to 15"),
         scores=Unchecked("[n], no NaN; -inf where the item was not shown"),
-        groups=Unchecked("[n] ids of lists", keyword=True, type_text=IDS, formerly="lists"),
+        groups=Unchecked("[n] ids of lists", keyword=True, type_text=IDS, stored_as="lists"),
         items=Unchecked("[n] ids of items", keyword=True, optional=True, type_text=IDS),
         judged=Unchecked("[n] bool, False where not judged", keyword=True, optional=True),
         shown=Unchecked("[n] bool, False where not shown", keyword=True, optional=True),
@@ -395,8 +395,8 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/2"):
     def arguments(self) -> Mapping[str, bool]:
         return self.metric.arguments()
 
-    def former_arguments(self) -> Mapping[str, str]:
-        return self.metric.former_arguments()
+    def stored_names(self) -> Mapping[str, str]:
+        return self.metric.stored_names()
 
     def count(self, counts: ListCounts, longest: int) -> None:
         """Add the counts of complete lists."""

@@ -24,7 +24,7 @@ from streammetrics.core.parts.exact_sums import (
     require_third_moment,
 )
 from streammetrics.core.parts.float_bits import dyadic
-from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, LaterPart, Part, Slots
 from streammetrics.core.rows import Terms
 from streammetrics.kernels.exact.double_double import Pair, scaled, times
 from streammetrics.kernels.exact.rounding import ratio
@@ -301,7 +301,7 @@ class MeasureMoments(Part[MomentsColumn]):
         return MomentsColumn(_decoded(owner, width, data, self.empty(owner, 1)), width)
 
 
-class MeasureCubes(Part[CubesColumn]):
+class MeasureCubes(LaterPart[CubesColumn]):
     """The cubes beside the moments of the same measures."""
 
     def empty(self, owner: Declared, width: int) -> CubesColumn:
