@@ -6,7 +6,8 @@ name is imported when it is first used (PEP 562). `__init__.pyi` has a line for 
     from streammetrics.core.errors import InputError as InputError
 
 which type checkers and editors read as a re-export (PEP 484), or one for all names of another
-package, `from streammetrics.classification import *`, so that each name stands in one stub.
+package, `from streammetrics.classification import *`, so that each name stands in one stub. A name
+that is another in its module is assigned from that one, imported with an underscore.
 """
 
 from __future__ import annotations
@@ -57,17 +58,22 @@ def exports(
 def exported_names(stub: str) -> dict[str, Home]:
     """The names that a stub exports, each with its home.
 
-    >>> exported_names("from package.rates import Rate as Ratio")
+    >>> exported_names("from package.rates import Rate as Rate")
+    {'Rate': Home(module='package.rates', name='Rate')}
+    >>> exported_names("from package.rates import Rate as _Rate\\nRatio = _Rate")
     {'Ratio': Home(module='package.rates', name='Rate')}
     """
     homes: dict[str, Home] = {}
+    private: dict[str, Home] = {}
     words = stub.replace("(", " ").replace(",", " ").split()
     module = ""
     for before, word, after in zip(words, words[1:], [*words[2:], ""], strict=False):
         if before == "from":
             module = word
         elif word == "as":
-            homes[after] = Home(module, before)
+            (private if after.startswith("_") else homes)[after] = Home(module, before)
+        elif word == "=":
+            homes[before] = private[after]
         elif word == "*":
             homes |= {name: Home(module, name) for name in import_module(module).__all__}
     return homes

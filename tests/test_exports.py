@@ -60,6 +60,9 @@ def test_each_line_of_a_stub_exports_a_name(package: str) -> None:
         for alias in node.names
         for name in (homes_of(node.module or "") if alias.name == "*" else [alias.asname or ""])
     }
+    for line in tree.body:
+        if isinstance(line, ast.Assign):
+            told[ast.unparse(line.targets[0])] = told.pop(ast.unparse(line.value))
     assert told == homes_of(package)
 
 

@@ -109,11 +109,14 @@ from streammetrics.present.view import SIGNED as SIGNED
 from streammetrics.present.view import Direction as Direction
 from streammetrics.present.view import View as View
 from streammetrics.ranking.measure import Measure as Measure
+from streammetrics.ranking.measure import Thresholded as Thresholded
 from streammetrics.ranking.measure import Values as Values
 from streammetrics.ranking.measures import measures_of as measures_of
 from streammetrics.ranking.measures import register_measure as register_measure
 from streammetrics.results.deferred import side_by_side as side_by_side
 from streammetrics.results.has_intervals import Asked as Asked
-from streammetrics.results.has_intervals import HasIntervals as Result
+from streammetrics.results.has_intervals import HasIntervals as _HasIntervals
 from streammetrics.results.rates import Rates as Rates
 from streammetrics.results.sums import Quotient as Quotient
+
+Result = _HasIntervals

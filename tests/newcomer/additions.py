@@ -112,9 +112,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streammetrics.kernels.ranking.graded_lists import Ranked
-from streammetrics.kernels.ranking.hits import hit
-from streammetrics.ranking.measure import SHARE, Thresholded, Values
+from streammetrics.authoring import SHARE, Ranked, Thresholded, Values, hit
 
 
 class _Top(Thresholded):
