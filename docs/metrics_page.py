@@ -86,15 +86,22 @@ def arguments(of: Callable[..., object], *, method: bool = False) -> str:
     """The parameters of a class or method, without their types."""
     parameters = list(inspect.signature(of).parameters.values())[int(method) :]
     bare = [one.replace(annotation=inspect.Parameter.empty) for one in parameters]
-    text = str(inspect.Signature(bare))[1:-1].replace("'", '"')
-    return re.sub(r"[0-9]+\.[0-9]+(e-[0-9]+)?", power_of_two, text)
+    return shorten_powers(str(inspect.Signature(bare))[1:-1].replace("'", '"'))
 
 
-def power_of_two(found: re.Match[str]) -> str:
-    """A number as it is, or a large or tiny power of two as `2**-24`."""
-    number = float(found[0])
-    mantissa, exponent = math.frexp(number)
-    return found[0] if mantissa != 0.5 or 0.001 < number < 1000 else f"2**{exponent - 1}"
+def shorten_powers(text: str) -> str:
+    """A text with powers of two that nobody recognizes by their digits as `2**-24`.
+
+    >>> shorten_powers("floor=5.960464477539063e-08, share=0.5")
+    'floor=2**-24, share=0.5'
+    """
+
+    def shortened(digits: re.Match[str]) -> str:
+        number = float(digits[0])
+        mantissa, exponent = math.frexp(number)
+        return digits[0] if mantissa != 0.5 or 1e-3 < number < 1e3 else f"2**{exponent - 1}"
+
+    return re.sub(r"[0-9]+\.[0-9]+(e-[0-9]+)?", shortened, text)
 
 
 def attributes(kind: type) -> str:
