@@ -8,9 +8,11 @@ hand. With `--check` nothing is written, and the exit code says whether the page
 from __future__ import annotations
 
 import inspect
+import json
+import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import UnionType
@@ -20,6 +22,7 @@ from docs.marked_part import MarkedPart
 from streammetrics import classification, combine, distributions, join, policies, ranking
 from streammetrics.present.view import declared_views
 from streammetrics.ranking.measures import MEASURES
+from streammetrics.results.has_intervals import HasIntervals
 
 START = "<!-- `make docs` writes what follows from the docstrings, down to the next mark -->\n"
 HEADINGS = ["Settings", "Rows", "State", "Result", "Undefined", "Exactness", "Cost", "Source"]
@@ -79,18 +82,66 @@ def sections(metric: type) -> tuple[list[str], dict[str, str]]:
     return intro, {heading: plain(text) for heading, text in found.items()}
 
 
+def arguments(of: Callable[..., object], *, method: bool = False) -> str:
+    """The parameters of a class or method, without their types."""
+    parameters = list(inspect.signature(of).parameters.values())[int(method) :]
+    bare = [one.replace(annotation=inspect.Parameter.empty) for one in parameters]
+    return shorten_powers(str(inspect.Signature(bare))[1:-1].replace("'", '"'))
+
+
+def shorten_powers(text: str) -> str:
+    """A text with powers of two that nobody recognizes by their digits as `2**-24`.
+
+    >>> shorten_powers("floor=5.960464477539063e-08, share=0.5")
+    'floor=2**-24, share=0.5'
+    """
+
+    def shortened(digits: re.Match[str]) -> str:
+        number = float(digits[0])
+        mantissa, exponent = math.frexp(number)
+        return digits[0] if mantissa != 0.5 or 1e-3 < number < 1e3 else f"2**{exponent - 1}"
+
+    return re.sub(r"[0-9]+\.[0-9]+(e-[0-9]+)?", shortened, text)
+
+
+def attributes(kind: type) -> str:
+    """The public attributes of a result and its methods with their arguments; not those of every
+    result, or of every mapping."""
+    shared = {*dir(HasIntervals), *dir(Mapping)}
+    names = [*getattr(kind, "__dataclass_fields__", ())]
+    names += [name for base in kind.__mro__ for name in vars(base)]
+    own = [n for n in dict.fromkeys(names) if not n.startswith("_") and n not in shared]
+    calls = [n for n in own if inspect.isfunction(getattr(kind, n, None))]
+    named = " ".join(f"`{name}`" for name in own if name not in calls)
+    of_calls = (f"`{name}({arguments(getattr(kind, name), method=True)})`" for name in calls)
+    return " ".join([named, *of_calls]).strip()
+
+
 def of_metric(name: str, metric: type) -> Iterator[str]:
-    """A metric: what it is, and what each heading of its docstring says."""
+    """A metric: what it is, how it is called, and what each heading of its docstring says."""
     intro, found = sections(metric)
     yield f"### {name}\n\n" + "\n\n".join(intro) + "\n"
-    said = [f"- **{heading}**: {found[heading]}" for heading in HEADINGS if heading in found]
+    update = arguments(metric.update, method=True)  # type: ignore[attr-defined]
+    said = [f"- **Call**: `{name}({arguments(metric)})` `update({update})`"]
+    said += [f"- **{heading}**: {found[heading]}" for heading in HEADINGS if heading in found]
     yield "\n".join(said) + "\n"
+
+
+def of_measure(name: str) -> str:
+    """A measure: what it is, its parameters, and whether it is cut."""
+    measure = MEASURES[name]
+    text = plain(" ".join(paragraphs(measure)))
+    parameters = " ".join(f"`{n}={json.dumps(v)}`" for n, v in measure._defaults().items())
+    named = f" Parameters: {parameters}." if parameters else ""
+    return f"- `{name}`: {text}{named} It {measure.cuts} be cut."
 
 
 def of_result(kind: type, givers: list[str]) -> Iterator[str]:
     """A result: what it is, what gives it, and what each of its values is."""
     yield f"### {kind.__name__}\n\nOf {', '.join(f'`{name}`' for name in givers)}.\n"
     yield "\n\n".join(map(plain, paragraphs(kind))) + "\n"
+    if named := attributes(kind):
+        yield f"Attributes: {named}.\n"
     lines, views = [], declared_views(kind)
     for base in reversed(kind.__mro__):
         for name, value in vars(base).items():
@@ -117,10 +168,7 @@ def written() -> str:
         for result in results_of(metric):
             givers.setdefault(result, []).append(name)
     pieces.append("## Every measure of ranked lists\n")
-    pieces.append(
-        "\n".join(f"- `{name}`: {plain(' '.join(paragraphs(MEASURES[name])))}" for name in MEASURES)
-        + "\n"
-    )
+    pieces.append("\n".join(map(of_measure, MEASURES)) + "\n")
     pieces.append("## Every result\n")
     for kind, names in sorted(givers.items(), key=lambda one: one[0].__name__):
         pieces += of_result(kind, names)

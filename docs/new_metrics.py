@@ -1,10 +1,10 @@
 """Write what a new metric or measure adds to the lists of names; `make generated` runs it.
 
 A metric of ours is a class in a file of one of `PACKAGES` that declares inputs or whose docstring
-has the heading *Rows*. Where it is missing, this adds it to the exports of its package and of
-`streammetrics`, a line in each `__init__.pyi`, to the tables of docs/interface.md, and, view by
-view, to the usual names of docs/metrics.md. A measure of ranked lists is an entry of `MEASURES` in
-`ranking/measures.py`; it is added to the same exports, and to the tables of measures of both pages.
+has the heading *Rows*. Where it is missing, this adds it to the exports of its package, a line in
+`__init__.pyi`, and, view by view, to the usual names of docs/metrics.md. A measure of ranked lists
+is an entry of `MEASURES` in `ranking/measures.py`; it is added to the exports, and to the tables of
+measures of the page. `docs/metrics_page.py` writes the rest of the page.
 What is there is left as it is: a name that changed is changed by hand.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import re
 import subprocess
 import sys
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from streammetrics.ranking import Measure
 
 ROOT = Path(__file__).resolve().parents[1]
-INTERFACE, METRICS = ROOT / "docs" / "interface.md", ROOT / "docs" / "metrics.md"
+METRICS = ROOT / "docs" / "metrics.md"
 PACKAGES = ("classification", "distributions", "policies", "ranking")
 
 
@@ -50,7 +49,7 @@ def exported(stub: str, module: str, name: str) -> str:
 
 
 def write_exports() -> None:
-    """Export each metric from its package and from `streammetrics`."""
+    """Export each metric from its package."""
     for package in PACKAGES:
         for path in sorted((ROOT / "streammetrics" / package).glob("*.py")):
             for name in declared(path.read_text(encoding="utf-8")):
@@ -58,28 +57,16 @@ def write_exports() -> None:
 
 
 def export(package: str, module: str, name: str) -> None:
-    """Export a name of a module from its package and from `streammetrics`, as ruff orders them."""
-    folder = ROOT / "streammetrics" / package
-    places = {
-        folder / "__init__.pyi": f"streammetrics.{package}.{module}",
-        folder.parent / "__init__.pyi": f"streammetrics.{package}",
-    }
-    ruff = [sys.executable, "-m", "ruff"]
-    for place, home in places.items():
-        before = place.read_text(encoding="utf-8")
-        after = exported(before, home, name)
-        if after != before:
-            place.write_text(after, encoding="utf-8")
-            sort = [*ruff, "check", "-q", "--fix", "--select=I", str(place)]
-            subprocess.run(sort, check=True)
-            subprocess.run([*ruff, "format", "-q", str(place)], check=True)
-
-
-def arguments(of: object, *, method: bool = False) -> str:
-    """The parameters of a class or method, without their types."""
-    known = list(inspect.signature(of).parameters.values())[int(method) :]  # type: ignore[arg-type]
-    plain = [one.replace(annotation=inspect.Parameter.empty) for one in known]
-    return str(inspect.Signature(plain))[1:-1]
+    """Export a name of a module from its package, as ruff orders them; `streammetrics` has all
+    names of the package."""
+    place = ROOT / "streammetrics" / package / "__init__.pyi"
+    before = place.read_text(encoding="utf-8")
+    after = exported(before, f"streammetrics.{package}.{module}", name)
+    if after != before:
+        place.write_text(after, encoding="utf-8")
+        ruff = [sys.executable, "-m", "ruff"]
+        subprocess.run([*ruff, "check", "-q", "--fix", "--select=I", str(place)], check=True)
+        subprocess.run([*ruff, "format", "-q", str(place)], check=True)
 
 
 def result_of(metric: type) -> type:
@@ -98,26 +85,6 @@ def members(result: type) -> Mapping[str, object]:
     public = [n for n in dict.fromkeys(names) if not n.startswith("_") and not hasattr(Result, n)]
     found = {name: getattr(result, name, None) for name in public}
     return dict(sorted(found.items(), key=lambda one: inspect.isfunction(one[1])))
-
-
-def interface(text: str, metrics: Mapping[str, type]) -> str:
-    """docs/interface.md with a row for each metric."""
-    for name, metric in metrics.items():
-        if f"\n| `{name}(" in text:
-            continue
-        result = result_of(metric)
-        found = members(result)
-        plain = " ".join(n for n, value in found.items() if not inspect.isfunction(value))
-        calls = [
-            f"`{n}({arguments(value, method=True)})`"
-            for n, value in found.items()
-            if inspect.isfunction(value)
-        ]
-        said = f"`{name}({arguments(metric)})`", f"`{arguments(metric.update, method=True)}`"  # type: ignore[attr-defined]
-        cells = *said, f"`{result.__name__}`", " ".join([f"`{plain}`", *calls])
-        text = text.replace("\n| `Panel(", f"\n| {' | '.join(cells)} |\n| `Panel(", 1)
-        text = text.replace("` | metrics |\n", f"` `{name}` | metrics |\n", 1)
-    return text
 
 
 def usual_names(text: str, metrics: Mapping[str, type]) -> str:
@@ -142,21 +109,6 @@ def table_of(text: str, title: str) -> list[str]:
     """What stands before the table of a page with this first row, the table, and the rest."""
     row = re.escape(title)
     return re.split(rf"(\n\| {row} \|.*?\n\n)", text, maxsplit=1, flags=re.DOTALL)
-
-
-def measure_rows(text: str, measures: Mapping[str, Measure]) -> str:
-    """docs/interface.md with each measure among the names, and in the table of measures."""
-    head, table, rest = table_of(text, "measure | parameters | cut")
-    for name, measure in measures.items():
-        if f"`{name}`" in table:
-            continue
-        defaults = measure._defaults().items()
-        parameters = " ".join(f"`{key}={json.dumps(value)}`" for key, value in defaults)
-        cells = f"`{name}` | {parameters}{' ' * bool(parameters)}| {measure.cuts}"
-        table = f"{table[:-1]}| {cells} |\n\n"
-        names = " `parse_measure` | measures "
-        head = head.replace(names, f" `{name}`{names}", 1)
-    return head + table + rest
 
 
 def measure_lines(text: str, measures: Mapping[str, Measure]) -> str:
@@ -193,8 +145,6 @@ def main() -> None:
     metrics = {
         name: kind for name, kind in metric_types().items() if kind.__module__.startswith(packages)
     }
-    page = interface(INTERFACE.read_text(encoding="utf-8"), metrics)
-    INTERFACE.write_text(measure_rows(page, MEASURES), encoding="utf-8")
     page = usual_names(METRICS.read_text(encoding="utf-8"), metrics)
     METRICS.write_text(measure_lines(page, MEASURES), encoding="utf-8")
 

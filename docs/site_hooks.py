@@ -6,7 +6,6 @@ MkDocs calls the functions whose names begin with `on_`, since mkdocs.yml names 
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import re
 import sys
@@ -21,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT))  # `docs` is not installed
 
-from docs.metrics_page import metrics, results_of, sections  # noqa: E402
+from docs.metrics_page import metrics, results_of, sections, shorten_powers  # noqa: E402
 from docs.notebook_page import notebook_page  # noqa: E402
 from streammetrics import classification, combine, join, policies, ranking  # noqa: E402
 
@@ -33,7 +32,7 @@ SECTIONS = {
     "Combinations": combine,
     "Joins": join,
 }
-UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "former_arguments"}
+UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "stored_names"}
 SHORT = re.compile(r"<code>(?=[^<\s]*-)([^<\s]{1,24})</code>")
 CODE = re.compile(r"<code>([^<\s]+)</code>")
 PARTS = re.compile(r"(?<=[a-z0-9][._/,(])(?=\w)|(?<=[a-z])(?=[A-Z])")  # where a name may be broken
@@ -70,18 +69,10 @@ def signature_of(name: str, metric: type) -> str:
     """How an instance is made, a setting a line if it is long."""
     plain = inspect.signature(metric)
     settings = [
-        f"{one.name}=2**{math.frexp(one.default)[1] - 1}"
-        if is_far_power(one.default)
-        else str(one.replace(annotation=one.empty))
-        for one in plain.parameters.values()
+        shorten_powers(str(one.replace(annotation=one.empty))) for one in plain.parameters.values()
     ]
     line = f"{name}({', '.join(settings)})"
     return line if len(line) < 80 else f"{name}(\n    " + ",\n    ".join(settings) + ",\n)"
-
-
-def is_far_power(value: object) -> bool:
-    """Whether a number is a power of two that nobody recognizes by its digits."""
-    return isinstance(value, float) and math.frexp(value)[0] == 0.5 and not 1e-3 < value < 1e3
 
 
 def object_of(kind: type, level: int, members: list[str] | None) -> str:

@@ -1,13 +1,4 @@
-from streammetrics.classification import BinaryConfusion as BinaryConfusion
-from streammetrics.classification import Calibration as Calibration
-from streammetrics.classification import ExactAUC as ExactAUC
-from streammetrics.classification import HistogramAUC as HistogramAUC
-from streammetrics.classification import MulticlassAUC as MulticlassAUC
-from streammetrics.classification import MulticlassConfusion as MulticlassConfusion
-from streammetrics.classification import MultilabelConfusion as MultilabelConfusion
-from streammetrics.classification import Ratio as Ratio
-from streammetrics.classification import Regression as Regression
-from streammetrics.classification import SlidingAUC as SlidingAUC
+from streammetrics.classification import *
 from streammetrics.combine import Paired as Paired
 from streammetrics.combine import Panel as Panel
 from streammetrics.combine import PerKey as PerKey
@@ -29,11 +20,7 @@ from streammetrics.core.ids.id_hashes import hash_texts as hash_texts
 from streammetrics.core.interval import Interval as Interval
 from streammetrics.core.provenance import Provenance as Provenance
 from streammetrics.core.rows import DictionaryColumn as DictionaryColumn
-from streammetrics.distributions import ExactQuantiles as ExactQuantiles
-from streammetrics.distributions import Moments as Moments
-from streammetrics.distributions import Quantiles as Quantiles
-from streammetrics.distributions import UnitMean as UnitMean
-from streammetrics.distributions import UnitRate as UnitRate
+from streammetrics.distributions import *
 from streammetrics.evaluation import compare_runs as compare_runs
 from streammetrics.evaluation import evaluate as evaluate
 from streammetrics.experiments import ConfidenceSequence as ConfidenceSequence
@@ -44,39 +31,8 @@ from streammetrics.join import JoinRows as JoinRows
 from streammetrics.join import LabelDelays as LabelDelays
 from streammetrics.kernels.tables.probabilities import recalibrated as recalibrated
 from streammetrics.machine import check_machine as check_machine
-from streammetrics.policies import ExactUplift as ExactUplift
-from streammetrics.policies import GroupedInterleaving as GroupedInterleaving
-from streammetrics.policies import Interleaving as Interleaving
-from streammetrics.policies import OffPolicy as OffPolicy
-from streammetrics.policies import Uplift as Uplift
-from streammetrics.policies import balanced_clicks as balanced_clicks
-from streammetrics.policies import team_draft as team_draft
-from streammetrics.ranking import AP as AP
-from streammetrics.ranking import CG as CG
-from streammetrics.ranking import DCG as DCG
-from streammetrics.ranking import ERR as ERR
-from streammetrics.ranking import ERRIA as ERRIA
-from streammetrics.ranking import F1 as F1
-from streammetrics.ranking import HR as HR
-from streammetrics.ranking import MRR as MRR
-from streammetrics.ranking import NDCG as NDCG
-from streammetrics.ranking import RBP as RBP
-from streammetrics.ranking import AlphaNDCG as AlphaNDCG
-from streammetrics.ranking import Bpref as Bpref
-from streammetrics.ranking import CatalogMetrics as CatalogMetrics
-from streammetrics.ranking import GroupedAUC as GroupedAUC
-from streammetrics.ranking import GroupedScores as GroupedScores
-from streammetrics.ranking import IntraListSimilarity as IntraListSimilarity
-from streammetrics.ranking import ItemExposure as ItemExposure
-from streammetrics.ranking import Measure as Measure
-from streammetrics.ranking import P as P
-from streammetrics.ranking import PooledHR as PooledHR
-from streammetrics.ranking import R as R
-from streammetrics.ranking import RankingMetrics as RankingMetrics
-from streammetrics.ranking import RPrec as RPrec
-from streammetrics.ranking import StRecall as StRecall
-from streammetrics.ranking import parse_measure as parse_measure
-from streammetrics.ranking import register_similarity as register_similarity
+from streammetrics.policies import *
+from streammetrics.ranking import *
 from streammetrics.registry import load as load
 from streammetrics.results import Bounded as Bounded
 

@@ -5,7 +5,9 @@ name is imported when it is first used (PEP 562). `__init__.pyi` has a line for 
 
     from streammetrics.core.errors import InputError as InputError
 
-which type checkers and editors read as a re-export (PEP 484).
+which type checkers and editors read as a re-export (PEP 484), or one for all names of another
+package, `from streammetrics.classification import *`, so that each name stands in one stub. A name
+that is another in its module is assigned from that one, imported with an underscore.
 """
 
 from __future__ import annotations
@@ -14,8 +16,15 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
 from pkgutil import get_data
+from typing import NamedTuple
+
+
+class Home(NamedTuple):
+    """Where an exported name comes from: a module, and its name there."""
+
+    module: str
+    name: str
 
 
 def exports(
@@ -34,7 +43,8 @@ def exports(
 
     def find(name: str) -> object:
         if name in homes:
-            value = getattr(import_module(homes[name]), name)
+            home = homes[name]
+            value = getattr(import_module(home.module), home.name)
         elif not name.startswith("_") and find_spec(f"{package}.{name}"):
             value = import_module(f"{package}.{name}")  # as `import package` gave its modules
         else:
@@ -45,17 +55,25 @@ def exports(
     return sorted(homes), find, lambda: sorted({*namespace, *homes})
 
 
-def exported_names(stub: str) -> dict[str, str]:
-    """The names that a stub exports, each with the module that defines it.
+def exported_names(stub: str) -> dict[str, Home]:
+    """The names that a stub exports, each with its home.
 
     >>> exported_names("from package.rates import Rate as Rate")
-    {'Rate': 'package.rates'}
+    {'Rate': Home(module='package.rates', name='Rate')}
+    >>> exported_names("from package.rates import Rate as _Rate\\nRatio = _Rate")
+    {'Ratio': Home(module='package.rates', name='Rate')}
     """
-    homes, module = {}, ""
+    homes: dict[str, Home] = {}
+    private: dict[str, Home] = {}
     words = stub.replace("(", " ").replace(",", " ").split()
-    for before, word in pairwise(words):
+    module = ""
+    for before, word, after in zip(words, words[1:], [*words[2:], ""], strict=False):
         if before == "from":
             module = word
-        elif before == "as":
-            homes[word] = module
+        elif word == "as":
+            (private if after.startswith("_") else homes)[after] = Home(module, before)
+        elif word == "=":
+            homes[before] = private[after]
+        elif word == "*":
+            homes |= {name: Home(module, name) for name in import_module(module).__all__}
     return homes

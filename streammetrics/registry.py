@@ -136,7 +136,7 @@ def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Acc
     kind = metric_type(type_name)
     takes = [*kind._settings]
     for name in settings or {}:
-        if name not in takes and name not in kind._formerly.values():
+        if name not in takes:
             raise SettingsError(
                 expected=f"a setting of {type_name} ({', '.join(takes) or 'none'})",
                 got=repr(name),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
+from streammetrics.exports import Home
 from tests.python_source import Source, is_private, under
 
 CORE = "streammetrics.core"
@@ -208,6 +209,11 @@ class Layers:
         parts = [entry.split(".") for entry in self.numbers]
         return {".".join(part[:n]) for part in parts for n in range(1, len(part))}
 
+    @cached_property
+    def tops(self) -> set[str]:
+        """The packages that have layers."""
+        return {entry.partition(".")[0] for entry in self.numbers}
+
     def place(self, module: str) -> tuple[int, str] | None:
         """The row and the entry of a module; a package with rows for its parts is only itself."""
         parts = module.split(".")
@@ -218,23 +224,35 @@ class Layers:
         return None
 
 
-def upward_imports(source: Source, layers: Layers, modules: Collection[str]) -> list[str]:
-    """Imports that point up, or sideways in a row; those for types within `CORE` may."""
+def upward_imports(
+    source: Source,
+    layers: Layers,
+    modules: Collection[str],
+    homes: Mapping[str, Mapping[str, Home]],
+) -> list[str]:
+    """Imports that point up, or sideways in a row; those for types within `CORE` may.
+
+    homes: of each package the names that its stub exports. Such a name is imported from its home as
+    well.
+    """
     here = layers.place(source.module)
     if here is None:
         return [source.at(1, f"{source.module} is in no layer")]
     found = []
     for one in source.imports:
         whole = f"{one.module}.{one.name}"
-        target = whole if whole in modules else one.module
-        there = layers.place(target)
-        if one.for_types and under(source.module, CORE) and under(target, CORE):
-            continue
-        if there is None:
-            if any(under(target, entry.partition(".")[0]) for row in layers.rows for entry in row):
-                found.append(source.at(one.line, f"imports {target}, which is in no layer"))
-        elif there[0] < here[0] or (there[0] == here[0] and there[1] != here[1]):
-            found.append(source.at(one.line, f"{here[1]} imports {target}, of {there[1]}"))
+        targets = [whole if whole in modules else one.module]
+        while home := homes.get(targets[-1], {}).get(one.name or ""):
+            targets.append(home.module)
+        for target in targets:
+            there = layers.place(target)
+            if one.for_types and under(source.module, CORE) and under(target, CORE):
+                continue
+            if there is None:
+                if any(under(target, row_name) for row_name in layers.tops):
+                    found.append(source.at(one.line, f"imports {target}, which is in no layer"))
+            elif there[0] < here[0] or (there[0] == here[0] and there[1] != here[1]):
+                found.append(source.at(one.line, f"{here[1]} imports {target}, of {there[1]}"))
     return found
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from streammetrics import HistogramAUC, PerKey, Ratio
-from streammetrics.exports import exported_names
+from streammetrics.exports import Home, exported_names
+from tests.python_source import sources_of
 from tests.requirements import ROOT
 
 PACKAGES = sorted(
@@ -25,7 +26,7 @@ def stub(package: str) -> Path:
     return ROOT / package.replace(".", "/") / "__init__.pyi"
 
 
-def homes_of(package: str) -> dict[str, str]:
+def homes_of(package: str) -> dict[str, Home]:
     return exported_names(stub(package).read_text(encoding="utf-8"))
 
 
@@ -43,7 +44,7 @@ def test_a_package_gives_the_names_of_its_stub_and_no_others(package: str) -> No
     public = [name for name in module.__all__ if name != "__version__"]
     assert public == sorted(homes) and homes.keys() <= set(dir(module))
     for name, home in homes.items():
-        assert getattr(module, name) is getattr(import_module(home), name), name
+        assert getattr(module, name) is getattr(import_module(home.module), home.name), name
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Unheard'"):
         module.Unheard  # noqa: B018
 
@@ -53,15 +54,43 @@ def test_each_line_of_a_stub_exports_a_name(package: str) -> None:
     """A type checker takes `from a import B` in a stub for private."""
     tree = ast.parse(stub(package).read_text(encoding="utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    told = {alias.asname: node.module for node in imports for alias in node.names}
+    told = {
+        name: Home(node.module or "", name if alias.name == "*" else alias.name)
+        for node in imports
+        for alias in node.names
+        for name in (homes_of(node.module or "") if alias.name == "*" else [alias.asname or ""])
+    }
+    for line in tree.body:
+        if isinstance(line, ast.Assign):
+            told[ast.unparse(line.targets[0])] = told.pop(ast.unparse(line.value))
     assert told == homes_of(package)
-    assert all(alias.name == alias.asname for node in imports for alias in node.names)
+
+
+def test_a_name_of_another_name_is_that_of_the_stub() -> None:
+    from streammetrics.authoring import Result
+    from streammetrics.results.has_intervals import HasIntervals
+
+    assert Result is HasIntervals
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_name_is_that_of_a_module_which_would_replace_it(package: str) -> None:
     modules = {path.stem for path in stub(package).parent.iterdir() if path.suffix in ("", ".py")}
     assert not modules & homes_of(package).keys()
+
+
+WITHIN = ("streammetrics.core", "streammetrics.kernels.curves", "streammetrics.kernels.ranking")
+
+
+@pytest.mark.parametrize("package", WITHIN)
+def test_a_package_that_only_the_library_imports_exports_nothing_else(package: str) -> None:
+    imported = {
+        one.name
+        for source in sources_of("streammetrics")
+        for one in source.imports
+        if one.module == package
+    }
+    assert homes_of(package).keys() <= imported
 
 
 def test_a_metric_loads_the_modules_of_no_other() -> None:

@@ -14,6 +14,7 @@ from docs import metrics_page
 from docs.marked_part import END
 from streammetrics.ranking.measures import MEASURES
 from streammetrics.registry import metric_types
+from streammetrics.results.has_intervals import HasIntervals
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -98,6 +99,19 @@ def test_every_metric_measure_and_result_is_on_the_page() -> None:
             assert f"\n- **{heading}**: " in said or heading not in (metric.__doc__ or ""), name
     for name in MEASURES:
         assert f"\n- `{name}`: " in TEXT
+
+
+def test_every_call_is_on_the_page_and_every_attribute_of_a_result() -> None:
+    call = "`MulticlassConfusion(n_classes, top_k=(), weight_unit=1, round_weights=False)` "
+    assert f"- **Call**: {call}`update(labels, predictions, *, weights=None)`\n" in TEXT
+    assert "floor=2**-24, ceiling=2**24, edges=()" in TEXT and " object at " not in TEXT
+    for metric in metrics_page.metrics().values():
+        shared = {*dir(HasIntervals), *dir(Mapping)}
+        for result in metrics_page.results_of(metric):
+            said = TEXT.partition(f"\n### {result.__name__}\n")[2].partition("\n##")[0]
+            named = {span.partition("(")[0] for span in spans(said.partition("\nAttributes: ")[2])}
+            own = {*dir(result), *getattr(result, "__dataclass_fields__", ())} - shared
+            assert {name for name in own if not name.startswith("_")} <= named, result
 
 
 def test_what_stands_under_a_heading_is_told_from_what_stands_before_it() -> None:

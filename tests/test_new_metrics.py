@@ -79,7 +79,7 @@ def test_a_new_metric_is_imported_when_it_is_first_used(
         if path.name != "first_share.py"
         and path.read_bytes() != (ROOT / path.relative_to(tmp_path)).read_bytes()
     }
-    assert changed == {"__init__.pyi", f"{package}/__init__.pyi"}
+    assert changed == {f"{package}/__init__.pyi"}
     printed = subprocess.run(
         [
             sys.executable,
@@ -104,17 +104,6 @@ def test_a_new_metric_is_imported_when_it_is_first_used(
 
 def test_a_page_without_a_metric_gets_the_rows_that_a_hand_wrote() -> None:
     made, metrics = script(), {"Ratio": Ratio}
-    page = made.INTERFACE.read_text(encoding="utf-8")
-    (row,) = (line for line in page.splitlines() if line.startswith("| `Ratio("))
-    without = page.replace(f"{row}\n", "")
-    [listed] = re.findall(r"^\| (`BinaryConfusion` .*`) \| metrics \|$", page, re.MULTILINE)
-    others = listed.replace("`Ratio` ", "")
-    without = without.replace(listed, others)
-    again = made.interface(without, metrics)
-    assert f"\n{row}\n| `Panel(" in again
-    assert f"{others} `Ratio` | metrics |\n" in again
-    assert made.interface(page, metrics) == page
-
     page = made.METRICS.read_text(encoding="utf-8")
     rows = [line for line in page.splitlines(keepends=True) if "| `Ratio." in line]
     without = page.replace("".join(rows), "")
@@ -125,14 +114,6 @@ def test_a_page_without_a_metric_gets_the_rows_that_a_hand_wrote() -> None:
 
 def test_a_page_without_a_measure_gets_the_rows_that_a_hand_wrote() -> None:
     made, measures = script(), {"StRecall": MEASURES["StRecall"]}
-    page = made.INTERFACE.read_text(encoding="utf-8")
-    assert made.measure_rows(page, MEASURES) == page
-    row = "| `StRecall` | `rel=1` | may |\n"
-    without = page.replace(row, "", 1).replace(" `StRecall`", "", 1)
-    again = made.measure_rows(without, measures)
-    assert row in again and " `StRecall` `parse_measure` | measures" in again
-    assert sorted(again.split()) == sorted(page.split()) != sorted(without.split())
-
     page = made.METRICS.read_text(encoding="utf-8")
     assert made.measure_lines(page, MEASURES) == page
     lines = page.splitlines(keepends=True)

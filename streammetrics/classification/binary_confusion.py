@@ -9,23 +9,30 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.classification.histogram_auc import add_counts
-from streammetrics.core import checks
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.conversion import FLOAT64, as_float
-from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.forms import PlainCells
-from streammetrics.core.inputs import Binary, Inputs, Real, Weights
-from streammetrics.core.joint_rows import JointBuckets
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.many_slots import AnySlots
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import Unit
+from streammetrics.authoring import (
+    FLOAT64,
+    SLOT_0,
+    Accumulator,
+    AnySlots,
+    Batch,
+    Binary,
+    Counts,
+    Inputs,
+    Rates,
+    Real,
+    SettingsError,
+    Slots,
+    Unit,
+    WeightedCounts,
+    Weights,
+    as_float,
+    checks,
+    shown,
+    side_by_side,
+)
+from streammetrics.classification.counted_rows import add_counts
+from streammetrics.core import JointBuckets, PlainCells
 from streammetrics.kernels.tables.class_cells import binary_cells, binary_counts
-from streammetrics.results.deferred import side_by_side
-from streammetrics.results.rates import Rates
 
 _CELLS: Final = np.arange(4)
 

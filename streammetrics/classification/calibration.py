@@ -10,37 +10,42 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_number
-from streammetrics.core.codec import require
-from streammetrics.core.conversion import as_float
-from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
-from streammetrics.core.layouts import Schemas
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.parts.exact_sums import (
+from streammetrics.authoring import (
     QUANTA,
-    SURELY,
-    TOGETHER,
+    SLOT_0,
+    Accumulator,
+    AnySlots,
+    Batch,
+    Binary,
+    Counts,
+    ExactSum,
+    ExactSumColumn,
     ExactSums,
+    Inputs,
+    Pair,
+    Probability,
+    Schemas,
+    SettingsError,
+    Slots,
+    Unit,
+    WeightedCounts,
+    Weights,
+    as_float,
+    check_number,
+    exact_parts,
+    ordinary,
+    require,
     require_finite,
     require_moments,
     require_rounded_cubes,
     require_signed_cubes,
-    roughly,
-    surely_cubes,
+    shown,
+    side_by_side,
+    weighted,
 )
-from streammetrics.core.parts.many_slots import AnySlots
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import Unit, Units
-from streammetrics.kernels.exact.double_double import Pair
-from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted
+from streammetrics.core import SURELY, TOGETHER, Units, roughly, surely_cubes
 from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
 from streammetrics.results.calibration_figures import CalibrationFigures, CalibrationSums
-from streammetrics.results.deferred import side_by_side
 
 Floats = NDArray[np.float64]
 

@@ -1,69 +1,33 @@
-"""ExactAUC: the area under the ROC curve of all rows, exactly; and its result, which reads scores
-late."""
+"""ExactAUC: the area under the ROC curve of all rows, exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from streammetrics.authoring import (
+    SCORE_TYPES,
+    Accumulator,
+    Bag,
+    Batch,
+    Binary,
+    Counts,
+    Inputs,
+    Real,
+    Slots,
+    Unit,
+    Weights,
+    check_choice,
+    check_max_rows,
+    checks,
+)
 from streammetrics.classification.histogram_auc import HistogramAUC
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_choice, check_max_rows, check_positive
-from streammetrics.core.forms import DriftOf, ScoreForm, labels_of
-from streammetrics.core.inputs import Binary, Inputs, Real, Weights
-from streammetrics.core.joint_rows import JointScores
-from streammetrics.core.multiset.bag import Bag, BagColumn
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
-from streammetrics.core.parts.score_bits import SCORE_TYPES, in_type, result_type
-from streammetrics.core.weights import Unit
-from streammetrics.kernels.curves.area import Pairs
-from streammetrics.kernels.curves.key_placements import placements_of_keys
-from streammetrics.kernels.curves.pairs_between import LabelPairs
-from streammetrics.kernels.curves.segments import joined_pairs, sorted_pairs
-from streammetrics.kernels.inference.area_interval import Placements
-from streammetrics.results.score_curve import Points, ScoreCurve
-
-
-class ExactCurve(ScoreCurve[float]):
-    """A ScoreCurve of every different score, ten times the size of its state.
-
-    The area and its interval do not need the points. `points` returns ascending scores [k] and
-    counts [2, k]; every call must return the same. placed: the placements of the same rows, without
-    the points; None if they are to be made from these.
-
-    >>> import numpy as np
-    >>> curve = ExactCurve(Pairs(1, 0, 1, 1), 2, lambda: (np.arange(2.0), np.eye(2, dtype=int)))
-    >>> curve.auc
-    1.0
-    >>> curve.scores.tolist()
-    [0.0, 1.0]
-    """
-
-    def __init__(
-        self,
-        pairs: Pairs,
-        rows: int,
-        points: Callable[[], Points],
-        weight_unit: Fraction = Fraction(1),
-        rows_rounded: int | None = None,
-        placed: Callable[[], Placements] | None = None,
-    ) -> None:
-        # The parent is a frozen dataclass: its fields are set in `__dict__`.
-        self.__dict__.update(_pairs=pairs, exact=True, rows=rows, reason="", _points=points)
-        self.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded, _ends=None)
-        self.__dict__.update(_placed=placed)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # `points` reads a state; a copy and a pickle hold what it returned.
-        weighting = self.weight_unit, self.rows_rounded
-        return (type(self), (self._pairs, self.rows, partial(tuple, self._held), *weighting))
+from streammetrics.classification.score_curves import bag_curve
+from streammetrics.core import DriftOf, JointScores, ScoreForm, in_type, labels_of, result_type
+from streammetrics.results.score_curve import ScoreCurve
 
 
 class ExactAUC(Accumulator, schema="exact-auc/3"):
@@ -119,7 +83,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     def check_settings(self) -> None:
         check_choice(self.score_type, SCORE_TYPES, "ExactAUC.score_type")
         check_max_rows(self.max_rows, "ExactAUC.max_rows")
-        self._set("positive", check_positive(self.positive, "ExactAUC.positive"))
+        self._set("positive", checks.check_positive(self.positive, "ExactAUC.positive"))
 
     if TYPE_CHECKING:
 
@@ -147,24 +111,3 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         self._flush()
         rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
         return bag_curve(self.bag, Fraction(self.weight_unit), rows_rounded)
-
-
-def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -> ScoreCurve[float]:
-    """The curve of all rows in the bag of one state, whose counts are in `weight_unit`."""
-    if bag.dropped:
-        none = np.empty(0, result_type(bag.rule.values)), np.zeros((2, 0), np.int64)
-        return ScoreCurve(*none, True, bag.total, bag.why_dropped, weight_unit, rows_rounded)
-    sums = bag.pair_sums(lambda layout, _: LabelPairs() if layout.form == "planes" else None)
-    if sums is None:
-        planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
-    else:
-        planes = [
-            Pairs(won - ties, ties, p, n) for won, ties, p, n in (s[:, 0].tolist() for s in sums)
-        ]
-    pairs, pieces = joined_pairs(planes), bag.pieces()
-
-    def placed() -> Placements:
-        return placements_of_keys(pieces(), pairs.positives)
-
-    rows = bag.total
-    return ExactCurve(pairs, rows, bag.points(), weight_unit, rows_rounded, placed)

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
-from itertools import pairwise, repeat
+from itertools import count
 from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import numeric
-from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
-from streammetrics.core.forms import DriftOf, PlainCells, ScoreForm, labels_of
-from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
-from streammetrics.core.joint_rows import JointBuckets
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
-from streammetrics.core.settings import Setting
-from streammetrics.core.weights import Unit
-from streammetrics.histogram import Histogram, occupied_table
-from streammetrics.kernels.curves.area import pairs_of_tables
-from streammetrics.kernels.tables.grids import MAX_RESOLUTION, Grid, Gridded, grid_of
-from streammetrics.results.deferred import side_by_side
-from streammetrics.results.score_curve import BucketPoints, ScoreCurve
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Batch,
+    Binary,
+    Bounded,
+    Counts,
+    Histogram,
+    InputError,
+    Inputs,
+    Probability,
+    SettingsError,
+    Slots,
+    Unit,
+    Weights,
+    as_float,
+    checks,
+    shown,
+)
+from streammetrics.classification.counted_rows import add_counts
+from streammetrics.classification.score_curves import bucket_curves
+from streammetrics.core import DriftOf, JointBuckets, PlainCells, ScoreForm, labels_of
+from streammetrics.kernels.tables.grids import grid_of
+from streammetrics.results.score_curve import ScoreCurve
 
 A = TypeVar("A", bound=Accumulator)
 
@@ -154,7 +158,7 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
         7
         """
         where = f"{type(self).__name__}.resolution_for"
-        if self.grid == "edges" or not 0 < numeric(max_width) < 1:
+        if self.grid == "edges" or not 0 < (as_float(max_width) or 0) < 1:
             raise SettingsError(
                 expected='a max_width above 0 and below 1, and a grid other than "edges"',
                 got=f'max_width={shown(max_width)}, grid="{self.grid}"',
@@ -180,7 +184,7 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
 
     def _by_resolution(self) -> Iterator[Self]:
         """The empty metric with each resolution that is possible with its other settings."""
-        for resolution in range(MAX_RESOLUTION + 1):
+        for resolution in count():
             try:
                 yield type(self)(
                     grid=self.grid,
@@ -192,7 +196,7 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
                     weight_unit=self.weight_unit,
                     round_weights=self.round_weights,
                 )
-            except SettingsError:  # too many buckets
+            except SettingsError:  # above the greatest, or too many buckets
                 return
 
     def compute(self) -> ScoreCurve[Bounded]:
@@ -209,93 +213,3 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
 # The grids of the joint counts of two models, unless their own are not finer.
 _PROBABILITIES: Final = HistogramAUC(resolution=3, floor=2.0**-16)  # 243 buckets
 _REAL: Final = HistogramAUC(resolution=3, range="real", floor=2.0**-6, ceiling=2.0**6)
-
-
-def bucket_curves(
-    cells: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    metric: Gridded,
-    surplus: Sequence[int],
-    weight_unit: Fraction,
-    rows_rounded: Sequence[int | None],
-) -> list[ScoreCurve[Bounded]]:
-    """The curves of tables [truth, bucket], from their occupied cells as in `pairs_of_tables`, and
-    the surplus and the rounded rows of each."""
-    grid = grid_of(metric)
-    b, n = grid.n_buckets, len(surplus)
-    edges = np.searchsorted(cells, np.arange(2 * n + 1) * b)
-    pairs = pairs_of_tables(cells, counts, edges, b)
-    bounds = edges[::2]
-    firsts = (np.arange(n) * (2 * b)).repeat(bounds[1:] - bounds[:-1])
-    occupied = np.array((cells - firsts, counts))
-    return side_by_side(
-        ScoreCurve,
-        n,
-        exact=repeat(False),
-        rows=[p + q - extra for (_, _, p, q), extra in zip(pairs, surplus, strict=True)],
-        weight_unit=repeat(weight_unit),
-        rows_rounded=rows_rounded,
-        _counted=pairs,
-        _points=repeat(partial(_points, grid, metric.range == "probability")),
-        # Copies: a curve that is kept must not keep those of all other keys.
-        _cells=[occupied[:, start:end].copy() for start, end in pairwise(bounds.tolist())],
-    )
-
-
-def _points(grid: Grid, in_unit: bool, cells: NDArray[np.int64]) -> BucketPoints:
-    """The occupied buckets of a table from its cells and their counts [2, c]: least scores [k],
-    counts [2, k] and ends [k]."""
-    used, table = occupied_table(cells[0], cells[1], 2, grid.n_buckets)
-    ends = grid.ends[used]
-    # In [0, 1] no score is above 1.
-    return grid.least[used], table, np.fmin(ends, np.nextafter(1, 2)) if in_unit else ends
-
-
-# A state from counts that were made elsewhere, such as an SQL aggregate.
-
-
-def add_counts(
-    state: A,
-    counted: WeightedCountsColumn,
-    labels: ArrayLike,
-    cells: tuple[str, ArrayLike, int],
-    counts: ArrayLike,
-) -> A:
-    """The empty `state` with these counts of rows by label and cell; all [k].
-
-    cells: their name, the cell of each count, and the number of cells.
-    """
-    _require_plain(state.settings(), type(state).__name__)
-    name, cell_indices, n_cells = cells
-    truth = checks.binary_labels(labels)
-    indices = checks.integers(cell_indices, name)
-    numbers = checks.integers(counts, "counts")
-    for column, array in ((name, indices), ("counts", numbers)):
-        checks.same_length(len(truth), array, column, of="labels")
-    _require_within(indices, name, n_cells - 1)
-    _require_within(numbers, "counts", (1 << 63) - 1)
-    total = sum(numbers.tolist())
-    state._require_room(total, "from_counts")
-    occupied = np.flatnonzero(numbers)
-    counted.add(
-        truth[occupied].astype(np.intp) * n_cells + indices[occupied], None, numbers[occupied]
-    )
-    state.__dict__["_total_count"] = total
-    return state
-
-
-def _require_plain(settings: Mapping[str, Setting], name: str) -> None:
-    if settings["weight_unit"] != 1 or settings["round_weights"]:
-        raise SettingsError(
-            expected="weight_unit=1, because each counted row weighs 1",
-            got=f"weight_unit={settings['weight_unit']}, round_weights={settings['round_weights']}",
-            where=f"{name}.from_counts",
-            hint="update it with rows and their weights",
-        )
-
-
-def _require_within(values: NDArray[np.int64], name: str, most: int) -> None:
-    bad = np.flatnonzero((values < 0) | (values > most))
-    if len(bad):
-        hint = "count rows in the cells of this metric"
-        raise bad_rows(values, bad, name, f"integers from 0 to {most}", hint)

@@ -11,21 +11,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import finite, same_length
-from streammetrics.core.codec import require
-from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import (
-    add_parts,
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Batch,
+    ExactSum,
+    Slots,
+    WeightedCounts,
+    checks,
+    require,
     require_finite,
     require_rounded_moments,
     require_signed_cubes,
+    side_by_side,
+    weighted_values,
 )
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.kernels.exact.exact_products import weighted_values
-from streammetrics.results.deferred import side_by_side
+from streammetrics.core import add_parts
 from streammetrics.results.sums import MeanResult
 
 
@@ -64,8 +65,8 @@ class Mean(Accumulator):
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         batch = super()._read_rows(given)
         name = f"{type(self).__name__}.value"
-        values = finite(self.value(batch), name).astype(np.float64, copy=False)
-        same_length(batch.n, values, name, next(iter(given)))
+        values = checks.finite(self.value(batch), name).astype(np.float64, copy=False)
+        checks.same_length(batch.n, values, name, next(iter(given)))
         return Batch(batch.n, {"value": values})
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:

@@ -9,27 +9,39 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.classification.exact_auc import bag_curve
-from streammetrics.classification.histogram_auc import bucket_curves
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_choice, check_max_rows, check_number
-from streammetrics.core.forms import ScoreForm, labels_of
-from streammetrics.core.inputs import Classes, Inputs, Table, Weights
-from streammetrics.core.multiset.bag import Bags
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.score_bits import AUTO, SCORE_TYPES
-from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import Unit, add_surplus
+from streammetrics.authoring import (
+    AUTO,
+    SCORE_TYPES,
+    SLOT_0,
+    Accumulator,
+    Bags,
+    Batch,
+    Classes,
+    Counts,
+    Inputs,
+    Slots,
+    Table,
+    Unit,
+    WeightedCounts,
+    Weights,
+    check_choice,
+    check_grid,
+    check_max_rows,
+    check_number,
+    grid_of,
+    refused_setting,
+)
+from streammetrics.classification.score_curves import bag_curve, bucket_curves
+from streammetrics.core import ScoreForm, labels_of
 from streammetrics.kernels.tables.class_cells import scored_cells
-from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.class_curves import ClassCurves
-from streammetrics.results.score_curve import ScoreCurve
 
 MAX_CLASSES: Final = 1 << 15
 _OF_A_GRID: Final = ("grid", "resolution", "range", "floor", "ceiling", "edges")
 _OF_A_BAG: Final = ("score_type", "max_rows")
+if TYPE_CHECKING:
+    from streammetrics.results.score_curve import ScoreCurve
+
 _NO_SCORES: Final = "float64"  # the score_type that the bytes of buckets have always had
 
 
@@ -144,7 +156,7 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         quanta = batch.quanta
         if quanta is not None and not self.exact:
-            add_surplus(self.counts.surplus, slots, quanta)  # of the rows, not of their cells
+            self.counts.add_surplus(slots, quanta)  # of the rows, not of their cells
         for piece, classes, labels, values in scored_cells(batch.labels, batch.scores):
             cell_slots = None if slots is None else np.repeat(slots[piece], self.n_classes)
             weights = None if quanta is None else np.repeat(quanta[piece], self.n_classes)

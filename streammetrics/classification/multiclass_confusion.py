@@ -10,21 +10,29 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_number
-from streammetrics.core.codec import require
-from streammetrics.core.conversion import whole
-from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.inputs import Classes, Inputs, Weights
-from streammetrics.core.parts.counts import Counts, CountsColumn
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import exact_total
-from streammetrics.core.weights import Unit, add_surplus
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Batch,
+    Classes,
+    Counts,
+    CountsColumn,
+    InputError,
+    Inputs,
+    SettingsError,
+    Slots,
+    Unit,
+    WeightedCounts,
+    Weights,
+    check_number,
+    require,
+    shown,
+    side_by_side,
+    whole,
+)
+from streammetrics.core import exact_total
 from streammetrics.kernels.tables.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
-from streammetrics.results.deferred import side_by_side
 
 MAX_CLASSES: Final = 1 << 15  # a table of all pairs takes 8 GB
 
@@ -142,7 +150,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         if batch.quanta is not None:
-            add_surplus(self.cells.surplus, slots, batch.quanta)
+            self.cells.add_surplus(slots, batch.quanta)
         self._count(batch, slots, self.cells, self.first)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:

@@ -10,17 +10,23 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Batch,
+    Counts,
+    CountsColumn,
+    Inputs,
+    Slots,
+    Table,
+    Unit,
+    WeightedCounts,
+    Weights,
+    check_number,
+    side_by_side,
+)
 from streammetrics.classification.binary_confusion import check_threshold
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_number
-from streammetrics.core.inputs import Inputs, Table, Weights
-from streammetrics.core.parts.counts import Counts, CountsColumn
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import label_cells, label_codes
-from streammetrics.results.deferred import side_by_side
 from streammetrics.results.label_rates import LabelRates
 
 MAX_LABELS: Final = 10_000  # `sizes` has its cube of cells; indices of several states fit int64
@@ -101,7 +107,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         if batch.quanta is not None:
-            add_surplus(self.sizes.surplus, slots, batch.quanta)
+            self.sizes.add_surplus(slots, batch.quanta)
         self._count(batch, slots, self.cells, self.sizes)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:

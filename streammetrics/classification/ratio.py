@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.codec import require
-from streammetrics.core.inputs import Amount, Inputs
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import QUANTA, small_integers
-from streammetrics.core.parts.float_bits import CHUNK
-from streammetrics.core.parts.many_slots import AnySlots, ManySlots
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.rows import Terms
-from streammetrics.results.deferred import side_by_side
-from streammetrics.results.sums import Quotient
+from streammetrics.authoring import (
+    CHUNK,
+    QUANTA,
+    SLOT_0,
+    Accumulator,
+    Amount,
+    AnySlots,
+    Batch,
+    Counts,
+    ExactSum,
+    Inputs,
+    ManySlots,
+    Quotient,
+    Slots,
+    Terms,
+    require,
+    side_by_side,
+    small_integers,
+)
 
 
 class Ratio(Accumulator, schema="ratio/2"):

@@ -10,33 +10,32 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.codec import require
-from streammetrics.core.inputs import Inputs, Real, Weights
-from streammetrics.core.layouts import Schemas
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import (
+from streammetrics.authoring import (
     QUANTA,
-    SURELY,
-    TOGETHER,
+    SLOT_0,
+    Accumulator,
+    Batch,
+    Counts,
+    ExactSum,
     ExactSums,
-    Number,
+    Inputs,
     ProductSums,
-    of_scales,
+    Real,
+    Schemas,
+    Slots,
+    Unit,
+    WeightedCounts,
+    Weights,
+    exact_parts,
+    ordinary,
+    require,
     require_finite,
     require_moments,
     require_rounded_cubes,
     require_third_moment,
-    roughly,
-    surely_cubes,
+    side_by_side,
 )
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import Unit, Units
-from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
-from streammetrics.results.deferred import side_by_side
+from streammetrics.core import SURELY, TOGETHER, Number, Units, of_scales, roughly, surely_cubes
 from streammetrics.results.sums import RegressionErrors
 
 Floats = NDArray[np.float64]

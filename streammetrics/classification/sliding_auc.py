@@ -128,10 +128,6 @@ class SlidingAUC:
         timed = {} if self.seconds is None else {"times_s": True}
         return {"labels": True, "scores": True, **timed}
 
-    def former_arguments(self) -> Mapping[str, str]:
-        """The renamed arguments of `update`: none."""
-        return {}
-
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         """The widths of arguments that are tables: none."""
         return {}

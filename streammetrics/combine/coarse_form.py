@@ -275,3 +275,8 @@ def rows_at(metric: Accumulator, rows: Batch, path: Path) -> Batch:
         panel = cast("Panel", metric)
         rows, metric = rows_of(panel, rows, name), panel.metrics[name]
     return rows
+
+
+def states_of(groups: Accumulator | CollapsedGroups) -> Accumulator:
+    """The states of all groups, in as many slots."""
+    return groups.states if isinstance(groups, CollapsedGroups) else groups

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.combine.clustered import leave_one_out, summed
-from streammetrics.combine.coarse_form import CollapsedGroups
+from streammetrics.combine.coarse_form import CollapsedGroups, states_of
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
@@ -248,8 +248,7 @@ def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator,
     a, b = reference._groups_of(), current._groups_of()
     if isinstance(a, CollapsedGroups) and isinstance(b, CollapsedGroups):
         return a.beside(b)
-    assert isinstance(a, Accumulator) and isinstance(b, Accumulator)
-    return a, b
+    return states_of(a), states_of(b)
 
 
 def _require_readable(name: str, side: _Counted, label: int | None) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 from streammetrics.combine.clustered import leave_one_out, summed
-from streammetrics.combine.coarse_form import CollapsedGroups
+from streammetrics.combine.coarse_form import CollapsedGroups, states_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded, ByValue
 from streammetrics.kernels.inference.variances import jackknife_variance
@@ -100,8 +100,7 @@ class GroupsLeftOut(ByValue):
 
     @property
     def _states(self) -> Accumulator:
-        groups = self.groups
-        return groups.states if isinstance(groups, CollapsedGroups) else groups
+        return states_of(self.groups)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,6 @@ from streammetrics.core.parts.exact_sums import ExactSums, require_finite
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.score_bits import codes_of
 from streammetrics.core.rows import DictionaryColumn, Terms
-from streammetrics.core.settings import use_current_names
 from streammetrics.core.weights import weighed_rows
 from streammetrics.kernels.inference.paired import (
     SUMS,
@@ -204,9 +203,9 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
                 arguments[name] = required
         return arguments
 
-    def former_arguments(self) -> Mapping[str, str]:
-        former = self.metric.former_arguments()
-        return {name: former_name for name, former_name in former.items() if name not in self._own}
+    def stored_names(self) -> Mapping[str, str]:
+        names = self.metric.stored_names()
+        return {name: stored for name, stored in names.items() if name not in self._own}
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         widths: dict[str, tuple[int | None, ...]] = {}
@@ -227,7 +226,6 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         return self._checked(columns)
 
     def _checked(self, columns: dict[str, ArrayLike | DictionaryColumn | None]) -> Batch:
-        use_current_names("Paired", self.former_arguments(), columns, stacklevel=4)
         takes = self.arguments()
         for name in columns:
             if name not in takes:

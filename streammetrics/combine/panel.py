@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,9 +30,8 @@ from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import (
     Setting,
-    by_current_names,
-    by_former_names,
-    use_current_names,
+    rename_from_stored,
+    rename_to_stored,
 )
 from streammetrics.core.slips import explained
 from streammetrics.core.totals import WithoutRows, totals_of
@@ -120,13 +118,12 @@ class Reader(NamedTuple):
     name: str
     metric: Accumulator
     inputs: tuple[tuple[str, str, bool], ...]  # argument, column, whether it must be there
-    former: Mapping[str, str]  # former names of columns that have their argument's name
 
     def check(self, columns: Given) -> Batch:
         """The rows of the metric, or InputError."""
         arguments = {}
         for argument, column, required in self.inputs:
-            column_values = columns.get(self.former.get(column, column), columns.get(column))
+            column_values = columns.get(column)
             if column_values is not None:
                 arguments[argument] = column_values
             elif required:
@@ -160,8 +157,6 @@ class Reader(NamedTuple):
         validators = self.metric._validators
         pairs = []
         for argument, column, required in self.inputs:
-            if self.former.get(column) in columns:
-                return []
             if column in columns and argument in validators:
                 pairs.append((column, validators[argument]))
             elif column in columns or required:
@@ -253,19 +248,17 @@ class Panel(Accumulator, schema="panel/1"):
         for name, renamed in renames.items():
             if name not in self.metrics or not isinstance(renamed, Mapping):
                 raise _bad("inputs", f"names of metrics ({', '.join(self.metrics)})", name)
-            takes, current = self.metrics[name].arguments(), dict(renamed)
-            former = self.metrics[name].former_arguments()
-            use_current_names(f"Panel.inputs[{name!r}]", former, current, stacklevel=6)
-            for argument, column in current.items():
+            takes = self.metrics[name].arguments()
+            for argument, column in renamed.items():
                 if argument not in takes or not isinstance(column, str):
                     raise _bad(f"inputs[{name!r}]", f"arguments ({', '.join(takes)})", argument)
-            renames[name] = current
+            renames[name] = dict(renamed)
         full = {name: dict(sorted(r.items())) for name, r in sorted(renames.items()) if r}
         self._set("inputs", full or None)
 
     def _stored_settings(self) -> Mapping[str, Setting]:
         stored = {
-            name: by_former_names(self.metrics[name].former_arguments(), renamed)
+            name: rename_to_stored(self.metrics[name].stored_names(), renamed)
             for name, renamed in self._renames.items()
         }
         return {**super()._stored_settings(), "inputs": stored or None}
@@ -287,8 +280,12 @@ class Panel(Accumulator, schema="panel/1"):
     def arguments(self) -> Mapping[str, bool]:
         return self._takes
 
-    def former_arguments(self) -> Mapping[str, str]:
-        return {name: former for former, name in self._former_columns.items()}
+    def stored_names(self) -> Mapping[str, str]:
+        names: dict[str, str] = {}
+        for name, metric in self.metrics.items():
+            renamed = self._renames.get(name, {})
+            names |= {a: s for a, s in metric.stored_names().items() if a not in renamed}
+        return names
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         widths: dict[str, tuple[int | None, ...]] = {}
@@ -326,7 +323,6 @@ class Panel(Accumulator, schema="panel/1"):
                     (argument, renamed.get(argument, argument), required)
                     for argument, required in metric.arguments().items()
                 ),
-                {a: former for a, former in metric.former_arguments().items() if a not in renamed},
             )
             for name, metric in self.metrics.items()
             for renamed in (self._renames.get(name, {}),)
@@ -335,11 +331,6 @@ class Panel(Accumulator, schema="panel/1"):
     @cached_property
     def _reader_of(self) -> Mapping[str, Reader]:
         return {reader.name: reader for reader in self._readers}
-
-    @cached_property
-    def _former_columns(self) -> Mapping[str, str]:
-        """Former name of a column → its current name."""
-        return {former: name for reader in self._readers for name, former in reader.former.items()}
 
     @cached_property
     def _plans(self) -> dict[frozenset[str], Plan]:
@@ -353,10 +344,7 @@ class Panel(Accumulator, schema="panel/1"):
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of each metric, or InputError; changes nothing."""
         for column in columns:
-            if column not in self._takes and column in self._former_columns:
-                text = f"Panel: {column}= is now {self._former_columns[column]}="
-                warnings.warn(text, DeprecationWarning, stacklevel=3)
-            elif column not in self._takes:
+            if column not in self._takes:
                 instead = "leave it out, or name it in `inputs`; update_from(table) ignores other "
                 raise InputError(
                     expected=f"columns that a metric takes ({', '.join(self._takes)})",
@@ -476,7 +464,7 @@ def _is_mapping(value: object) -> bool:
 
 def _restored(metric: object, renamed: Setting) -> Setting:
     if isinstance(metric, Accumulator) and isinstance(renamed, Mapping):
-        return by_current_names(metric.former_arguments(), renamed)
+        return rename_from_stored(metric.stored_names(), renamed)
     return renamed
 
 

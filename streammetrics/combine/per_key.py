@@ -105,8 +105,8 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     def arguments(self) -> Mapping[str, bool]:
         return {"keys": True, **self.metric.arguments()}
 
-    def former_arguments(self) -> Mapping[str, str]:
-        return self.metric.former_arguments()
+    def stored_names(self) -> Mapping[str, str]:
+        return self.metric.stored_names()
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, cast
@@ -45,7 +44,6 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.core.settings import use_current_names
 
 _COLLAPSED: Final = "user-groups/2"  # of a metric whose scores are counted by collapsed keys
 
@@ -99,7 +97,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     (0.75, 0.08642, 3)
     """
 
-    _formerly: ClassVar[Mapping[str, str]] = {"buckets": "k"}
+    _stored_as: ClassVar[Mapping[str, str]] = {"buckets": "k"}
     _schemas: ClassVar[Schemas] = {
         _COLLAPSED: "",
         "user-groups/1": "its groups hold scores on a fixed grid, which shows the variance of "
@@ -192,12 +190,6 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             state.__dict__[name].merge(column, np.zeros(1, np.intp))
         return state
 
-    @property
-    def k(self) -> int:
-        """The former name of `buckets`."""
-        warnings.warn("UserGroups.k is now UserGroups.buckets", DeprecationWarning, stacklevel=2)
-        return self.buckets
-
     @cached_property
     def group_metric(self) -> Accumulator | None:
         """The metric of each bucket; None if its scores are counted instead."""
@@ -217,10 +209,10 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     def arguments(self) -> Mapping[str, bool]:
         return {self._ids: True, **self.metric.arguments()}
 
-    def former_arguments(self) -> Mapping[str, str]:
+    def stored_names(self) -> Mapping[str, str]:
         return {
             **({} if self._ids == "users" else {"groups": "users"}),
-            **self.metric.former_arguments(),
+            **self.metric.stored_names(),
         }
 
     @cached_property
@@ -252,7 +244,6 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         first: Sequence[ArrayLike | DictionaryColumn],
         columns: dict[str, ArrayLike | DictionaryColumn | None],
     ) -> Batch:
-        use_current_names("UserGroups", self.former_arguments(), columns, stacklevel=4)
         user_column = [columns.pop(self._ids)] if self._ids in columns else []
         users, *extra = [*first, *user_column] or [None]
         if users is None or extra:

@@ -253,8 +253,8 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     def arguments(self) -> Mapping[str, bool]:
         return {"times_ms": True, **self.metric.arguments()}
 
-    def former_arguments(self) -> Mapping[str, str]:
-        return self.metric.former_arguments()
+    def stored_names(self) -> Mapping[str, str]:
+        return self.metric.stored_names()
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from functools import wraps
 from inspect import Parameter, Signature, cleandoc, signature
 from typing import ClassVar, Final, cast, dataclass_transform
 
@@ -13,17 +12,16 @@ from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.forms import Forms
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.layouts import Schemas, layout_of
-from streammetrics.core.parts.part import Column, Part
+from streammetrics.core.parts.part import Column, LaterPart, Part
 from streammetrics.core.settings import (
     Setting,
-    by_current_names,
-    by_former_names,
     difference,
     encode_head,
     frozen,
     named_settings,
     register,
-    use_current_names,
+    rename_from_stored,
+    rename_to_stored,
 )
 from streammetrics.core.slips import MISSING, loaded_instead, wrong_call
 from streammetrics.core.weights import check_weight_settings
@@ -38,12 +36,13 @@ class Declared(Forms):
     """
 
     schema: ClassVar[str] = ""
-    _formerly: ClassVar[Mapping[str, str]] = {}  # setting → its former name, which bytes keep
+    _stored_as: ClassVar[Mapping[str, str]] = {}  # setting → its name in bytes, if it is another
     _later: ClassVar[frozenset[str]] = frozenset()  # settings that bytes lack while they are None
     # Former schemas: the parts that bytes lack (`layouts.py`). If settings choose it: advice.
     _schemas: ClassVar[Schemas] = {}
     _lacked: ClassVar[tuple[frozenset[str], ...]] = ()  # by former layouts of an abstract base
     _parts: ClassVar[dict[str, Part[Column]]] = {}
+    _later_parts: ClassVar[dict[str, LaterPart[Column]]] = {}  # those that some of `_schemas` lack
     _settings: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[Mapping[str, bool]] = {}
     _inputs: ClassVar[Inputs] = Inputs()
@@ -61,11 +60,11 @@ class Declared(Forms):
         if not schema:
             return
         dataclasses.dataclass(eq=False, repr=False)(cls)
-        cls.schema, cls._schemas, cls._parts = layout_of(cls, schema)
+        cls.schema, cls._schemas, cls._parts, cls._later_parts = layout_of(cls, schema)
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         cls._settings = tuple(f.name for f in fields)
         required = tuple(f.name for f in fields if f.default is dataclasses.MISSING)
-        decorator = named_settings(cls._settings, required, cls._formerly)
+        decorator = named_settings(cls._settings, required)
         cls.__init__ = decorator(cls.__init__)  # type: ignore[method-assign]
         update = next(vars(k)["update"] for k in cls.__mro__ if "update" in vars(k))
         takes = list(signature(update).parameters.values())[1:]
@@ -98,7 +97,7 @@ class Declared(Forms):
 
     def _stored_settings(self) -> Mapping[str, Setting]:
         """The settings by their names in bytes."""
-        return by_former_names(self._formerly, self._written())
+        return rename_to_stored(self._stored_as, self._written())
 
     def _written(self) -> Mapping[str, Setting]:
         return {n: v for n, v in self.settings().items() if v is not None or n not in self._later}
@@ -106,16 +105,15 @@ class Declared(Forms):
     @classmethod
     def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
         """The settings from their stored form, which may be hostile."""
-        return by_current_names(cls._formerly, stored)
+        return rename_from_stored(cls._stored_as, stored)
 
     def arguments(self) -> Mapping[str, bool]:
         """The arguments of `update`, each with whether it is required."""
         return self._arguments
 
-    def former_arguments(self) -> Mapping[str, str]:
-        """The renamed arguments of `update`, each with its former name. `update` accepts the former
-        name with a DeprecationWarning, and stored settings keep it."""
-        return self._inputs.formerly
+    def stored_names(self) -> Mapping[str, str]:
+        """The arguments of `update` that have another name in stored settings, each with it."""
+        return self._inputs.stored_as
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         """The widths that each argument accepts as a table [n, width]; None among them means that
@@ -183,8 +181,6 @@ def _install(metric: type[Declared], inputs: Inputs) -> None:
         if name not in vars(metric):
             method = methods[name]
             method.__dict__["__signature__"] = _signature(inputs)
-            if inputs.formerly:
-                method = _taking_former_names(method, inputs.formerly)
             method.__qualname__, method.__doc__ = f"{metric.__qualname__}.{name}", text
             method.__module__ = metric.__module__
             setattr(metric, name, method)
@@ -192,17 +188,6 @@ def _install(metric: type[Declared], inputs: Inputs) -> None:
     if "\nRows\n" not in doc:
         rows = "".join(f"    {name}: {column.meaning}.\n" for name, column in inputs)
         metric.__doc__ = doc.replace("\nState\n", f"\nRows\n{rows}State\n", 1)
-
-
-def _taking_former_names(
-    method: Callable[..., object], formerly: Mapping[str, str]
-) -> Callable[..., object]:
-    @wraps(method)
-    def taking(self: object, *values: object, **keywords: object) -> object:
-        use_current_names(type(self).__name__, formerly, keywords)
-        return method(self, *values, **keywords)
-
-    return taking
 
 
 def _signature(inputs: Inputs) -> Signature:

@@ -149,7 +149,7 @@ class Input(ABC):
     Settings and properties that a parameter names are those of the metric.
     """
 
-    formerly: str = ""  # the argument's former name, which `update` still takes
+    stored_as: str = ""  # the argument's name in stored settings, if it is another
     beside: str | None = None  # another input; one is not given without the other
     keyword: ClassVar[bool] = False  # given by name only
     type_text: ClassVar[str] = "ArrayLike"  # its type in a signature for editors
@@ -381,10 +381,10 @@ class Unchecked(Input):
         optional: bool = False,
         keyword: bool = False,
         type_text: str = "ArrayLike",
-        formerly: str = "",
+        stored_as: str = "",
     ) -> None:
         super().__init__(optional=optional)
-        self.meaning, self.formerly = meaning, formerly
+        self.meaning, self.stored_as = meaning, stored_as
         self.__dict__.update(keyword=keyword, type_text=type_text)
 
     def reader(self, metric: Declared, name: str) -> Reader:
@@ -420,7 +420,7 @@ class Inputs:
         weights = columns.get("weights")
         self.weights = weights if isinstance(weights, Weights) else None
         self.columns = {k: c for k, c in columns.items() if not isinstance(c, Weights)}
-        self.formerly = {name: c.formerly for name, c in self.columns.items() if c.formerly}
+        self.stored_as = {name: c.stored_as for name, c in self.columns.items() if c.stored_as}
         for name, column in columns.items():
             if hasattr(Batch, name) or name == "self" or iskeyword(name) or not name.isidentifier():
                 raise TypeError(f"no input can be called {name!r}: the name is reserved")

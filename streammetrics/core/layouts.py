@@ -2,9 +2,9 @@
 
 A metric that has gained a part has a new schema, and names the former ones with the parts that
 their bytes lack. In bytes of a former schema each such part is *unknown* for the rows that are
-counted there: it is made by `Part.unknown`, is added up as any other, and the state that results
-is one of the current schema. A reader carries what its bytes lack, because metrics lie within
-metrics; so a specification of settings never depends on the layout of some bytes.
+counted there: it is made by `LaterPart.unknown`, is added up as any other, and the state that
+results is one of the current schema. A reader carries what its bytes lack, because metrics lie
+within metrics; so a specification of settings never depends on the layout of some bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import STATE_MAGIC, Reader, Stack, Writer, frame
 from streammetrics.core.parts.counts import CountsColumn
-from streammetrics.core.parts.part import Column, Part
+from streammetrics.core.parts.part import Column, LaterPart, Part
 from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ Schemas = Mapping[str, str | Collection[str]]
 
 
 class Layout(NamedTuple):
-    """What the class body of a metric says of its bytes: its schema, its other schemas, and its
-    parts by name, in the order of the bytes."""
+    """What the class body of a metric says of its bytes: its schema, its other schemas, its parts
+    by name, in the order of the bytes, and those that some former layout lacks."""
 
     schema: str
     schemas: Schemas
     parts: dict[str, Part[Column]]
+    later_parts: dict[str, LaterPart[Column]]
 
 
 def layout_of(metric: type[Declared], schema: str) -> Layout:
@@ -42,15 +43,18 @@ def layout_of(metric: type[Declared], schema: str) -> Layout:
     whole, schemas = of_base(schema, metric._schemas, metric._lacked)
     bases = reversed(metric.__mro__)
     parts = {k: v for b in bases for k, v in vars(b).items() if isinstance(v, Part)}
+    later_parts = {}
     for former, lacks in schemas.items():
-        for part in () if isinstance(lacks, str) else lacks:
-            within = "/" in part  # the former schema of a metric that the head does not name
-            if not within and (part not in parts or type(parts[part]).unknown is Part.unknown):
+        for name in () if isinstance(lacks, str) else lacks:
+            part = parts.get(name)
+            if isinstance(part, LaterPart):
+                later_parts[name] = part
+            elif "/" not in name:  # else the former schema of a metric that the head does not name
                 raise TypeError(
-                    f"{metric.__name__}: {former} lacks {part}, which is no part that may be "
+                    f"{metric.__name__}: {former} lacks {name}, which is no part that may be "
                     "unknown: exact sums may be"
                 )
-    return Layout(whole, schemas, parts)
+    return Layout(whole, schemas, parts, later_parts)
 
 
 def of_base(
@@ -96,7 +100,7 @@ def columns(
         else:
             rows = _counted_rows(part_columns.values(), width)
         for name in lacks:
-            part_columns[name] = metric._parts[name].unknown(metric, width, rows)
+            part_columns[name] = metric._later_parts[name].unknown(metric, width, rows)
     return part_columns
 
 
@@ -112,9 +116,10 @@ def _counted_rows(part_columns: Iterable[Column], width: int) -> NDArray[np.int6
 def written(metric: Accumulator, out: Writer) -> list[Column]:
     """The columns to write, in order; `without_later_parts` leaves some out."""
     state = metric.__dict__
-    later = _later_parts(metric) if out.left_out is not None else frozenset()
-    if later and out.left_out is not None:
-        out.left_out += [state[name].unknown for name in sorted(later)]
+    if out.left_out is None:
+        return [state[name] for name in metric._parts]
+    later = metric._later_parts
+    out.left_out += [state[name].unknown for name in sorted(later)]
     return [state[name] for name in metric._parts if name not in later]
 
 
@@ -127,8 +132,3 @@ def without_later_parts(state: Accumulator) -> tuple[bytes, bool]:
     out = Writer(left_out=[])
     state._encode(out)
     return frame(STATE_MAGIC, state._head(), *out.chunks), any(out.left_out or ())
-
-
-def _later_parts(metric: Accumulator) -> Collection[str]:
-    former = [lacks for lacks in metric._schemas.values() if not isinstance(lacks, str)]
-    return {part for lacks in former for part in lacks if part in metric._parts}

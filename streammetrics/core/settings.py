@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -202,7 +201,7 @@ def _accumulator(value: Json, arrays: Mapping[str, bytes], former: dict[str, str
             f" entry point, or use the release that wrote it{failed}",
         )
     metric = CLASSES[schema]
-    accepted = {metric._formerly.get(name, name) for name in metric._settings}
+    accepted = {metric._stored_as.get(name, name) for name in metric._settings}
     if not accepted - metric._later <= set(settings) <= accepted:
         raise damaged(f"the settings {shown(sorted(settings))} for {metric.__name__}")
     try:
@@ -288,41 +287,26 @@ def _from_json(value: Json, arrays: Mapping[str, bytes], former: dict[str, str])
             raise damaged(f"the setting {shown(value)}")
 
 
-# -- renamed settings: `former` is name -> former name, which bytes keep --------------------------
-def use_current_names(
-    where: str, formerly: Mapping[str, str], arguments: dict[str, V], stacklevel: int = 3
-) -> None:
-    """Rename arguments given by a former name, with a DeprecationWarning."""
-    for name, former in formerly.items():
-        if former in arguments and name not in arguments:
-            text = f"{where}: {former}= is now {name}="
-            warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
-            arguments[name] = arguments.pop(former)
-
-
-def by_former_names(former: Mapping[str, str], settings: Mapping[str, V]) -> dict[str, V]:
+# -- names in stored settings: `names` is name -> its name there, where that is another ------------
+def rename_to_stored(names: Mapping[str, str], settings: Mapping[str, V]) -> dict[str, V]:
     """The values by their names in stored settings."""
-    return {former.get(name, name): value for name, value in settings.items()}
+    return {names.get(name, name): value for name, value in settings.items()}
 
 
-def by_current_names(former: Mapping[str, str], stored: Mapping[str, V]) -> dict[str, V]:
-    """The values by their current names; the inverse of `by_former_names`."""
-    current = {former_name: name for name, former_name in former.items()}
-    return {current.get(name, name): value for name, value in stored.items()}
+def rename_from_stored(names: Mapping[str, str], stored: Mapping[str, V]) -> dict[str, V]:
+    """The values by their own names; the inverse of `rename_to_stored`."""
+    own = {stored_name: name for name, stored_name in names.items()}
+    return {own.get(name, name): value for name, value in stored.items()}
 
 
 def named_settings(
-    names: tuple[str, ...],
-    required: tuple[str, ...] = (),
-    formerly: Mapping[str, str] = MappingProxyType({}),
+    names: tuple[str, ...], required: tuple[str, ...] = ()
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Decorate an `__init__`: an error lists the settings where Python would raise a TypeError, and
-    former names are accepted with a DeprecationWarning."""
+    """Decorate an `__init__`: an error lists the settings where Python would raise a TypeError."""
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:
         @wraps(init)
         def checked(*values: P.args, **keywords: P.kwargs) -> None:
-            use_current_names(type(values[0]).__name__, formerly, keywords)
             n = len(values) - 1  # without self
             twice = [f"{name} twice" for name in names[:n] if name in keywords]
             got = [shown(name) for name in keywords if name not in names] + twice

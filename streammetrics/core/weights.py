@@ -131,6 +131,11 @@ def add_surplus(surplus: NDArray[np.int64], slots: Indices | None, units: Units)
         np.add.at(surplus, slots, units - 1)
 
 
+def units_counted(units: int, rows: int, unit: Fraction) -> int | None:
+    """The units; None if every row weighs 1, so that they are the rows."""
+    return None if units == rows and unit == 1 else units
+
+
 # -- weights as multiples of the unit ------------------------------------------------------------
 # A float weight is taken as the decimal that it represents: 0.1 is one unit of 1/10, because no
 # float is nearer to 1/10. A weight that is not a multiple is refused, or rounded to the nearest

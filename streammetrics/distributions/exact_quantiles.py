@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_choice, check_max_rows
-from streammetrics.core.forms import DriftOf
-from streammetrics.core.inputs import Inputs, Real, Weights
-from streammetrics.core.multiset.bag import Bag
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.score_bits import SCORE_TYPES
-from streammetrics.core.weights import Unit
+from streammetrics.authoring import (
+    SCORE_TYPES,
+    SLOT_0,
+    Accumulator,
+    Bag,
+    Batch,
+    Counts,
+    Inputs,
+    Real,
+    Slots,
+    Unit,
+    Weights,
+    check_choice,
+    check_max_rows,
+)
+from streammetrics.core import DriftOf
 from streammetrics.results.distribution import Distribution
 
 

@@ -10,27 +10,32 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.codec import require
-from streammetrics.core.inputs import Inputs, Real, Weights
-from streammetrics.core.layouts import Schemas
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import (
+from streammetrics.authoring import (
     SCALES,
+    SLOT_0,
+    Accumulator,
+    Batch,
+    Counts,
+    ExactSum,
     ExactSums,
+    Extremes,
+    Inputs,
     ProductSums,
-    add_parts,
+    Real,
+    Schemas,
+    Slots,
+    Unit,
+    WeightedCounts,
+    Weights,
+    exact_parts,
+    ordinary,
+    require,
     require_finite,
     require_three_moments,
+    side_by_side,
+    weighted_values,
 )
-from streammetrics.core.parts.extremes import Extremes
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import Unit, Units
-from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted_values
-from streammetrics.results.deferred import side_by_side
+from streammetrics.core import Units, add_parts
 from streammetrics.results.moment_figures import MomentFigures
 
 Floats = NDArray[np.float64]

@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.batch import Batch
-from streammetrics.core.bounded import Bounded
-from streammetrics.core.codec import require
-from streammetrics.core.forms import DriftOf
-from streammetrics.core.inputs import Inputs, Probability, Weights
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.extremes import Extremes
-from streammetrics.core.parts.many_slots import AnySlots
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.weights import Unit
-from streammetrics.histogram import Histogram
-from streammetrics.kernels.tables.grids import grid_of
+from streammetrics.authoring import (
+    SLOT_0,
+    AnySlots,
+    Batch,
+    Bounded,
+    Counts,
+    Extremes,
+    Histogram,
+    Inputs,
+    Probability,
+    Slots,
+    Unit,
+    Weights,
+    grid_of,
+    require,
+)
+from streammetrics.core import DriftOf
 from streammetrics.results.distribution import Distribution
 
 _IN_GROUPS: Final = {"relative": 4, "equal": 8}  # the resolution, by the kind of grid

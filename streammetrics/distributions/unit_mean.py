@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.codec import require
-from streammetrics.core.ids.unit_hashes import mixed, salt_word
-from streammetrics.core.inputs import Inputs, Real, UnitIds
-from streammetrics.core.parts.exact_sums import ExactSums, require_finite
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Batch,
+    DictionaryColumn,
+    ExactSums,
+    Inputs,
+    Real,
+    Slots,
+    UnitIds,
+    UnitSet,
+    require,
+    require_finite,
+)
+from streammetrics.core import check_unit_settings, mixed, salt_word
 from streammetrics.distributions.unit_rate import GROUPS, check_salt, sizes_of_groups, units_unknown
 from streammetrics.results.unit_results import UnitMeanResult
 

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.codec import require
-from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word
-from streammetrics.core.inputs import Inputs, Real, UnitIds
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Batch,
+    DictionaryColumn,
+    Inputs,
+    Real,
+    SettingsError,
+    Slots,
+    UnitIds,
+    UnitSet,
+    require,
+    shown,
+)
+from streammetrics.core import Words, check_unit_settings, mixed, salt_word
 from streammetrics.results.unit_results import UnitRateResult
 
 GROUPS: Final = 64  # of units, by the lowest bits of their hash

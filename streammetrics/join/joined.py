@@ -21,9 +21,8 @@ from streammetrics.core.parts.record_table import MAX_TIME, Values
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.settings import (
     Setting,
-    by_current_names,
-    by_former_names,
-    use_current_names,
+    rename_from_stored,
+    rename_to_stored,
 )
 from streammetrics.join.join_events import Given, columns_at
 from streammetrics.join.join_rows import JoinRows
@@ -40,13 +39,9 @@ def bound_inputs(
     metric: Accumulator, columns: Mapping[str, str], outcomes: Mapping[str, str], inputs: object
 ) -> Mapping[str, str]:
     """Argument of the metric → column, outcome or "times_ms"; SettingsError if one has none."""
-    takes, former = metric.arguments(), metric.former_arguments()
+    takes = metric.arguments()
     bindings = dict(inputs) if isinstance(inputs, Mapping) else {}
     sources = (*columns, *outcomes, "times_ms")
-    for argument, former_name in former.items():
-        if former_name in sources and argument not in {*sources, *bindings}:
-            bindings.setdefault(former_name, former_name)
-    use_current_names("Joined.inputs", former, bindings, stacklevel=6)
     if not isinstance(inputs, Mapping | None) or not set(bindings) <= set(takes):
         raise _bad(f"arguments of the metric ({', '.join(takes)})", shown(inputs))
     shared = sorted(set(columns) & set(outcomes))
@@ -153,7 +148,7 @@ class Joined(Accumulator, schema="joined/1"):
         self._set("inputs", inputs)
 
     def _stored_settings(self) -> Mapping[str, Setting]:
-        stored = by_former_names(self.metric.former_arguments(), self.inputs or {})
+        stored = rename_to_stored(self.metric.stored_names(), self.inputs or {})
         return {**super()._stored_settings(), "inputs": dict(sorted(stored.items()))}
 
     @classmethod
@@ -161,7 +156,7 @@ class Joined(Accumulator, schema="joined/1"):
         settings = super()._restored_settings(stored)
         metric, inputs = settings["metric"], settings["inputs"]
         if isinstance(metric, Accumulator) and isinstance(inputs, Mapping):
-            settings["inputs"] = by_current_names(metric.former_arguments(), inputs)
+            settings["inputs"] = rename_from_stored(metric.stored_names(), inputs)
         return settings
 
     @property

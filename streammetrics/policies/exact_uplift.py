@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_choice, check_max_rows
-from streammetrics.core.forms import ScoreForm
-from streammetrics.core.inputs import Binary, Inputs, Real, Weights
-from streammetrics.core.multiset.bag import Bag
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
-from streammetrics.core.parts.score_bits import SCORE_TYPES
-from streammetrics.core.weights import Unit
+from streammetrics.authoring import (
+    SCORE_TYPES,
+    Accumulator,
+    Bag,
+    Batch,
+    Binary,
+    Counts,
+    Inputs,
+    Real,
+    Slots,
+    Unit,
+    Weights,
+    check_choice,
+    check_max_rows,
+)
+from streammetrics.core import ScoreForm
 from streammetrics.policies.uplift import Uplift, checked_share, kinds
 from streammetrics.results.score_curve import Points
 from streammetrics.results.uplift_curve import UpliftCurve

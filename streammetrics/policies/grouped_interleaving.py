@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_choice, check_max_rows
-from streammetrics.core.codec import require
-from streammetrics.core.inputs import Binary, Ids, Inputs
-from streammetrics.core.multiset.bag import Bag, BagColumn
-from streammetrics.core.multiset.bag_keys import Groups
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.score_bits import codes_of, scores_of
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Bag,
+    BagColumn,
+    Batch,
+    Binary,
+    DictionaryColumn,
+    Ids,
+    Inputs,
+    Slots,
+    check_choice,
+    check_max_rows,
+    require,
+)
+from streammetrics.core import Groups, codes_of, scores_of
 from streammetrics.policies.interleaving import winners
 from streammetrics.results.preference import GroupPreference
 

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_choice
-from streammetrics.core.inputs import Inputs, Real
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.float_bits import CHUNK
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.results.deferred import side_by_side
+from streammetrics.authoring import (
+    CHUNK,
+    SLOT_0,
+    Accumulator,
+    Batch,
+    Counts,
+    Inputs,
+    Real,
+    Slots,
+    check_choice,
+    side_by_side,
+)
 from streammetrics.results.preference import Preference
 
 _KINDS: Final = np.arange(4, dtype=np.intp)

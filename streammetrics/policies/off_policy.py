@@ -9,19 +9,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.codec import require
-from streammetrics.core.factors import Factor, Propensity, check_factor, check_limit, factors
-from streammetrics.core.inputs import Inputs
-from streammetrics.core.layouts import Schemas
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import NamedSums
-from streammetrics.core.parts.part import SLOT_0, Extreme, Slots
-from streammetrics.core.parts.score_bits import ordered_integers
-from streammetrics.core.rows import Terms
-from streammetrics.results.deferred import side_by_side
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Batch,
+    Counts,
+    ExactSum,
+    Extreme,
+    Factor,
+    Inputs,
+    NamedSums,
+    Propensity,
+    Schemas,
+    Slots,
+    Terms,
+    check_factor,
+    factors,
+    require,
+    side_by_side,
+)
+from streammetrics.core import check_limit, ordered_integers
 from streammetrics.results.policy_value import PolicySums, PolicyValue
 
 

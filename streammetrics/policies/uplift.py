@@ -9,17 +9,24 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.batch import Batch
-from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import decimal_share
-from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.core.forms import ScoreForm
-from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.weights import Unit, unit_of
-from streammetrics.histogram import Histogram, occupied_table
-from streammetrics.kernels.tables.grids import grid_of
+from streammetrics.authoring import (
+    SLOT_0,
+    Batch,
+    Binary,
+    Bounded,
+    Counts,
+    Histogram,
+    InputError,
+    Inputs,
+    Probability,
+    SettingsError,
+    Slots,
+    Unit,
+    Weights,
+    grid_of,
+    occupied_table,
+)
+from streammetrics.core import ScoreForm, decimal_share, unit_of
 from streammetrics.results.uplift_curve import UpliftCurve
 
 

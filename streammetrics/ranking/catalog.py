@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_number
-from streammetrics.core.inputs import Inputs
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
+from streammetrics.authoring import Accumulator, Batch, Counts, Inputs, Slots, check_number, ratio
 from streammetrics.kernels.exact.elementary import mean_self_information
-from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.ranking.item_lists import (
     INPUTS,
     MAX_CATALOG,

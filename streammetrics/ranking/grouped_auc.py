@@ -9,35 +9,57 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_choice, check_max_rows
-from streammetrics.core.codec import require
-from streammetrics.core.conversion import plain
-from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
-from streammetrics.core.multiset.bag import Bag, BagColumn, Bags
-from streammetrics.core.multiset.bag_keys import Groups
-from streammetrics.core.multiset.bag_layout import Layout
-from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.score_bits import AUTO, SCORE_TYPES, codes_of, result_type
-from streammetrics.core.rows import DictionaryColumn, Terms
-from streammetrics.core.totals import WithoutRows, unlimited
-from streammetrics.core.weights import Unit
-from streammetrics.kernels.curves.area_sums import (
+from streammetrics.authoring import (
+    AUTO,
+    SCORE_TYPES,
+    SLOT_0,
+    Accumulator,
+    Bag,
+    BagColumn,
+    Bags,
+    Batch,
+    Binary,
+    DictionaryColumn,
+    ExactSums,
+    Ids,
+    Inputs,
+    Probability,
+    Slots,
+    Terms,
+    Unit,
+    Weights,
+    check_choice,
+    check_grid,
+    check_max_rows,
+    grid_of,
+    refused_setting,
+    require,
+)
+from streammetrics.core import (
+    Groups,
+    Layout,
+    WithoutRows,
+    add_whole,
+    codes_of,
+    plain,
+    require_whole,
+    result_type,
+    units_counted,
+    unlimited,
+)
+from streammetrics.kernels.curves import (
     AreaSpread,
     AreaSums,
+    ExactArea,
+    GroupPairs,
+    LabelPairs,
     area_spread,
-    area_sums,
     area_terms,
+    group_pairs,
     mean_areas,
+    sum_areas,
 )
-from streammetrics.kernels.curves.pairs_between import LabelPairs
-from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
-from streammetrics.kernels.exact.rounding import ExactArea
-from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.areas import GroupedArea, as_float
-from streammetrics.results.rounded_weights import units_counted
 
 _CHOICES = {
     "weight": ("impressions", "positives", "uniform"),
@@ -358,7 +380,7 @@ class AreaTotals(WithoutRows, schema="grouped-auc-totals/1"):
     def count(self, counts: AreaCounts, groups: GroupPairs) -> None:
         """Add the counts of complete groups."""
         weight, bounded = self._auc.weight, self._auc.grid is not None
-        areas = area_sums(groups, weight, bounded=bounded)
+        areas = sum_areas(groups, weight, bounded=bounded)
         add_whole(self.sums, (*counts, *areas, *_UNUSED, *area_spread(groups, weight)))
 
     def _require_possible(self) -> None:

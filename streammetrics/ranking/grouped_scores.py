@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import nan
@@ -11,21 +11,37 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import MAX_GRADE, check_choice, check_max_rows
-from streammetrics.core.codec import damaged
-from streammetrics.core.inputs import IDS, Inputs, Unchecked
-from streammetrics.core.layouts import Schemas
-from streammetrics.core.multiset.bag import Bag, Bags
-from streammetrics.core.multiset.bag_keys import Groups
-from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
-from streammetrics.core.parts.part import SLOT_0, Extreme, Slots
-from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type, scores_of
-from streammetrics.core.rows import DictionaryColumn, Terms, offsets_of
-from streammetrics.core.totals import WithoutRows, unlimited
-from streammetrics.kernels.ranking.graded_lists import Lists
-from streammetrics.kernels.ranking.subtopics import MAX_TOPICS
+from streammetrics.authoring import (
+    SCORE_TYPES,
+    SLOT_0,
+    Accumulator,
+    Bag,
+    Bags,
+    Batch,
+    DictionaryColumn,
+    ExactSums,
+    Extreme,
+    Inputs,
+    Measure,
+    Schemas,
+    SettingsError,
+    Slots,
+    Terms,
+    Unchecked,
+    check_choice,
+    check_max_rows,
+    checks,
+    damaged,
+    measures_of,
+)
+from streammetrics.core import (
+    IDS,
+    WithoutRows,
+    add_whole,
+    require_whole,
+    result_type,
+    unlimited,
+)
 from streammetrics.ranking.answer_rows import AnsweringRows, add_answers, answers_of_rows
 from streammetrics.ranking.graded_rows import (
     NOT_JUDGED,
@@ -33,11 +49,12 @@ from streammetrics.ranking.graded_rows import (
     refuse_doubles,
     refuse_high_grades,
 )
+from streammetrics.ranking.held_lists import LONGEST, SUBTOPICS_A_ROW, HeldLists
 from streammetrics.ranking.list_values import (
-    Cubes,
     CubesColumn,
     EmptySetting,
-    Moments,
+    MeasureCubes,
+    MeasureMoments,
     MomentsColumn,
     averages,
     list_terms,
@@ -45,14 +62,8 @@ from streammetrics.ranking.list_values import (
     require_expected,
     require_none_of_subtopics,
 )
-from streammetrics.ranking.measure import Measure, refused
-from streammetrics.ranking.measures import measures_of
-from streammetrics.ranking.subtopic_rows import subtopics_of_items
 from streammetrics.results.list_results import Averages
 
-LONGEST: Final = 1 << 22  # rows of the longest list that is ranked, all at once in memory
-_PIECE: Final = 1 << 19  # rows of lists that are ranked together
-_ANSWERS: Final = MAX_TOPICS // LONGEST  # subtopics of items that are as much as a row
 _CHOICES: Final = {
     "ties": ("expected", "worst", "best"),
     "empty": ("skip", "zero"),
@@ -148,7 +159,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     inputs = Inputs(
         labels=Unchecked("[n] grades, integers from 0 to 15"),
         scores=Unchecked("[n], no NaN; -inf where the item was not shown"),
-        groups=Unchecked("[n] ids of lists", keyword=True, type_text=IDS, formerly="lists"),
+        groups=Unchecked("[n] ids of lists", keyword=True, type_text=IDS, stored_as="lists"),
         items=Unchecked("[n] ids of items", keyword=True, optional=True, type_text=IDS),
         judged=Unchecked("[n] bool, False where not judged", keyword=True, optional=True),
         shown=Unchecked("[n] bool, False where not shown", keyword=True, optional=True),
@@ -161,7 +172,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     )
     bag = Bag(labels=NOT_JUDGED + 1, ids="ids")
     items = Bag("int64", labels=1, ids="ids")
-    answers = Bags("_of_subtopics", labels=MAX_GRADE + 1, ids="_pair_ids", later=True)
+    answers = Bags("_of_subtopics", labels=checks.MAX_GRADE + 1, ids="_pair_ids", later=True)
 
     def check_settings(self) -> None:
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
@@ -227,7 +238,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
 
     def _require_possible(self) -> None:
         highest = self._strictest().highest
-        if highest < MAX_GRADE:
+        if highest < checks.MAX_GRADE:
             labels = self.bag.labels()
             if bool(((labels > highest) & (labels < NOT_JUDGED)).any()):
                 raise damaged(f"a grade above {highest}")
@@ -275,13 +286,17 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         if most > highest.highest:
             hint = f"pass {highest.name} the highest grade: {highest.name}(max_grade=...)"
             expected = f"a measure of grades up to {most}, the highest of the rows"
-            raise refused(expected, str(highest), "GroupedScores.of(measures)", hint)
+            raise SettingsError(
+                expected=expected, got=str(highest), where="GroupedScores.of(measures)", hint=hint
+            )
         if not self._of_subtopics and bool(labels[labels < NOT_JUDGED].any()):
             for measure in measures_of(metric.measures):
                 if measure.subtopics:
                     hint = f"declare one when rows are counted: GroupedScores([..., {measure}])"
                     expected = f"rows with the subtopics that {measure} reads"
-                    raise refused(expected, "none", "GroupedScores.of(measures)", hint)
+                    raise SettingsError(
+                        expected=expected, got="none", where="GroupedScores.of(measures)", hint=hint
+                    )
         metric.__dict__.update(bag=self.bag, items=self.items)  # read, never changed
         if self._of_subtopics and metric._of_subtopics:
             metric.__dict__["answers"] = self.answers
@@ -323,16 +338,14 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         )
 
     def _too_long(self, longest: int) -> str:
-        as_rows = f" (or {_ANSWERS} subtopics of items in place of each)"
+        as_rows = f" (or {SUBTOPICS_A_ROW} subtopics of items in place of each)"
         remark = as_rows if self._of_subtopics else ""
         return f"a list has {longest} rows{remark}, more than {LONGEST}"
 
-    def _held_lists(self) -> _HeldLists:
-        groups = self.bag.groups()
-        indices = np.flatnonzero(~self._conflicts(groups))
-        return _HeldLists(groups, indices, self._answering())
+    def _held_lists(self) -> HeldLists:
+        return HeldLists(self.bag, self.items, self._answering())
 
-    def _counted(self, held_lists: _HeldLists, indices: NDArray[np.intp]) -> ListCounts:
+    def _counted(self, held_lists: HeldLists, indices: NDArray[np.intp]) -> ListCounts:
         """The counts of the lists at these indices."""
         measures = measures_of(self.measures)
         moments, n_kept, empty = MomentsColumn.of(measures), 0, 0
@@ -358,53 +371,6 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         totals.count(counts, int(sizes.max(initial=0)))
         return totals
 
-    def _conflicts(self, groups: Groups) -> NDArray[np.bool_]:
-        """Whether each list has an item twice; [g]."""
-        item_groups = self.items.groups()
-        used = np.sort(item_groups.indices[item_groups.repeated()])
-        conflicts = np.zeros(len(groups), np.bool_)
-        ids, item_list_ids = self.bag.ids, self.items.ids
-        if len(used) and ids is not None and item_list_ids is not None:
-            # Each bag has its own indices for the ids of lists.
-            used_ids, positions = item_list_ids.subset(used)
-            conflicts = np.isin(groups.indices, ids.index_all(used_ids)[positions])
-        return conflicts
-
-
-class _HeldLists:
-    """The lists of a state: those without an item twice, and their sizes in rows; where items
-    answer more than `_ANSWERS` subtopics a row, as many rows as would."""
-
-    def __init__(
-        self, groups: Groups, indices: NDArray[np.intp], answering: AnsweringRows | None
-    ) -> None:
-        self.groups, self.at, self.answering = groups, indices, answering
-        self.sizes = groups.sizes
-        if answering is not None:
-            self.sizes = np.maximum(self.sizes, -(-answering.answers(groups) // _ANSWERS))
-
-    def pieces(self, indices: NDArray[np.intp]) -> Iterator[Lists]:
-        """The lists at these indices, several at a time."""
-        room = np.zeros(len(indices) + 1, np.int64)
-        np.cumsum(self.sizes[indices], out=room[1:])
-        first = 0
-        while first < len(indices):
-            last = int(np.searchsorted(room, room[first] + _PIECE, side="right")) - 1
-            last = max(last, first + 1)
-            yield self._lists(indices[first:last])
-            first = last
-
-    def _lists(self, indices: NDArray[np.intp]) -> Lists:
-        codes, labels = self.groups.rows(indices)
-        judged, ends = labels != NOT_JUDGED, offsets_of(self.groups.sizes[indices])
-        grades, scores = np.where(judged, labels, np.uint8(0)), scores_of(codes)
-        lists = Lists(grades, scores, ends, judged=None if bool(judged.all()) else judged)
-        if self.answering is None:
-            return lists
-        topics = self.answering.of_items(self.groups, indices, ends, scores, labels)
-        subtopics = subtopics_of_items(topics, (len(topics),), ends, nested=False, grades=grades)
-        return replace(lists, subtopics=subtopics)
-
 
 class ListTotals(WithoutRows, schema="grouped-scores-totals/2"):
     """Moments over the complete lists of a GroupedScores; only a Sealed holds one.
@@ -423,14 +389,14 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/2"):
     metric: Accumulator
     sums = ExactSums(4)
     longest = Extreme("max")
-    moments = Moments()
-    cubes = Cubes()
+    moments = MeasureMoments()
+    cubes = MeasureCubes()
 
     def arguments(self) -> Mapping[str, bool]:
         return self.metric.arguments()
 
-    def former_arguments(self) -> Mapping[str, str]:
-        return self.metric.former_arguments()
+    def stored_names(self) -> Mapping[str, str]:
+        return self.metric.stored_names()
 
     def count(self, counts: ListCounts, longest: int) -> None:
         """Add the counts of complete lists."""

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_number
-from streammetrics.core.inputs import Inputs
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
+from streammetrics.authoring import Accumulator, Batch, Counts, Inputs, Slots, check_number
 from streammetrics.kernels.ranking.examination import (
     MAX_RANKS,
     Examination,

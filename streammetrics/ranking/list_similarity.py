@@ -12,25 +12,27 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.conversion import array_of
-from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.inputs import Inputs
-from streammetrics.core.layouts import Schemas
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import (
+from streammetrics.authoring import (
+    Accumulator,
+    Batch,
+    Content,
+    Counts,
+    ExactSum,
+    InputError,
+    Inputs,
+    Pair,
+    Ragged,
+    Schemas,
+    SettingsError,
+    Slots,
+    array_of,
+    ratio,
     require_finite,
     require_rounded_moments,
     require_signed_cubes,
+    shown,
 )
-from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Ragged
-from streammetrics.core.settings import Content
 from streammetrics.estimators.lists import ListMoments
-from streammetrics.kernels.exact.double_double import Pair
-from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.item_similarity import (
     OfPairs,
     Positions,

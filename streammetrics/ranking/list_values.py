@@ -24,7 +24,7 @@ from streammetrics.core.parts.exact_sums import (
     require_third_moment,
 )
 from streammetrics.core.parts.float_bits import dyadic
-from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, LaterPart, Part, Slots
 from streammetrics.core.rows import Terms
 from streammetrics.estimators.lists import ListMoments
 from streammetrics.kernels.exact.double_double import Pair, scaled, times
@@ -292,7 +292,7 @@ class CubesColumn(ListSumsColumn):
                     require_third_moment(lists, sums, _IMPOSSIBLE)
 
 
-class Moments(Part[MomentsColumn]):
+class MeasureMoments(Part[MomentsColumn]):
     """The moments of each entry of the setting `measures`, of the owner or of its `metric`."""
 
     def empty(self, owner: Declared, width: int) -> MomentsColumn:
@@ -302,7 +302,7 @@ class Moments(Part[MomentsColumn]):
         return MomentsColumn(_decoded(owner, width, data, self.empty(owner, 1)), width)
 
 
-class Cubes(Part[CubesColumn]):
+class MeasureCubes(LaterPart[CubesColumn]):
     """The cubes beside the moments of the same measures."""
 
     def empty(self, owner: Declared, width: int) -> CubesColumn:

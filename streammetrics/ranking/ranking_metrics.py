@@ -10,23 +10,34 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch, Column
-from streammetrics.core.checks import check_choice
-from streammetrics.core.inputs import Inputs, Unchecked
-from streammetrics.core.layouts import Schemas
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.rows import Ragged, Terms
-from streammetrics.kernels.exact.double_double import Pair
-from streammetrics.kernels.ranking.examination import checked_examination, inverse_propensities
-from streammetrics.kernels.ranking.graded_lists import Lists
-from streammetrics.kernels.ranking.subtopics import Subtopics
+from streammetrics.authoring import (
+    SLOT_0,
+    Accumulator,
+    Batch,
+    Counts,
+    Inputs,
+    Measure,
+    Pair,
+    Ragged,
+    Schemas,
+    SettingsError,
+    Slots,
+    Terms,
+    Unchecked,
+    check_choice,
+    measures_of,
+)
+from streammetrics.kernels.ranking import (
+    Lists,
+    Subtopics,
+    checked_examination,
+    inverse_propensities,
+)
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
-    Cubes,
     EmptySetting,
-    Moments,
+    MeasureCubes,
+    MeasureMoments,
     averages,
     list_terms,
     measured,
@@ -37,8 +48,6 @@ from streammetrics.ranking.list_values import (
     weighed,
 )
 from streammetrics.ranking.lists import graded_lists, logged_positions
-from streammetrics.ranking.measure import Measure, refused
-from streammetrics.ranking.measures import measures_of
 from streammetrics.results.list_results import Averages
 
 
@@ -130,8 +139,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     _later = frozenset({"examination"})
     _schemas: ClassVar[Schemas] = {"ranking-metrics/2": {"cubes"}}
     lists = Counts(2)  # kept, empty
-    moments = Moments()
-    cubes = Cubes()
+    moments = MeasureMoments()
+    cubes = MeasureCubes()
 
     def check_settings(self) -> None:
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
@@ -143,8 +152,12 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         where = "RankingMetrics.examination"
         self._set("examination", checked_examination(self.examination, where, named=False))
         if self.settings()["empty"] == "zero":
-            hint = "a list without a click has no position, hence no weight"
-            raise refused('empty="skip" with examination', '"zero"', "RankingMetrics.empty", hint)
+            raise SettingsError(
+                expected='empty="skip" with examination',
+                got='"zero"',
+                where="RankingMetrics.empty",
+                hint="a list without a click has no position, hence no weight",
+            )
 
     if TYPE_CHECKING:
 
@@ -214,7 +227,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     def _batch(self, lists: Lists, positions: object) -> Batch:
         require_grades(lists, self._asked)
         require_subtopics(lists, self._asked)
-        columns: dict[str, Column] = {"labels": Ragged(lists.grades, lists.offsets)}
+        columns: dict[str, Any] = {"labels": Ragged(lists.grades, lists.offsets)}
         for name, values in (("scores", lists.scores), ("judged", lists.judged)):
             if values is not None:
                 columns[name] = Ragged(values, lists.offsets)

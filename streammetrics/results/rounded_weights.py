@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from streammetrics.core.errors import shown
+from streammetrics.core.weights import units_counted
 from streammetrics.results.has_intervals import HasIntervals
 
 
@@ -92,8 +93,3 @@ class OfUnits(RoundedWeights):
     def weight(self) -> Fraction | None:
         """The total weight of all rows, exact; None if it is no longer known."""
         return None if self.reason else self._units * self.weight_unit
-
-
-def units_counted(units: int, rows: int, unit: Fraction) -> int | None:
-    """The units; None if every row weighs 1, so that they are the rows."""
-    return None if units == rows and unit == 1 else units

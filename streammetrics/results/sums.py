@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from streammetrics.core.batch import Batch
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic, nearest
+from streammetrics.core.weights import units_counted
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
 from streammetrics.estimators.request import Lacking
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, Range, View
 from streammetrics.results.has_intervals import USERS, HasIntervals
-from streammetrics.results.rounded_weights import OfWeightedRows, units_counted
+from streammetrics.results.rounded_weights import OfWeightedRows
 
 _SQUARES: Final = "Moments keeps them, for the mean of a value (Welch's interval of two)"
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n

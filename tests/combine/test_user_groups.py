@@ -32,7 +32,6 @@ from streammetrics import (
     compare,
     hash_ids,
     load,
-    registry,
 )
 from streammetrics.combine.coarse_form import group_metric, group_scores
 from streammetrics.core.accumulator import Accumulator
@@ -246,18 +245,6 @@ def test_what_is_not_of_the_metric_has_no_interval_and_the_estimate_is_its_headl
     for view in ("variance", "deff", "n_eff"):
         assert not found.interval(view).defined
     assert headlines_of(found) == ("estimate",)
-
-
-def test_the_former_name_of_buckets_still_works_and_stands_in_bytes() -> None:
-    with pytest.warns(DeprecationWarning, match="k= is now buckets="):
-        former = UserGroups(Ratio(), k=16)  # type: ignore[call-arg]
-    assert former == UserGroups(Ratio(), buckets=16)
-    with pytest.warns(DeprecationWarning, match="buckets"):
-        assert former.k == 16
-    assert b'"k":16' in former.to_bytes()
-    assert UserGroups.from_bytes(former.to_bytes()).buckets == 16
-    with pytest.warns(DeprecationWarning):
-        assert registry.metric("UserGroups", {"metric": Ratio(), "k": 16}) == former
 
 
 # -- the coarse form that groups keep of a metric

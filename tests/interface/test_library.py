@@ -7,17 +7,17 @@ import importlib
 import inspect
 import re
 from ast import literal_eval
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import streammetrics
-from streammetrics import Accumulator, Measure, SlidingAUC, drift, parse_measure
+from docs import metrics_page
+from streammetrics import Accumulator, SlidingAUC, drift
 from streammetrics.core.errors import StreamMetricsError
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.part import Part
 from streammetrics.present.figures import KINDS
 from streammetrics.present.notebook import Shown
 from streammetrics.ranking.measures import MEASURES
-from streammetrics.registry import metric_types
 from streammetrics.results.has_intervals import METHODS, HasIntervals
 from tests.cases import CASES
 from tests.interface.page import PAGE, bare, signature, spans, table
@@ -25,8 +25,8 @@ from tests.requirements import ROOT
 
 
 def test_the_page_has_every_name_of_the_library() -> None:
-    names = [name for row in table("names") for name in spans(row[0])]
-    assert sorted(names) == sorted(streammetrics.__all__)
+    names = {name for row in table("names") for name in spans(row[0])}
+    assert names | {*metrics_page.metrics(), *MEASURES} == {*streammetrics.__all__}
     for row in table("module"):
         assert sorted(spans(row[1])) == sorted(importlib.import_module(spans(row[0])[0]).__all__)
 
@@ -53,27 +53,6 @@ def test_the_page_has_every_member_of_an_accumulator() -> None:
     assert named == {name for name in dir(Accumulator) if not name.startswith("_")}
 
 
-# What depends on the order of rows cannot merge: no registry knows it, and it has no `check`.
-ORDERED = {"SlidingAUC"}
-
-
-def classes() -> Iterator[tuple[type[Accumulator] | type[SlidingAUC], str, tuple[str, ...]]]:
-    """Each class of the page, its settings as written, and the cells of its row."""
-    for row in table("class"):
-        name, _, settings = spans(row[0])[0].partition("(")
-        yield getattr(streammetrics, name), settings.removesuffix(")"), row
-
-
-def test_the_page_has_every_class_with_its_settings_and_arguments() -> None:
-    found = {kind.__name__: (kind, settings, row) for kind, settings, row in classes()}
-    assert set(found) == {*metric_types(), *ORDERED}
-    for kind, settings, row in found.values():
-        assert signature(settings) == bare(kind), kind
-        assert signature(spans(row[1])[0]) == bare(kind.update, method=True), kind
-        if issubclass(kind, Accumulator):
-            assert signature(spans(row[1])[0]) == bare(kind.check, method=True), kind
-
-
 def result_of(kind: type[Accumulator] | type[SlidingAUC]) -> object:
     """What an empty metric of this class computes: of no settings, or else of its first case."""
     if issubclass(kind, SlidingAUC):
@@ -90,22 +69,6 @@ def public(result: object) -> set[str]:
     if isinstance(result, HasIntervals):
         given |= set(dir(HasIntervals))
     return {name for name in dir(result) if not name.startswith("_")} - given
-
-
-def test_the_page_has_every_attribute_of_a_result() -> None:
-    for kind, _, row in classes():
-        result = result_of(kind)
-        assert type(result).__name__ == spans(row[2])[0]
-        listed = [span for span in spans(row[3]) if not span.startswith("result[")]
-        calls = [span for span in listed if span.endswith(")")]
-        names = {name for span in listed if span not in calls for name in span.split()}
-        assert names | {call.partition("(")[0] for call in calls} == public(result), kind
-        for call in calls:
-            name, _, arguments = call.partition("(")
-            assert signature(arguments.removesuffix(")")) == bare(getattr(result, name)), call
-        assert any(span.startswith("result[") for span in spans(row[3])) == isinstance(
-            result, Mapping
-        )
 
 
 def test_the_page_has_every_attribute_of_a_drift() -> None:
@@ -126,7 +89,7 @@ def test_every_result_has_the_plot_and_the_kinds_that_the_page_names() -> None:
     call = next(span for span in spans(said) if span.startswith("plot("))
     assert signature(call.partition("(")[2].removesuffix(")")) == bare(Shown.plot, method=True)
     assert {span for span in spans(said) if span in KINDS} == set(KINDS)
-    for kind, _, _ in classes():
+    for kind in metrics_page.metrics().values():
         assert isinstance(result_of(kind), Shown), kind
 
 
@@ -143,7 +106,7 @@ def test_the_page_has_what_some_classes_have_more() -> None:
             assert signature(arguments.removesuffix(")")) == bare(method, method=True), span
     assert listed == {
         (kind.__name__, name)
-        for kind, _, _ in classes()
+        for kind in metrics_page.metrics().values()
         for name in set(dir(kind)) - set(dir(Accumulator))
         if not name.startswith("_")
         and name not in kind._settings
@@ -170,18 +133,6 @@ def test_the_page_has_the_attributes_of_bounded_and_of_errors() -> None:
     assert named == set(vars(made))
 
 
-def test_the_page_has_every_measure_with_its_parameters_and_whether_it_is_cut() -> None:
-    listed = {name: row for row in table("measure") for name in spans(row[0])}
-    assert set(listed) == set(MEASURES)
-    for name, (_, parameters, cut) in listed.items():
-        pairs = (span.split("=") for span in spans(parameters))
-        assert {key: literal_eval(value) for key, value in pairs} == dict(
-            MEASURES[name]._defaults()
-        )
-        assert cut == MEASURES[name].cuts
-        assert isinstance(parse_measure(name), Measure)
-
-
 def test_the_page_has_what_intervals_are_asked_by() -> None:
     [row] = [row for row in table("names") if spans(row[0]) == ["Interval"]]
     named = {span.removesuffix("()") for span in spans(row[1])}
@@ -195,7 +146,7 @@ def test_the_page_has_what_intervals_are_asked_by() -> None:
         arguments = call.partition("(")[2].removesuffix(")")
         assert signature(arguments) == bare(method, method=True)
     assert {name for name in METHODS if f"`{name}`" in said} == set(METHODS)
-    without = {name for name in spans(said) if name in {kind.__name__ for kind, _, _ in classes()}}
-    for kind, _, _ in classes():
+    without = {name for name in spans(said) if name in metrics_page.metrics()}
+    for kind in metrics_page.metrics().values():
         result = result_of(kind)
         assert isinstance(result, HasIntervals) == (kind.__name__ not in without), kind

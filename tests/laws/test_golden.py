@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +16,17 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.layouts import without_later_parts
 from tests.golden import write
 
-KNOWN: dict[str, Any] = json.loads(write.RESULTS.read_text())
+KNOWN = write.known()
+
+
+def kept_bytes(name: str) -> bytes:
+    data = write.kept(name, KNOWN[name])
+    assert data is not None, name
+    return data
 
 
 def read(name: str) -> Accumulator:
-    return load(write.FOLDER / f"{name}.state")
+    return load(kept_bytes(name))
 
 
 def test_golden_files_are_read_and_give_their_results() -> None:
@@ -37,7 +42,7 @@ def test_golden_files_are_read_and_give_their_results() -> None:
 def test_the_same_rows_give_the_same_bytes_today() -> None:
     for name in write.GOLDEN:
         state = write.computed(name)
-        assert state.to_file_bytes() == (write.FOLDER / f"{name}.state").read_bytes(), name
+        assert state.to_file_bytes() == kept_bytes(name), name
         assert state == read(name), name
 
 
@@ -103,9 +108,27 @@ def test_a_metric_whose_case_has_no_small_rows_is_not_passed_over_in_silence(
     assert (tmp_path / "ratio.state").exists()
 
 
+def test_the_golden_state_of_a_case_stands_beside_its_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(write, "FOLDER", tmp_path)
+    monkeypatch.setattr(write, "RESULTS", tmp_path / "results.json")
+    short = {"ratio": write.GOLDEN["ratio"]}
+    for name in ("GOLDEN", "SHORT"):
+        monkeypatch.setattr(write, name, short)
+    monkeypatch.setattr(write, "metric_types", lambda: {"Ratio": Ratio})
+    assert write.main() == 0 and [path.name for path in tmp_path.iterdir()] == ["results.json"]
+    said = write.known()["ratio"]
+    assert load(write.kept("ratio", said) or b"") == write.computed("ratio")
+    assert write.main() == 0 and write.known()["ratio"] == said
+    short["ratio"] = Ratio(), lambda n: {"numerators": np.arange(n) % 2}
+    assert write.main() == 1 and write.known()["ratio"] == said
+
+
 def test_every_file_is_known_and_small() -> None:
     files = {path.stem: path.stat().st_size for path in write.FOLDER.glob("*.state")}
-    assert set(files) == set(KNOWN) >= set(write.GOLDEN)
+    short = {name for name, said in KNOWN.items() if "state" in said}
+    assert {*files, *short} == set(KNOWN) >= set(write.GOLDEN) and not short & set(files)
     assert sum(files.values()) < 200_000
 
 

@@ -17,19 +17,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.batch import Batch
-from streammetrics.core.inputs import Inputs, Probability
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.part import Slots
-from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.present.view import HIGHER, View
-from streammetrics.results.has_intervals import HasIntervals
+from streammetrics.authoring import (
+    HIGHER,
+    Accumulator,
+    Batch,
+    Counts,
+    ExactSum,
+    Inputs,
+    Probability,
+    Result,
+    Slots,
+    View,
+    ratio,
+)
 
 
 @dataclass(frozen=True, repr=False)
-class Depth(HasIntervals):
+class Depth(Result):
     """The mean depth, and the share of visits that went deep."""
 
     mean: float = field(metadata=View(better=HIGHER))
@@ -108,9 +112,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streammetrics.kernels.ranking.graded_lists import Ranked
-from streammetrics.kernels.ranking.hits import hit
-from streammetrics.ranking.measure import SHARE, Thresholded, Values
+from streammetrics.authoring import SHARE, Ranked, Thresholded, Values, hit
 
 
 class _Top(Thresholded):

@@ -19,18 +19,16 @@ pytestmark = pytest.mark.docs
 
 # What the commands write, of each addition; with what is written by hand it is all that changes.
 # The goals are 5 files for a metric and 4 for a config key.
-EXPORTS = {"streammetrics/__init__.pyi", "docs/interface.md", "docs/metrics.md"}
 WRITTEN = {
-    "Add a metric": EXPORTS
-    | {
-        *("streammetrics/classification/__init__.pyi", "tests/golden/results.json"),
-        "tests/golden/scroll-depth.state",
+    "Add a metric": {
+        *("streammetrics/classification/__init__.pyi", "docs/metrics.md"),
+        "tests/golden/results.json",
     },
-    "Add a measure of ranked lists": EXPORTS | {"streammetrics/ranking/__init__.pyi"},
+    "Add a measure of ranked lists": {"streammetrics/ranking/__init__.pyi", "docs/metrics.md"},
     "Add a config key": {"docs/config.md"},
     "Add a view to the page": set(),
 }
-MOST = {"Add a metric": 8, "Add a measure of ranked lists": 7, "Add a config key": 4}
+MOST = {"Add a metric": 5, "Add a measure of ranked lists": 5, "Add a config key": 4}
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from streammetrics import (
     load,
 )
 from streammetrics.core.codec import STATE_MAGIC, frame, unframe
-from streammetrics.ranking import grouped_scores
+from streammetrics.ranking import grouped_scores, held_lists
 
 MEASURES = (NDCG @ 3, MRR, HR(rel=2) @ 2, P @ 3, AP, ERR(max_grade=15), Bpref, RPrec, PooledHR @ 2)
 
@@ -67,7 +67,7 @@ def fed(rows: Mapping[str, Any], **settings: Any) -> GroupedScores:
 def test_the_lists_are_ranked_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, expected = flat(3, 12), fed(flat(3, 12)).compute()
     for most in (1, 5, 64):
-        monkeypatch.setattr(grouped_scores, "_PIECE", most)
+        monkeypatch.setattr(held_lists, "_PIECE", most)
         assert fed(rows).compute() == expected
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Bounded, ExactAUC, HistogramAUC, InputError
-from streammetrics.classification.exact_auc import ExactCurve
+from streammetrics.classification.score_curves import ExactCurve
 from streammetrics.kernels.curves.area import Pairs
 from streammetrics.results import counts_of, views_of
 from streammetrics.results.rates import BoundedRates, Rates

@@ -263,15 +263,15 @@ def _read_inputs(
     labels: Mapping[str, Field],
 ) -> dict[str, Field]:
     takes = {a: required for a, required in empty.arguments().items() if a not in _OF_BATCHES}
-    former = empty.former_arguments()
+    stored_names = empty.stored_names()
     of_lists = "offsets" in empty.arguments()
     if not isinstance(paths, dict):
         section.problem(f"{where}.inputs", "a table", paths, 'write { scores = "propensity" }')
         paths = {}
-    for argument, former_name in former.items():
-        if former_name in paths and argument not in paths:
-            paths = {**paths, argument: paths[former_name]}
-            del paths[former_name]
+    for argument, stored_name in stored_names.items():
+        if stored_name in paths and argument not in paths:
+            paths = {**paths, argument: paths[stored_name]}
+            del paths[stored_name]
     for argument, path in paths.items():
         if argument not in takes:
             section.problem(
@@ -290,7 +290,7 @@ def _read_inputs(
     for argument, required in takes.items():
         if argument in labels:
             continue
-        role = ARGUMENT_ROLES.get(former.get(argument, argument))
+        role = ARGUMENT_ROLES.get(stored_names.get(argument, argument))
         path = paths.get(argument, getattr(event, role) if role else None)
         if isinstance(path, str) and is_path(path):
             of_models = empty.columns or () if isinstance(empty, Paired) else ()

@@ -107,8 +107,8 @@ class MetricSet:
                 "type": type_of(metric.empty),
                 "settings": settings_of(metric.empty),
                 "inputs": {
-                    former.get(name, name): field.column
-                    for former in (metric.empty.former_arguments(),)
+                    stored.get(name, name): field.column
+                    for stored in (metric.empty.stored_names(),)
                     for name, field in sorted(metric.inputs.items())
                 },
                 "time": [event.time, event.time_unit],

@@ -44,7 +44,7 @@ from streammetrics.core.parts.float_bits import (
     two_product,
 )
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
-from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.parts.part import Column, LaterPart, Slots
 from streammetrics.core.rows import ranges
 
 if TYPE_CHECKING:
@@ -425,7 +425,7 @@ def _decoded_one(data: Reader) -> ExactSumColumn:
     return column
 
 
-class ExactSum(Part[ExactSumColumn]):
+class ExactSum(LaterPart[ExactSumColumn]):
     """A sum of float64 values without rounding, the same in any order."""
 
     def empty(self, owner: Declared, width: int) -> ExactSumColumn:

@@ -18,7 +18,7 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics, Split, split
 from streammetrics.core.parts.many_slots import AnySlots, within
-from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots, inner_slots
+from streammetrics.core.parts.part import Column, LaterPart, Part, SeveralColumn, Slots, inner_slots
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -58,7 +58,7 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
         return self.inner.finite(slot * self.n + cell)
 
 
-class ExactSums(Part[ExactSumsColumn]):
+class ExactSums(LaterPart[ExactSumsColumn]):
     """A table of exact sums; its axes are given as for Counts."""
 
     def __init__(self, *axes: int | str) -> None:

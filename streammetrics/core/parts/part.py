@@ -47,7 +47,7 @@ class Column(ABC):
 
     @property
     def unknown(self) -> bool:
-        """Whether the value of a state is unknown, as `Part.unknown` makes it, for some rows."""
+        """Whether the value of a state is unknown for some rows, see `LaterPart.unknown`."""
         return False
 
     @property
@@ -148,11 +148,6 @@ class Part(ABC, Generic[C_co]):
         """Whether merging a state twice is the same as merging it once."""
         return False
 
-    def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> C_co:
-        """The states of slots with these numbers of rows [width], if what they added is unknown:
-        empty without rows. Those of some rows and of others merge into those of all."""
-        raise NotImplementedError
-
     @abstractmethod
     def decode(self, owner: Declared, width: int, data: Reader) -> C_co:
         """The column that `encode` wrote; StateError for others, before any large allocation."""
@@ -166,6 +161,16 @@ class Part(ABC, Generic[C_co]):
         """As `decode`, of the one state in each row of a stack, side by side; Unlike if rows are
         laid out in different ways, or not as `encode` writes them."""
         raise Unlike
+
+
+class LaterPart(Part[C_co]):
+    """A part that a metric may gain later: states that were written without it have one that is
+    unknown."""
+
+    @abstractmethod
+    def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> C_co:
+        """The states of slots with these numbers of rows [width], if what they added is unknown:
+        empty without rows. Those of some rows and of others merge into those of all."""
 
 
 class ExtremeColumn(Column):

@@ -40,7 +40,11 @@ class WeightedCountsColumn(CountsColumn):
         """
         self.add(cells, slots, quanta)
         if quanta is not None and not isinstance(slots, ManySlots):
-            add_surplus(self.surplus, slots, quanta)
+            self.add_surplus(slots, quanta)
+
+    def add_surplus(self, slots: Slots | None, quanta: Units) -> None:
+        """Count rows of these units whose cells `add` fills, as where a row has several."""
+        add_surplus(self.surplus, slots, quanta)
 
     def widen(self, width: int) -> None:
         self.surplus = np.concatenate([self.surplus, np.zeros(width - self.width, np.int64)])

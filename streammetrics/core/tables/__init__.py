@@ -5,7 +5,6 @@ from streammetrics.core.tables.table_columns import (
     Table,
     arguments_of,
     columns_read,
-    renamed_columns,
 )
 
-__all__ = ["Names", "Table", "arguments_of", "columns_read", "renamed_columns"]
+__all__ = ["Names", "Table", "arguments_of", "columns_read"]

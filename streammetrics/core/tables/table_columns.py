@@ -14,7 +14,6 @@ from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.ids.keys import dictionary_column, tuples_of
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.core.settings import use_current_names
 from streammetrics.core.tables.arrow_values import Lists, Values, arrow_column, refused
 from streammetrics.core.tables.frame_values import pandas_column, polars_column
 
@@ -51,7 +50,6 @@ class TakesColumns(Protocol):
     """A metric, as `Declared` describes the arguments of its `update`."""
 
     def arguments(self) -> Mapping[str, bool]: ...
-    def former_arguments(self) -> Mapping[str, str]: ...
     def widths(self) -> Mapping[str, tuple[int | None, ...]]: ...
     def _roles(self) -> Mapping[str, str]: ...
 
@@ -85,7 +83,6 @@ def arguments_of(
     """
     table_columns, takes, roles = columns_of(table, where), spec.arguments(), spec._roles()
     column_names = {_long(name, takes): column for name, column in columns.items()}
-    column_names = renamed_columns(spec, column_names, table_columns.names, where)
     for argument, column in column_names.items():
         if argument not in takes:
             raise InputError(
@@ -142,28 +139,6 @@ def _keys(
         column,
         [_values(table_columns, name, argument, where, column_names) for name in column],
     )
-
-
-def renamed_columns(
-    spec: TakesColumns, columns: Mapping[str, N], names: Collection[object], where: str
-) -> dict[str, N | str]:
-    """Argument -> column, also for former names; InputError if the former and the current name
-    are both columns, because they may mean different groups."""
-    renamed: dict[str, N | str] = {**columns}
-    for argument, former in spec.former_arguments().items():
-        if former in names and not {argument, former} & renamed.keys():
-            if argument in names:
-                raise InputError(
-                    expected=f"a named column for {argument!r}, "
-                    f"because {former!r} is its former name",
-                    got=f"columns {argument!r} and {former!r}",
-                    where=where,
-                    hint=f"name the column of {argument!r}, or give each metric its own column "
-                    "by Panel(inputs=...)",
-                )
-            renamed[former] = former
-    use_current_names(where, spec.former_arguments(), renamed, stacklevel=4)
-    return renamed
 
 
 def columns_read(

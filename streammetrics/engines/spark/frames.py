@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.tables import columns_read, renamed_columns
+from streammetrics.core.tables import columns_read
 from streammetrics.engines import Positions, Sealing, Task, merge_all, partial, results_rows
 from streammetrics.engines.groups import BUCKET, STATE, require_users
 from streammetrics.engines.partial import positions_of
@@ -263,7 +263,7 @@ def columns_of(
     df: DataFrame, spec: Accumulator, columns: Mapping[str, str] | None
 ) -> dict[str, str]:
     """Argument of `spec.update` -> column; by default the column of the argument's name."""
-    columns = renamed_columns(spec, columns or {}, df.columns, "states(columns)")
+    columns = columns or {}
     takes = spec.arguments()
     unknown = sorted(columns.keys() - takes.keys())
     if unknown:

@@ -2,7 +2,7 @@
 
 Σ w·A / Σ w with A = 2U / 2PN is a sum of fractions, which does not depend on the order of groups.
 `mean_area` adds terms of equal denominator as integers; n rows have at most about n^(2/3) different
-products P·N, so few terms remain. `area_sums` rounds each group's area once, to a multiple of
+products P·N, so few terms remain. `sum_areas` rounds each group's area once, to a multiple of
 2**-96, as a function of that group alone. So sums over groups are integers. They do not depend on
 how the groups are split, and are as small for a billion groups as for a thousand. The groups are
 independent, so the variance of Σ w A / Σ w is that of a ratio (`variances.ratio_variance`), with
@@ -236,14 +236,14 @@ class AreaSpread(NamedTuple):
         return ratio_variance(self.units, Fraction(self.y, unit), self.n, squares)
 
 
-def area_sums(groups: GroupPairs, weight: str, *, bounded: bool = False) -> AreaSums:
+def sum_areas(groups: GroupPairs, weight: str, *, bounded: bool = False) -> AreaSums:
     """The sums of the groups that have both labels.
 
     weight: "impressions", "positives" or "uniform", as in `mean_area`. bounded: a tied pair is
     worth 0 in `low` and 1 in `high`, else one half.
 
     >>> none, one, two = np.array([[0, 0], [1, 1], [2, 1]])
-    >>> sums = area_sums(GroupPairs(one, none, two, one, {}), "uniform")  # 1/2 and 1
+    >>> sums = sum_areas(GroupPairs(one, none, two, one, {}), "uniform")  # 1/2 and 1
     >>> sums.total, sums.value / 2**BITS
     (2, 1.5)
     """

@@ -19,8 +19,8 @@ from streammetrics.kernels.curves.area_sums import (
     AreaSums,
     area_of,
     area_spread,
-    area_sums,
     mean_area,
+    sum_areas,
 )
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import rounded
@@ -71,8 +71,8 @@ def split(groups: GroupPairs, at: int) -> list[GroupPairs]:
 def test_sums_of_parts_add_up_to_those_of_the_whole(weight: str) -> None:
     groups = some_groups(500, 3)
     for at, bounded in ((0, True), (77, True), (77, False)):
-        whole = area_sums(groups, weight, bounded=bounded)
-        parts = [area_sums(part, weight, bounded=bounded) for part in split(groups, at)]
+        whole = sum_areas(groups, weight, bounded=bounded)
+        parts = [sum_areas(part, weight, bounded=bounded) for part in split(groups, at)]
         assert tuple(map(sum, zip(*parts, strict=True))) == tuple(whole)
     spreads = [area_spread(part, weight) for part in split(groups, 77)]
     assert tuple(map(sum, zip(*spreads, strict=True))) == area_spread(groups, weight)
@@ -86,7 +86,7 @@ def test_each_area_is_rounded_once_to_96_digits(weight: str, most: int) -> None:
         groups,
         not_lost=np.minimum(groups.not_lost, groups.positives * groups.negatives),
     )
-    found = area_sums(groups, weight, bounded=True)
+    found = sum_areas(groups, weight, bounded=True)
     total = value = low = high = 0
     for won, tied, p, q in rows_of(groups):
         if not p * q:
@@ -104,7 +104,7 @@ def test_each_area_is_rounded_once_to_96_digits(weight: str, most: int) -> None:
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_a_group_with_more_pairs_than_an_int64_has_counts_like_others(weight: str) -> None:
     groups = with_a_large_one(some_groups(20, 1))
-    mean = area_sums(groups, weight).mean(bounded=False)
+    mean = sum_areas(groups, weight).mean(bounded=False)
     assert rounded(mean.value) == rounded(mean_area(groups, weight).value)
     p, n = np.array([1 << 31, 1]), np.array([1 << 32, 1])
     large = {0: Pairs(1 << 62, 0, 1 << 31, 1 << 32)}
@@ -116,7 +116,7 @@ def test_the_mean_of_few_groups_is_the_exact_one_and_its_ends_hold_the_exact_end
     for seed in range(9):
         weight, groups = WEIGHTS[seed % 3], some_groups(1 + seed % 7, seed, 4 + seed % 30)
         exact = mean_area(groups, weight, bounded=True)
-        found = area_sums(groups, weight, bounded=True).mean(bounded=True)
+        found = sum_areas(groups, weight, bounded=True).mean(bounded=True)
         assert found.defined == exact.defined
         if not exact.defined:
             continue
@@ -143,8 +143,8 @@ def test_the_spread_is_that_of_the_areas_cut_to_62_digits(weight: str, most: int
 
 
 def test_no_groups_have_no_sums() -> None:
-    assert area_sums(NOBODY, "uniform") == AreaSums(0, 0, 0, 0)
-    assert not area_sums(NOBODY, "uniform").mean(bounded=True).defined
+    assert sum_areas(NOBODY, "uniform") == AreaSums(0, 0, 0, 0)
+    assert not sum_areas(NOBODY, "uniform").mean(bounded=True).defined
     assert area_spread(NOBODY, "uniform") == AreaSpread(0, 0, 0, 0, 0, 0)
     assert math.isnan(AreaSpread(0, 0, 0, 0, 0, 0).variance)
 

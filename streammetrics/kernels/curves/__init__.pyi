@@ -1,0 +1,15 @@
+from streammetrics.kernels.curves.area import Pairs as Pairs
+from streammetrics.kernels.curves.area import pairs_of_tables as pairs_of_tables
+from streammetrics.kernels.curves.area_sums import AreaSpread as AreaSpread
+from streammetrics.kernels.curves.area_sums import AreaSums as AreaSums
+from streammetrics.kernels.curves.area_sums import area_spread as area_spread
+from streammetrics.kernels.curves.area_sums import area_terms as area_terms
+from streammetrics.kernels.curves.area_sums import mean_areas as mean_areas
+from streammetrics.kernels.curves.area_sums import sum_areas as sum_areas
+from streammetrics.kernels.curves.key_placements import placements_of_keys as placements_of_keys
+from streammetrics.kernels.curves.pairs_between import LabelPairs as LabelPairs
+from streammetrics.kernels.curves.segments import GroupPairs as GroupPairs
+from streammetrics.kernels.curves.segments import group_pairs as group_pairs
+from streammetrics.kernels.curves.segments import joined_pairs as joined_pairs
+from streammetrics.kernels.curves.segments import sorted_pairs as sorted_pairs
+from streammetrics.kernels.exact.rounding import ExactArea as ExactArea
