@@ -25,6 +25,7 @@ from streammetrics.core.factors import Factor as Factor
 from streammetrics.core.factors import Propensity as Propensity
 from streammetrics.core.factors import check_factor as check_factor
 from streammetrics.core.factors import factors as factors
+from streammetrics.core.forms import PlainCells as PlainCells
 from streammetrics.core.inputs import Amount as Amount
 from streammetrics.core.inputs import Binary as Binary
 from streammetrics.core.inputs import Classes as Classes
@@ -40,6 +41,8 @@ from streammetrics.core.inputs import UnitIds as UnitIds
 from streammetrics.core.inputs import Validator as Validator
 from streammetrics.core.inputs import Weights as Weights
 from streammetrics.core.interval import Interval as Interval
+from streammetrics.core.joint_rows import JointBuckets as JointBuckets
+from streammetrics.core.joint_rows import JointScores as JointScores
 from streammetrics.core.layouts import Schemas as Schemas
 from streammetrics.core.multiset.bag import Bag as Bag
 from streammetrics.core.multiset.bag import BagColumn as BagColumn

@@ -18,6 +18,8 @@ from streammetrics.authoring import (
     Binary,
     Counts,
     Inputs,
+    JointBuckets,
+    PlainCells,
     Rates,
     Real,
     SettingsError,
@@ -31,7 +33,6 @@ from streammetrics.authoring import (
     side_by_side,
 )
 from streammetrics.classification.counted_rows import add_counts
-from streammetrics.core import JointBuckets, PlainCells
 from streammetrics.kernels.tables.class_cells import binary_cells, binary_counts
 
 _CELLS: Final = np.arange(4)

@@ -16,6 +16,7 @@ from streammetrics.authoring import (
     Binary,
     Counts,
     Inputs,
+    JointScores,
     Real,
     Slots,
     Unit,
@@ -26,7 +27,7 @@ from streammetrics.authoring import (
 )
 from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.classification.score_curves import bag_curve
-from streammetrics.core import DriftOf, JointScores, ScoreForm, in_type, labels_of, result_type
+from streammetrics.core import DriftOf, ScoreForm, in_type, labels_of, result_type
 from streammetrics.results.score_curve import ScoreCurve
 
 

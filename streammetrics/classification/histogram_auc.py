@@ -20,6 +20,8 @@ from streammetrics.authoring import (
     Histogram,
     InputError,
     Inputs,
+    JointBuckets,
+    PlainCells,
     Probability,
     SettingsError,
     Slots,
@@ -31,7 +33,7 @@ from streammetrics.authoring import (
 )
 from streammetrics.classification.counted_rows import add_counts
 from streammetrics.classification.score_curves import bucket_curves
-from streammetrics.core import DriftOf, JointBuckets, PlainCells, ScoreForm, labels_of
+from streammetrics.core import DriftOf, ScoreForm, labels_of
 from streammetrics.kernels.tables.grids import grid_of
 from streammetrics.results.score_curve import ScoreCurve
 

@@ -3,15 +3,12 @@ from streammetrics.core.conversion import plain as plain
 from streammetrics.core.errors import bad_rows as bad_rows
 from streammetrics.core.factors import check_limit as check_limit
 from streammetrics.core.forms import DriftOf as DriftOf
-from streammetrics.core.forms import PlainCells as PlainCells
 from streammetrics.core.forms import ScoreForm as ScoreForm
 from streammetrics.core.forms import labels_of as labels_of
 from streammetrics.core.ids.unit_hashes import Words as Words
 from streammetrics.core.ids.unit_hashes import mixed as mixed
 from streammetrics.core.ids.unit_hashes import salt_word as salt_word
 from streammetrics.core.inputs import IDS as IDS
-from streammetrics.core.joint_rows import JointBuckets as JointBuckets
-from streammetrics.core.joint_rows import JointScores as JointScores
 from streammetrics.core.multiset.bag_keys import Groups as Groups
 from streammetrics.core.multiset.bag_layout import Layout as Layout
 from streammetrics.core.parts.exact_sums import SURELY as SURELY

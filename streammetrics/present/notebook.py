@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
 from streammetrics.core.bounded import ByValue
 from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
-from streammetrics.present.value_columns import columns_of_parts, pandas_of_columns
+from streammetrics.present.value_columns import columns_of_parts
 from streammetrics.present.value_rows import (
     LEVEL,
     Columns,
@@ -20,6 +20,7 @@ from streammetrics.present.value_rows import (
     checked_level,
     frame_of,
     library_of,
+    pandas_of_columns,
     rows_of,
     rows_of_views,
     strict,

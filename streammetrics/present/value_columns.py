@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import interval_of, taken_as_independent
 from streammetrics.estimators.many import Intervals
 from streammetrics.present.value_rows import (
+    Column,
     is_exact,
     kind_of_column,
     reason_of,
@@ -25,24 +26,6 @@ from streammetrics.present.value_rows import (
 )
 from streammetrics.present.view import declaration, declared_settings
 from streammetrics.present.views import Part, attribute_names, float_names, has_parts, is_view
-
-if TYPE_CHECKING:
-    from streammetrics.present.value_rows import PandasFrame
-
-
-class Column(NamedTuple):
-    """The cells of a column [n]; missing: of those that are None, or None if no cell is."""
-
-    values: NDArray[np.generic]
-    missing: NDArray[np.bool_] | None = None
-
-    def cells(self) -> list[object]:
-        """The cells as Python's values."""
-        cells = self.values.tolist()
-        if self.missing is not None:
-            for position in np.flatnonzero(self.missing).tolist():
-                cells[position] = None
-        return cast("list[object]", cells)
 
 
 @dataclass(slots=True)
@@ -299,20 +282,3 @@ def _reasons_of_view(
         value = float(view.values[i])
         reasons[i] = own[i] or why_undefined(group.results[i], view.name, value, row)
     return reasons
-
-
-def pandas_of_columns(columns: Mapping[str, Column]) -> PandasFrame:
-    """The columns as a frame of pandas, with the types that `frame_of` gives."""
-    import pandas as pd
-
-    series = {}
-    for name, column in columns.items():
-        values, missing = column
-        if values.dtype.kind == "f":
-            cells = values if missing is None else np.where(missing, np.nan, values)
-            series[name] = pd.Series(cells, dtype="float64")
-        elif values.dtype.kind == "i" and missing is not None and missing.any():
-            series[name] = pd.Series(pd.arrays.IntegerArray(values, missing))
-        else:
-            series[name] = pd.Series(values, dtype="int64" if values.dtype.kind == "i" else object)
-    return pd.DataFrame(series)

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
@@ -212,6 +213,21 @@ def why_undefined(
 # Columns of rows, and their tables.
 
 
+class Column(NamedTuple):
+    """The cells of a column [n]; missing: of those that are None, or None if no cell is."""
+
+    values: NDArray[np.generic]
+    missing: NDArray[np.bool_] | None = None
+
+    def cells(self) -> list[object]:
+        """The cells as Python's values."""
+        cells = self.values.tolist()
+        if self.missing is not None:
+            for position in np.flatnonzero(self.missing).tolist():
+                cells[position] = None
+        return cast("list[object]", cells)
+
+
 def to_columns(rows: Iterator[ValueRow]) -> Columns:
     """The rows as columns of equal length; a count that a row does not have is None."""
     cells = [row.columns() for row in rows]
@@ -300,6 +316,23 @@ def _pandas(columns: Columns) -> PandasFrame:
             series[name] = pd.Series(values, dtype="int64")
         else:
             series[name] = pd.Series(values, dtype=kinds.get(kind, "object"))
+    return pd.DataFrame(series)
+
+
+def pandas_of_columns(columns: Mapping[str, Column]) -> PandasFrame:
+    """The columns as a frame of pandas, with the types that `frame_of` gives."""
+    import pandas as pd
+
+    series = {}
+    for name, column in columns.items():
+        values, missing = column
+        if values.dtype.kind == "f":
+            cells = values if missing is None else np.where(missing, np.nan, values)
+            series[name] = pd.Series(cells, dtype="float64")
+        elif values.dtype.kind == "i" and missing is not None and missing.any():
+            series[name] = pd.Series(pd.arrays.IntegerArray(values, missing))
+        else:
+            series[name] = pd.Series(values, dtype="int64" if values.dtype.kind == "i" else object)
     return pd.DataFrame(series)
 
 
