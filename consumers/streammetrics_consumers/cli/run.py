@@ -18,8 +18,9 @@ from typing import Literal, cast
 from streammetrics_consumers.cli import logs, progress
 from streammetrics_consumers.cli.arguments import RUN, Arguments, UsageError
 from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.config.keys import read
 from streammetrics_consumers.config.section import ConfigError, Override, Problem, Section
-from streammetrics_consumers.config.tables import QuarantineConfig, read_server
+from streammetrics_consumers.config.tables import QuarantineConfig, ServerConfig
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.events.messages import MAX_EVENTS
@@ -120,7 +121,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         if value is not None and value != "":
             flags[flag.replace("-", "_")] = Override(value, where)
     problems: list[Problem] = []
-    server = read_server(Section("server", {}, problems, flags))
+    server = read(Section("server", {}, problems, flags), ServerConfig)
     if problems:
         raise ConfigError("serve", problems)
     watched = Watched(dict, monotonic, clock)

@@ -29,11 +29,9 @@ from streammetrics_consumers.config.join import (
     JoinConfig,
     Mark,
     OutcomeConfig,
-    of_no_order,
     read_join,
-    refuse_label,
 )
-from streammetrics_consumers.config.keys import Key, keys_of
+from streammetrics_consumers.config.keys import Key, keys_of, read
 from streammetrics_consumers.config.metric_entry import MetricEntry
 from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
 from streammetrics_consumers.config.read_experiment import read_experiment
@@ -61,7 +59,6 @@ from streammetrics_consumers.config.tables import (
     WindowsConfig,
     read_dedup,
     read_quarantine,
-    read_server,
     read_slices,
     read_store,
     read_windows,
@@ -198,7 +195,7 @@ def load_config(
     path = Path(path)
     problems: list[Problem] = []
     document = _read_toml(path)
-    flags = _by_table(overrides or {}, problems)
+    flags = _overrides_by_table(overrides or {}, problems)
     directory, kind = path.resolve().parent, ""
 
     def section(name: str) -> Section:
@@ -218,15 +215,9 @@ def load_config(
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)
     quarantine = read_quarantine(section("quarantine"), source)
-    server = read_server(section("server"))
-    join = read_join(section("join"), source, windows) if is_given("join") else None
-    if is_given("join") and event.label is not None:
-        problems.append(refuse_label(event.label))
+    server = read(section("server"), ServerConfig)
+    join = read_join(section("join"), source, event, windows) if is_given("join") else None
     dedup = read_dedup(section("dedup"), source) if is_given("dedup") else None
-    if kind == "spark":
-        problems += [
-            of_no_order(name) for name, table in (("join", join), ("dedup", dedup)) if table
-        ]
     metrics = read_metrics(section("metrics"), event, directory, join)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiment = None
@@ -302,7 +293,7 @@ def _integers(value: object) -> Iterator[int]:
         yield value
 
 
-def _by_table(
+def _overrides_by_table(
     overrides: Mapping[str, Override | Value], problems: list[Problem]
 ) -> dict[str, dict[str, Override]]:
     tables: dict[str, dict[str, Override]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -64,54 +64,56 @@ def read_drifts(
     section: Section, metrics: Sequence[MetricConfig], windows: WindowsConfig, directory: Path
 ) -> tuple[DeclaredDrift, ...]:
     """Read [drift]. directory: the base of relative paths of state files."""
-    if len(section.table) > MAX_DRIFTS:
-        section.problem("[drift]", f"at most {MAX_DRIFTS} entries", len(section.table), "cut it")
-    drifts = []
-    for name in list(section.table)[:MAX_DRIFTS]:
-        declaration = _read(section, name, metrics, windows, directory)
-        if declaration is not None:
-            drifts.append(declaration)
+    n_entries = len(section.table)
+    if n_entries > MAX_DRIFTS:
+        section.problem(section.title, f"at most {MAX_DRIFTS} entries", n_entries, "cut it")
+    by_name = {metric.name: metric for metric in metrics}
+    drifts = [
+        _read_drift(section, name, by_name, windows, directory)
+        for name in list(section.table)[:MAX_DRIFTS]
+    ]
     section.done()
-    return tuple(drifts)
+    return tuple(drift for drift in drifts if drift is not None)
 
 
-def _read(
+def _read_drift(
     section: Section,
     name: str,
-    metrics: Sequence[MetricConfig],
+    metrics: Mapping[str, MetricConfig],
     windows: WindowsConfig,
     directory: Path,
 ) -> DeclaredDrift | None:
-    where, by_name = f"drift.{name}", {metric.name: metric for metric in metrics}
-    if not NAME.fullmatch(name) or name in by_name:
+    if not NAME.fullmatch(name) or name in metrics:
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-` that no metric has"
-        section.problem(f"[{where}]", expected, name, "rename it")
-    before = len(section.problems)
-    subsection = Section(where, section.raw(name), section.problems)
-    entry = read(subsection, DriftEntry)
-    subsection.done()
-    if len(section.problems) > before:
+        section.problem(f"[drift.{name}]", expected, name, "rename it")
+    n_problems = len(section.problems)
+    entry = Section(f"drift.{name}", section.raw(name), section.problems)
+    declared = read(entry, DriftEntry)
+    if len(section.problems) > n_problems:
         return None
-    if entry.metric not in by_name:
-        hint = did_you_mean(entry.metric, list(by_name))
-        section.problem(subsection.where("metric"), "a metric of [metrics]", entry.metric, hint)
+    if declared.metric not in metrics:
+        entry.bad("metric", "a metric of [metrics]", did_you_mean(declared.metric, list(metrics)))
         return None
-    metric, label, bins = entry.metric, entry.label, entry.bins
-    empty = by_name[metric].empty
-    if label is not None and "weights" in by_name[metric].inputs:
+    metric = metrics[declared.metric]
+    if declared.label is not None and "weights" in metric.inputs:
         expected = "nothing, since the rows of each label are not counted where rows have weights"
-        subsection.bad("label", expected, "leave it out for the scores of all rows")
+        entry.bad("label", expected, "leave it out for the scores of all rows")
         return None
-    reference = _reference(subsection, entry.reference, windows, directory)
+    reference = _reference(entry, declared.reference, windows, directory)
     if reference is None:
         return None
-    declaration = DeclaredDrift(name, metric, reference, label, bins)
+    declaration = DeclaredDrift(name, metric.name, reference, declared.label, declared.bins)
     try:
         saved = reference_of(declaration)
-        drift(empty if saved is None else saved, empty, label=label, bins=bins)
+        drift(
+            metric.empty if saved is None else saved,
+            metric.empty,
+            label=declared.label,
+            bins=declared.bins,
+        )
     except StreamMetricsError as error:
-        problem = Problem(f"[{where}] ({error.where})", error.expected, error.got, error.hint)
-        section.problems.append(problem)
+        where = f"{entry.title} ({error.where})"
+        entry.problems.append(Problem(where, error.expected, error.got, error.hint))
         return None
     return declaration
 
@@ -135,23 +137,23 @@ def _reference(
     return start, end
 
 
-def reference_of(found: DeclaredDrift) -> Accumulator | None:
+def reference_of(declared: DeclaredDrift) -> Accumulator | None:
     """The saved state that a drift compares with; None if it compares with a window.
 
     Raises StateError for a file that is not a state, or has none of the metric.
     """
-    if found.reference == PREVIOUS or not isinstance(found.reference, str):
+    if declared.reference == PREVIOUS or not isinstance(declared.reference, str):
         return None
-    state = _saved(Path(found.reference))
+    state = _saved(Path(declared.reference))
     if isinstance(state, Panel):
-        if found.metric not in state.metrics:
+        if declared.metric not in state.metrics:
             raise StateError(
-                expected=f"a state of {found.metric}",
+                expected=f"a state of {declared.metric}",
                 got=", ".join(state.metrics)[:200],
-                where=found.reference,
-                hint=f"export it with --metric {found.metric}",
+                where=declared.reference,
+                hint=f"export it with --metric {declared.metric}",
             )
-        return state.state(found.metric)
+        return state.state(declared.metric)
     return state
 
 

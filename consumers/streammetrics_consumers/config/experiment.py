@@ -19,13 +19,27 @@ from typing import Final, Literal, get_args
 from streammetrics import Units
 from streammetrics_consumers.config.event import EventConfig, Field
 from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
-from streammetrics_consumers.config.kinds import Choice, FieldPath, Real, Switch, Text, Whole
-from streammetrics_consumers.config.metric_entry import Better
-from streammetrics_consumers.config.metrics import MetricConfig, metric_of
+from streammetrics_consumers.config.kinds import (
+    Choice,
+    FieldPath,
+    Real,
+    Several,
+    Switch,
+    Text,
+    Value,
+    Whole,
+    finite,
+    is_text,
+)
+from streammetrics_consumers.config.metric_entry import (
+    Better,
+    group_users,
+    is_of_units,
+)
+from streammetrics_consumers.config.metrics import MetricConfig, find_watched
 from streammetrics_consumers.config.section import Section
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.config.users import in_groups, is_of_units, without_groups
 from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH, WATCH_RATES
 from streammetrics_consumers.model.times import iso_to_ms
 
@@ -36,6 +50,10 @@ UNITS: Final = "units"  # the name of the set of units among the metrics
 PREFIX: Final = "experiment/"
 BY: Final = (EPOCH, "variant")
 MAX_EPOCHS: Final = 1000
+_A_SLOPE: Final = (
+    "a finite number, the slope",
+    "take the slope of an earlier period, from user_slope",
+)
 MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 
 
@@ -46,7 +64,7 @@ class GuardrailConfig:
     higher_is_better: None until it is taken from the metric.
     """
 
-    metric: str = key(ValueKind("metric, or metric.view"), Required(), "the metric")
+    metric: str = key(Value("metric, or metric.view", str), Required(), "the metric")
     margin: float = key(
         Real(0.0, 1e300),
         Required("a number of 0 or more", "say how much worse it may become", math.nan),
@@ -74,39 +92,31 @@ class CovariateConfig:
     """One of `covariates`: a metric, or `metric.view`, known before the exposure, and its slope."""
 
     metric: str = key(
-        ValueKind("metric, or metric.view"),
+        Value("metric, or metric.view", str),
         Required(),
         "another metric of the config, over the same events, that variants cannot affect",
     )
     theta: float = key(
-        ValueKind("number"),
-        Required(),
+        Value("number", finite, *_A_SLOPE),
+        Required(*_A_SLOPE, math.nan),
         "its slope, fixed before the experiment (`user_slope` of an earlier period)",
     )
 
 
-def _metrics(section: Section, name: str, value: object) -> tuple[str, ...] | None:
-    if isinstance(value, list) and all(isinstance(metric, str) for metric in value):
-        return tuple(value)
-    hint = 'write for example ["bounce"]'
-    section.bad(name, "a list of metrics of decision or guardrails", hint)
-    return None
-
-
 def _epochs(section: Section, name: str, value: object) -> tuple[int, ...] | None:
-    if (
-        not isinstance(value, list)
-        or len(value) > MAX_EPOCHS
-        or not all(isinstance(text, str) for text in value)
-    ):
-        hint = 'write for example ["2026-01-31T00:00:00Z"]'
-        section.bad(name, f"a list of at most {MAX_EPOCHS} ISO times in quotes", hint)
+    expected = f"a list of at most {MAX_EPOCHS} ISO times in quotes"
+    example = '"2026-01-31T00:00:00Z"'
+    hint = f"write for example [{example}]"
+    texts = Several("", is_text, expected, hint, least=0, most=MAX_EPOCHS, may_repeat=True).read(
+        section, name, value
+    )
+    if texts is None:
         return None
-    times, good = iso_to_ms(value)
-    for i, text in enumerate(value):
+    times, good = iso_to_ms(list(texts))
+    for i, text in enumerate(texts):
         if not good[i]:
-            hint = 'write for example "2026-01-31T00:00:00Z"'
-            section.problem(f"[experiment] {name}[{i}]", "an ISO time with a zone", text, hint)
+            where = section.where(f"{name}[{i}]")
+            section.problem(where, "an ISO time with a zone", text, f"write for example {example}")
     if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
         section.bad(name, "ascending times", "sort them, each once")
     return tuple(times.tolist())
@@ -163,7 +173,14 @@ class ExperimentConfig:
         "what is shown to be worse and counts in `level`; without harm nothing waits for it",
     )
     lower_is_better: tuple[str, ...] = key(
-        ValueKind("list of metrics", _metrics),
+        Several(
+            "list of metrics",
+            is_text,
+            "a list of metrics of decision or guardrails",
+            'write for example ["bounce"]',
+            least=0,
+            may_repeat=True,
+        ),
         (),
         'metrics of `decision` or `guardrails` for which lower is better, such as `["bounce"]`; '
         'equivalent to `better = "lower"` for each of them',
@@ -308,6 +325,14 @@ def _iso_utc(ms: int) -> str:
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
+def counted_metrics(
+    experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
+) -> dict[str, MetricConfig]:
+    """The metrics of the config that an experiment counts, by name, each once."""
+    named = (find_watched(name, metrics) for name in experiment.counted)
+    return {watched.metric.name: watched.metric for watched in named if watched is not None}
+
+
 def experiment_metrics(
     experiment: ExperimentConfig | None, event: EventConfig, metrics: Sequence[MetricConfig]
 ) -> tuple[MetricConfig, ...]:
@@ -315,9 +340,8 @@ def experiment_metrics(
     sorted by name."""
     if experiment is None:
         return ()
-    names = experiment.counted
-    plain = {figure[0].name: figure[0] for name in names if (figure := metric_of(name, metrics))}
-    configs = [_watched(experiment, metric) for metric in plain.values()]
+    counted = counted_metrics(experiment, metrics).values()
+    configs = [_count_by_unit(experiment, metric) for metric in counted]
     if experiment.unit is not None:
         empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
         inputs = {"units": Field(experiment.unit, "hashed_id")}
@@ -325,20 +349,18 @@ def experiment_metrics(
     return tuple(sorted(configs, key=lambda metric: metric.name))
 
 
-def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
-    name, plain = PREFIX + metric.name, without_groups(metric.empty)
-    inputs = {name: field for name, field in metric.inputs.items() if name in plain.arguments()}
-    if is_of_units(plain):
-        unit_input = experiment.unit and {"units": Field(experiment.unit, "hashed_id")}
-        return MetricConfig(
-            name, metric.type, metric.settings, {**inputs, **(unit_input or {})}, plain
-        )
-    if experiment.cluster == "none" or experiment.unit is None:
-        return MetricConfig(name, metric.type, metric.settings, inputs, plain)
-    empty = in_groups(plain)
-    users = next(iter(empty.arguments()))
-    inputs = {**inputs, users: Field(experiment.unit, "hashed_id")}
-    return MetricConfig(name, "UserGroups", metric.settings, inputs, empty)
+def _count_by_unit(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
+    """A metric of the config as the experiment counts it."""
+    empty, type_name, plain = metric.plain, metric.type, metric.plain.arguments()
+    inputs = {name: field for name, field in metric.inputs.items() if name in plain}
+    if experiment.unit is not None:
+        unit = Field(experiment.unit, "hashed_id")
+        if is_of_units(empty):
+            inputs["units"] = unit
+        elif experiment.cluster == "groups":
+            empty, type_name = group_users(empty), "UserGroups"
+            inputs[next(iter(empty.arguments()))] = unit
+    return MetricConfig(PREFIX + metric.name, type_name, metric.settings, inputs, empty)
 
 
 def experiment_metric_set(

@@ -140,12 +140,23 @@ def keys_of(table: type[object]) -> dict[str, Key]:
 
 
 def read(section: Section, table: type[C]) -> C:
+    """The table of a section; records a problem for each bad value and each missing or unknown
+    key, see `read_keys`."""
+    values = read_keys(section, table)
+    section.done()
+    return values
+
+
+def read_keys(section: Section, table: type[C], **others: object) -> C:
     """The table, with the value of each of its keys: that of the file or a flag, else the default,
-    also in place of a refused value. Records a problem for each bad value and each missing key."""
+    also in place of a refused value. The section may have keys of other tables too.
+
+    others: the values of fields that are no keys.
+    """
     values = {
         field_name: _value(section, name, declared) for field_name, name, declared in _keys(table)
     }
-    return table(**values)
+    return table(**values, **others)
 
 
 def is_complete(section: Section, table: type[object]) -> bool:

@@ -62,7 +62,7 @@ def did_you_mean(name: str, known: Sequence[str], otherwise: str = "") -> str:
 
 
 class Section:
-    """One table of the file, and the overrides of its keys."""
+    """One table of the file or of another table, or a list of it, and the overrides of its keys."""
 
     def __init__(
         self,
@@ -73,20 +73,54 @@ class Section:
         source: str = "",
     ) -> None:
         """source: the kind of source whose events the paths in this table refer to."""
-        self.name, self.source = name, source
-        self.problems = problems
+        self.name = name
+        self.title, self.place = f"[{name}]", f"[{name}] "  # of itself, and before its keys
+        self.problems, self.source = problems, source
         self.lacking = set[str]()  # keys without a good value
         self.asked: list[str] = []
         self.overrides = overrides or {}
         if not isinstance(table, dict):
-            self.problem(f"[{name}]", "a table", table, f"write [{name}] on a separate line")
+            self.problem(self.title, "a table", table, f"write {self.title} on a separate line")
             table = {}
         self.table: dict[str, object] = table
+
+    def inner(self, title: str, table: Mapping[str, object], between: str = ".") -> Section:
+        """A table in this one, with its name in messages, and what stands before that of a key."""
+        section = Section("", dict(table), self.problems, source=self.source)
+        section.title, section.place = title, f"{title}{between}"
+        return section
+
+    def entry(self, key: str, hint: str, expected: str = "a table") -> Section | None:
+        """The table that is the value of a key, as in `[metrics] auc.type`; None if it is another
+        value, after recording a problem."""
+        value = self.raw(key)
+        if isinstance(value, dict):
+            return self.inner(self.where(key), value)
+        self.bad(key, expected, hint)
+        return None
+
+    def entries(self, key: str, expected: str, hint: str) -> Section:
+        """The same of an optional table: one without entries if it is absent or refused."""
+        is_absent = self.raw(key) is None
+        entries = None if is_absent else self.entry(key, hint, expected)
+        return entries or self.inner(self.where(key), {})
+
+    def elements(self, key: str, expected: str, hint: str, *, least: int = 0, most: int) -> Section:
+        """The list that is the value of a key, with the keys `[0]`, `[1]` and so on, as in
+        `[slices] by[0]`; one without elements if it is absent or refused."""
+        value = self.raw(key)
+        if value is None and not least:
+            value = []
+        if not isinstance(value, list) or not least <= len(value) <= most:
+            self.bad(key, expected, hint)
+            value = []
+        table = {f"[{i}]": element for i, element in enumerate(value)}
+        return self.inner(self.where(key), table, between="")
 
     def where(self, key: str) -> str:
         """The name of a key in messages."""
         override = self.overrides.get(key)
-        return override.where if override else f"[{self.name}] {key}"
+        return override.where if override else f"{self.place}{key}"
 
     def problem(self, where: str, expected: str, got: object, hint: str) -> None:
         """Record a problem."""
@@ -106,6 +140,10 @@ class Section:
             self.asked.append(key)
         override = self.overrides.get(key)
         return override.value if override else self.table.get(key)
+
+    def refuses(self, *keys: str) -> bool:
+        """Whether one of these keys has a value that was refused."""
+        return any(key in self.lacking and self.raw(key) is not None for key in keys)
 
     def is_flag(self, key: str) -> bool:
         """Whether the value of a key is from outside of the file, where numbers may be texts."""
@@ -132,11 +170,11 @@ class Section:
             self.problem(where, "header.NAME", value, "name the header of the record")
         return True
 
-    def done(self) -> None:
-        """Record a problem for every key that was not read."""
+    def done(self, place: str = "") -> None:
+        """Record a problem for every key that was not read. place: in place of the usual one."""
         for key in self.table:
             if key not in self.asked:
-                self.unknown(f"[{self.name}] {key}", "a known key", key, self.asked)
+                self.unknown(f"{place or self.place}{key}", "a known key", key, self.asked)
         for key, override in self.overrides.items():
             if key not in self.asked:
                 self.problem(
