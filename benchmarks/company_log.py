@@ -219,7 +219,7 @@ def counted(config: Config, pool: Pool, start: int, end: int) -> dict[tuple[str,
             for number, metrics in enumerate(config.metric_sets):
                 mine = {name: columns[name] for name in metrics.takes if name in columns}
                 for grouping in range(len(metrics.slices.by)):
-                    state = states.setdefault((number, grouping), metrics.by_key.empty())
+                    state = states.setdefault((number, grouping), metrics.states_by_key.empty())
                     state.update(keys_of(decoded, metrics, grouping), **mine)
     return {
         (metric.name, grouping): state.project(metric.name).limited(metrics.slices.max_keys)

@@ -25,7 +25,7 @@ from streammetrics import (
 from streammetrics_consumers.config.keys import Required, key, read
 from streammetrics_consumers.config.kinds import Text, Whole
 from streammetrics_consumers.config.metrics import NAME, MetricConfig
-from streammetrics_consumers.config.section import Problem, Section, did_you_mean
+from streammetrics_consumers.config.section import Problem, Refused, Section, did_you_mean
 from streammetrics_consumers.config.tables import WindowsConfig
 from streammetrics_consumers.model.generation import DeclaredDrift
 from streammetrics_consumers.model.times import iso_to_ms
@@ -68,12 +68,13 @@ def read_drifts(
     if n_entries > MAX_DRIFTS:
         section.problem(section.title, f"at most {MAX_DRIFTS} entries", n_entries, "cut it")
     by_name = {metric.name: metric for metric in metrics}
-    drifts = [
-        _read_drift(section, name, by_name, windows, directory)
-        for name in list(section.table)[:MAX_DRIFTS]
-    ]
+
+    def read_drift(section: Section, name: str) -> DeclaredDrift:
+        return _read_drift(section, name, by_name, windows, directory)
+
+    drifts = tuple(section.each(read_drift, MAX_DRIFTS))
     section.done()
-    return tuple(drift for drift in drifts if drift is not None)
+    return drifts
 
 
 def _read_drift(
@@ -82,7 +83,7 @@ def _read_drift(
     metrics: Mapping[str, MetricConfig],
     windows: WindowsConfig,
     directory: Path,
-) -> DeclaredDrift | None:
+) -> DeclaredDrift:
     if not NAME.fullmatch(name) or name in metrics:
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-` that no metric has"
         section.problem(f"[drift.{name}]", expected, name, "rename it")
@@ -90,38 +91,30 @@ def _read_drift(
     entry = Section(f"drift.{name}", section.raw(name), section.problems)
     declared = read(entry, DriftEntry)
     if len(section.problems) > n_problems:
-        return None
+        raise Refused
     if declared.metric not in metrics:
-        entry.bad("metric", "a metric of [metrics]", did_you_mean(declared.metric, list(metrics)))
-        return None
-    metric = metrics[declared.metric]
-    if declared.label is not None and "weights" in metric.inputs:
+        hint = did_you_mean(declared.metric, list(metrics))
+        entry.refuse("metric", "a metric of [metrics]", hint)
+    metric, label, bins = metrics[declared.metric], declared.label, declared.bins
+    if label is not None and "weights" in metric.inputs:
         expected = "nothing, since the rows of each label are not counted where rows have weights"
-        entry.bad("label", expected, "leave it out for the scores of all rows")
-        return None
+        entry.refuse("label", expected, "leave it out for the scores of all rows")
     reference = _reference(entry, declared.reference, windows, directory)
-    if reference is None:
-        return None
-    declaration = DeclaredDrift(name, metric.name, reference, declared.label, declared.bins)
+    declaration = DeclaredDrift(name, metric.name, reference, label, bins)
     try:
         saved = reference_of(declaration)
-        drift(
-            metric.empty if saved is None else saved,
-            metric.empty,
-            label=declared.label,
-            bins=declared.bins,
-        )
+        drift(metric.empty if saved is None else saved, metric.empty, label=label, bins=bins)
     except StreamMetricsError as error:
         where = f"{entry.title} ({error.where})"
         entry.problems.append(Problem(where, error.expected, error.got, error.hint))
-        return None
+        raise Refused from None
     return declaration
 
 
 def _reference(
     section: Section, text: str, windows: WindowsConfig, directory: Path
-) -> str | tuple[int, int] | None:
-    """A reference as it is declared; None after a problem."""
+) -> str | tuple[int, int]:
+    """A reference as it is declared."""
     if text == PREVIOUS:
         return text
     ends = [f"{end}T00:00:00Z" if _DATE.fullmatch(end) else end for end in text.split("/")]
@@ -132,8 +125,7 @@ def _reference(
     size, slide = 1000 * windows.size_s, 1000 * windows.slide_s
     if start % slide or end - start < size or (end - start - size) % slide:
         expected = f"whole windows, {windows.size_s} s long, one every {windows.slide_s} s"
-        section.bad("reference", expected, "windows are aligned to the Unix epoch")
-        return None
+        section.refuse("reference", expected, "windows are aligned to the Unix epoch")
     return start, end
 
 

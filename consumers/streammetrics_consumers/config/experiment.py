@@ -50,6 +50,16 @@ UNITS: Final = "units"  # the name of the set of units among the metrics
 PREFIX: Final = "experiment/"
 BY: Final = (EPOCH, "variant")
 MAX_EPOCHS: Final = 1000
+_A_TIME: Final = '"2026-01-31T00:00:00Z"'
+_TIMES: Final = Several(
+    "list of times",
+    is_text,
+    f"a list of at most {MAX_EPOCHS} ISO times in quotes",
+    f"write for example [{_A_TIME}]",
+    least=0,
+    most=MAX_EPOCHS,
+    may_repeat=True,
+)
 _A_SLOPE: Final = (
     "a finite number, the slope",
     "take the slope of an earlier period, from user_slope",
@@ -103,20 +113,13 @@ class CovariateConfig:
     )
 
 
-def _epochs(section: Section, name: str, value: object) -> tuple[int, ...] | None:
-    expected = f"a list of at most {MAX_EPOCHS} ISO times in quotes"
-    example = '"2026-01-31T00:00:00Z"'
-    hint = f"write for example [{example}]"
-    texts = Several("", is_text, expected, hint, least=0, most=MAX_EPOCHS, may_repeat=True).read(
-        section, name, value
-    )
-    if texts is None:
-        return None
-    times, good = iso_to_ms(list(texts))
+def _epochs(section: Section, name: str, value: object) -> tuple[int, ...]:
+    texts = list(_TIMES.read(section, name, value))
+    times, good = iso_to_ms(texts)
     for i, text in enumerate(texts):
         if not good[i]:
             where = section.where(f"{name}[{i}]")
-            section.problem(where, "an ISO time with a zone", text, f"write for example {example}")
+            section.problem(where, "an ISO time with a zone", text, f"write for example {_A_TIME}")
     if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
         section.bad(name, "ascending times", "sort them, each once")
     return tuple(times.tolist())
@@ -234,7 +237,7 @@ class ExperimentConfig:
         Real(0.5, 1.0, is_open=True), 0.95, "the level of all decisions together"
     )
     epochs: tuple[int, ...] = state_key(
-        ValueKind("list of times", _epochs),
+        ValueKind(_TIMES.text, _epochs),
         (),
         "ascending ISO times at which another allocation began; the epoch before the first is "
         "called `start`. Times after all counted events may be appended while the experiment "

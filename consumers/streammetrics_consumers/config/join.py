@@ -6,7 +6,7 @@ its outcomes, and 0 without an outcome.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Literal, get_args
@@ -34,7 +34,7 @@ from streammetrics_consumers.config.kinds import (
     Seconds,
     Value,
 )
-from streammetrics_consumers.config.section import Section
+from streammetrics_consumers.config.section import Refused, Section
 from streammetrics_consumers.config.source import SourceConfig, require_order
 from streammetrics_consumers.config.tables import WindowsConfig
 
@@ -115,60 +115,54 @@ class OutcomeConfig:
     value: str | None = key(FieldPath(A_PATH), None, "the field to sum; used with `sum`")
 
 
-def _impression(section: Section, name: str, value: object) -> Mark | None:
-    entry = _marked(section, name)
-    if entry is None:
-        return None
-    mark = _read_mark(entry)
-    entry.done()
-    return mark
+def _impression(section: Section, name: str, value: object) -> Mark:
+    return _read_mark(_marked(section, name, keys_of(Mark)))
 
 
-def _marked(section: Section, name: str) -> Section | None:
-    """The table of a mark; None after a problem."""
+def _marked(section: Section, name: str, keys: Iterable[str]) -> Section:
+    """The table of a mark, which has these keys."""
     expected, hint = _A_MARK
     entry = section.entry(name, hint, expected)
-    if entry is None or entry.table.keys() & {"field", "topic"}:
-        return entry
-    section.bad(name, expected, hint)
-    return None
+    if not entry.table.keys() & {"field", "topic"}:
+        section.refuse(name, expected, hint)
+    entry.asked += keys
+    entry.done()
+    return entry
 
 
-def _read_mark(entry: Section) -> Mark | None:
+def _read_mark(entry: Section) -> Mark:
     mark = read_keys(entry, Mark)
     if (entry.raw("field") is None) != (entry.raw("equals") is None):
         expected = "both `field` and `equals`, or neither"
         entry.problem(entry.title, expected, entry.table, "add the other")
-        return None
-    return None if entry.refuses(*keys_of(Mark)) else mark
+        raise Refused
+    if entry.refuses(*keys_of(Mark)):
+        raise Refused
+    return mark
 
 
-def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig, ...] | None:
+def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig, ...]:
     if not isinstance(value, dict) or not 0 < len(value) <= MAX_OUTCOMES:
-        section.bad(name, *_NO_OUTCOMES)
-        return None
-    entries = section.inner("[join.outcomes]", value, between=" ")
-    outcomes = (_outcome(entries, outcome) for outcome in value)
-    return tuple(outcome for outcome in outcomes if outcome is not None) or None
+        section.refuse(name, *_NO_OUTCOMES)
+    outcomes = tuple(section.inner("[join.outcomes]", value, between=" ").each(_outcome))
+    if not outcomes:
+        raise Refused
+    return outcomes
 
 
-def _outcome(section: Section, name: str) -> OutcomeConfig | None:
+def _outcome(section: Section, name: str) -> OutcomeConfig:
     if not name.isidentifier() or len(name) > 64:
         expected = "a name of up to 64 letters, digits or `_`"
         section.problem(section.where(name), expected, name, "rename it")
-    entry = _marked(section, name)
-    if entry is None:
-        return None
-    mark = _read_mark(entry)
-    outcome = read_keys(entry, OutcomeConfig, name=name, mark=mark or Mark())
-    entry.done()
-    if mark is None or entry.refuses("counts"):
-        return None
-    if (outcome.counts == "sum") != (entry.raw("value") is not None):
-        expected = "a field to sum" if outcome.counts == "sum" else "nothing"
-        entry.bad("value", expected, 'use `value` and counts = "sum" together')
-        return None
-    return None if entry.refuses("value") else outcome
+    entry = _marked(section, name, [*keys_of(Mark), *keys_of(OutcomeConfig)])
+    outcome = read_keys(entry, OutcomeConfig, name=name, mark=_read_mark(entry))
+    is_sum = outcome.counts == "sum"
+    if not entry.refuses("counts") and is_sum != (entry.raw("value") is not None):
+        expected = "a field to sum" if is_sum else "nothing"
+        entry.refuse("value", expected, 'use `value` and counts = "sum" together')
+    if entry.refuses("counts", "value"):
+        raise Refused
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from streammetrics_consumers.config.keys import ValueKind
-from streammetrics_consumers.config.section import Section, did_you_mean
+from streammetrics_consumers.config.section import Refused, Section, did_you_mean
 
 T = TypeVar("T")
 W = TypeVar("W", bound=str)
@@ -23,10 +23,10 @@ def Value(
 ) -> ValueKind[T]:
     """A value of which `take` makes another one, or None if it is not what is expected."""
 
-    def read(section: Section, name: str, value: object) -> T | None:
+    def read(section: Section, name: str, value: object) -> T:
         taken = take(value)
         if taken is None:
-            section.bad(name, expected, hint)
+            section.refuse(name, expected, hint)
         return taken
 
     return ValueKind(text, read)
@@ -45,9 +45,8 @@ def Text(limit: int = 1000) -> ValueKind[str]:
 def FilePath() -> ValueKind[Path]:
     """The path of a file, as it stands there; `~` is the home of the user."""
 
-    def read(section: Section, name: str, value: object) -> Path | None:
-        text = Text().read(section, name, value)
-        return None if text is None else Path(text).expanduser()
+    def read(section: Section, name: str, value: object) -> Path:
+        return Path(Text().read(section, name, value)).expanduser()
 
     return ValueKind("text", read)
 
@@ -55,13 +54,12 @@ def FilePath() -> ValueKind[Path]:
 def Choice(words: Sequence[W], expected: str = "") -> ValueKind[W]:
     """One of several words. expected: how a message lists them, if not with `or` between all."""
 
-    def read(section: Section, name: str, value: object) -> W | None:
+    def read(section: Section, name: str, value: object) -> W:
         for word in words:
             if value == word:
                 return word
         hint = did_you_mean(value, words) if isinstance(value, str) else "put it in quotes"
-        section.bad(name, expected or " or ".join(f'"{word}"' for word in words), hint)
-        return None
+        section.refuse(name, expected or " or ".join(f'"{word}"' for word in words), hint)
 
     return ValueKind(" ".join(f"`{word}`" for word in words), read)
 
@@ -69,13 +67,12 @@ def Choice(words: Sequence[W], expected: str = "") -> ValueKind[W]:
 def Whole(low: int, high: int, unit: str = "") -> ValueKind[int]:
     """A whole number in [low, high]; a flag may be a text of digits."""
 
-    def read(section: Section, name: str, value: object) -> int | None:
+    def read(section: Section, name: str, value: object) -> int:
         if section.is_flag(name) and isinstance(value, str) and value.strip().isdecimal():
             value = int(value) if len(value) < 20 else high + 1
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return value
-        section.bad(name, f"a whole number{unit} from {low} to {high}", "change it")
-        return None
+        section.refuse(name, f"a whole number{unit} from {low} to {high}", "change it")
 
     return ValueKind(f"whole number{unit}, {low:,} to {high:,}", read, refused=low)
 
@@ -88,14 +85,13 @@ def Seconds(low: int, high: int) -> ValueKind[int]:
 def Real(low: float, high: float, unit: str = "", *, is_open: bool = False) -> ValueKind[float]:
     """A finite number in [low, high], or in (low, high) if `is_open`; a flag may be a text."""
 
-    def read(section: Section, name: str, value: object) -> float | None:
+    def read(section: Section, name: str, value: object) -> float:
         if section.is_flag(name) and isinstance(value, str):
             value = _float(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             value = math.nan
         if not low <= value <= high:
-            section.bad(name, f"a number{unit} from {low:g} to {high:g}", "change it")
-            return None
+            section.refuse(name, f"a number{unit} from {low:g} to {high:g}", "change it")
         if is_open and value in (low, high):
             section.bad(name, f"a number between {low:g} and {high:g}", "change it")
         return float(value)
@@ -120,8 +116,10 @@ def Switch(hint: str = "correct it") -> ValueKind[bool]:
 def FieldPath(expected: str = f'{A_PATH}, such as "user.id"') -> ValueKind[str]:
     """A dotted path in an event."""
 
-    def read(section: Section, name: str, value: object) -> str | None:
-        return str(value) if section.takes_path(section.where(name), value, expected) else None
+    def read(section: Section, name: str, value: object) -> str:
+        if not section.takes_path(section.where(name), value, expected):
+            raise Refused
+        return str(value)
 
     return ValueKind("path", read)
 

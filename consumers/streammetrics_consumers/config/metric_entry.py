@@ -24,7 +24,7 @@ from streammetrics.results import value_of
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.keys import Required, ValueKind, key
 from streammetrics_consumers.config.kinds import Choice, Several, Value, finite
-from streammetrics_consumers.config.section import Section, did_you_mean, is_path
+from streammetrics_consumers.config.section import Refused, Section, did_you_mean, is_path
 
 Better: TypeAlias = str | float  # one of WORDS, or a target
 
@@ -35,14 +35,13 @@ GROUPS_SALT: Final = "streammetrics"
 CLUSTERS: Final = ("groups", "none")
 
 
-def _better(section: Section, name: str, value: object) -> Better | None:
+def _better(section: Section, name: str, value: object) -> Better:
     if isinstance(value, str) and value in WORDS:
         return value
     target = finite(value)
     if target is None:
-        is_text = isinstance(value, str)
-        hint = did_you_mean(str(value), WORDS) if is_text else 'write for example "lower"'
-        section.bad(name, '"higher", "lower", "none", or a target number', hint)
+        hint = did_you_mean(value, WORDS) if isinstance(value, str) else 'write for example "lower"'
+        section.refuse(name, '"higher", "lower", "none", or a target number', hint)
     return target
 
 
@@ -135,8 +134,8 @@ def without_groups(metric: Accumulator) -> Accumulator:
 
 def count_users(
     section: Section, entry: MetricEntry, event: EventConfig, metric: Accumulator
-) -> tuple[Accumulator, dict[str, str]] | None:
-    """The metric as it is counted, and the field of each model by argument; None after a problem.
+) -> tuple[Accumulator, dict[str, str]]:
+    """The metric as it is counted, and the field of each model by argument.
 
     With `models` it is Paired, in groups by default if [event] names the user, unless the metric
     has groups of its own.
@@ -153,6 +152,6 @@ def count_users(
         counted = Paired(counted)
     except SettingsError as error:
         section.problem(section.where(place), error.expected, error.got, error.hint)
-        return None
+        raise Refused from None
     column = (counted.columns or ("",))[0]
     return counted, dict(zip((f"{column}_a", f"{column}_b"), entry.models, strict=True))

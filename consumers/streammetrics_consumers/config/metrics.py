@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
@@ -44,7 +44,7 @@ from streammetrics_consumers.config.metric_entry import (
     read_views,
     without_groups,
 )
-from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
+from streammetrics_consumers.config.section import Problem, Refused, Section, did_you_mean, is_path
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
 
@@ -98,7 +98,7 @@ class MetricConfig:
         return without_groups(self.empty)
 
     @property
-    def of_lists(self) -> bool:
+    def has_lists(self) -> bool:
         """Whether each event is a whole list for this metric."""
         return "offsets" in self.empty.arguments()
 
@@ -106,7 +106,7 @@ class MetricConfig:
     def columns(self) -> dict[str, str]:
         """The column of each argument, in a panel."""
         columns = {argument: field.column for argument, field in self.inputs.items()}
-        if self.of_lists:
+        if self.has_lists:
             first = self.inputs.get("labels") or self.inputs["lists"]
             columns["offsets"] = offsets_column(first.path)
         return columns
@@ -135,11 +135,11 @@ def read_metrics(
         section.problem(
             section.title, f"at most {MAX_METRICS} metrics", n_metrics, "leave some out"
         )
-    metrics = []
-    for position, name in enumerate(list(section.table)[:MAX_METRICS]):
-        config = _read_metric(section, name, event, directory, join)
-        if config is not None:
-            metrics.append(replace(config, position=position))
+    metrics = list(
+        section.each(
+            lambda section, name: _read_metric(section, name, event, directory, join), MAX_METRICS
+        )
+    )
     section.done()
     if event.weight and not any("weights" in config.empty.arguments() for config in metrics):
         expected = "nothing, since no metric here takes weights"
@@ -149,79 +149,77 @@ def read_metrics(
 
 def _read_metric(
     section: Section, name: str, event: EventConfig, directory: Path, join: JoinConfig | None
-) -> MetricConfig | None:
+) -> MetricConfig:
     if not NAME.fullmatch(name):
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-`"
         section.problem(section.where(name), expected, name, "rename it")
     entry = section.entry(name, 'write { type = "HistogramAUC" }')
-    if entry is None:
-        return None
     declared = read_keys(entry, MetricEntry)
-    kind = _metric_type(entry)
-    settings = None if kind is None else _read_settings(entry, kind, directory)
-    empty = None if settings is None else _construct(entry, settings)
-    if settings is None or empty is None:
-        return None
-    counted = count_users(entry, declared, event, empty)
-    if counted is None or entry.refuses("models", "cluster"):
-        return None
-    empty, model_paths = counted
+    settings = _read_settings(entry, _metric_type(entry), directory)
+    empty, model_paths = count_users(entry, declared, event, _construct(entry, settings))
+    if entry.refuses("models", "cluster"):
+        raise Refused
     paths, labels = {**model_paths, **declared.inputs}, dict[str, Field]()
     if join is not None:
         paths, labels = read_labels(entry.inner(entry.where("inputs"), paths), join, empty)
     inputs = _read_inputs(entry, paths, event, empty, labels)
     if join is not None:
         refuse_arrays(entry, inputs)
-    views = read_views(entry, empty)
-    return MetricConfig(name, declared.type, settings, inputs, empty, declared.better, views=views)
+    return MetricConfig(
+        name,
+        declared.type,
+        settings,
+        inputs,
+        empty,
+        declared.better,
+        position=list(section.table).index(name),
+        views=read_views(entry, empty),
+    )
 
 
-def _metric_type(entry: Section) -> type[Accumulator] | None:
+def _metric_type(entry: Section) -> type[Accumulator]:
     """The class that `type` names: built-in, of an installed package, or `module:Class`."""
     name, where, expected = entry.raw("type"), entry.where("type"), "a metric, or its module:Class"
-    types = metric_types()
-    combined = [types[kind] for kind in NOT_IN_A_CONFIG]
-    if isinstance(name, str) and (name in types or name in metric_names() or ":" in name):
+    types, names = metric_types(), metric_names()
+    if isinstance(name, str) and (name in types or name in names or ":" in name):
         try:
             kind = metric_type(name)
         except SettingsError as error:
             entry.problems.append(Problem(where, error.expected, error.got, error.hint))
-            return None
-        if kind not in combined:
+            raise Refused from None
+        if kind not in [types[combined] for combined in NOT_IN_A_CONFIG]:
             return kind
     if name == "Paired":
         hint = 'name the metric of both models, and models = ["score", "score_of_the_other"]'
-        entry.bad("type", expected, hint)
-    else:
-        names = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
-        entry.unknown(where, expected, name, names)
-    return None
+        entry.refuse("type", expected, hint)
+    entry.unknown(where, expected, name, [kind for kind in names if kind not in NOT_IN_A_CONFIG])
+    raise Refused
 
 
-def _read_settings(
-    entry: Section, kind: type[Accumulator], directory: Path
-) -> dict[str, Setting] | None:
-    """The settings of a metric, with the defaults of a config; None after a problem with which it
-    cannot be constructed."""
+def _read_settings(entry: Section, kind: type[Accumulator], directory: Path) -> dict[str, Setting]:
+    """The settings of a metric, with the defaults of a config."""
     own, accepted = list(keys_of(MetricEntry)), [setting.name for setting in fields(kind)]
-    settings, is_good = dict[str, Setting](), True
-    for name in (name for name in entry.table if name not in own):
-        value = entry.raw(name)
+    names = [name for name in entry.table if name not in own]
+    for name in names:
         if name not in accepted:
             expected, hint = f"a setting of {entry.raw('type')}", did_you_mean(name, own + accepted)
-            entry.problem(entry.where(name), expected, _setting(value), hint)
-        elif isinstance(value, dict):
-            array = read_setting_file(entry.inner(entry.where(name), value), directory)
-            settings[name], is_good = cast("Setting", array), is_good and array is not None
-        else:
-            settings[name] = _setting(value)
+            entry.problem(entry.where(name), expected, _as_setting(entry.raw(name)), hint)
+    settings = {name: _read_setting(entry, name, directory) for name in names if name in accepted}
     settings = {**_defaults(kind, settings), **settings}
     duplicates = settings.get("duplicates", "conflict")
     if duplicates != "conflict":
         # Refusals within one update would depend on how the log is cut into updates.
         entry.problem(entry.where("duplicates"), '"conflict"', duplicates, "leave it out")
-        return None
-    return settings if is_good else None
+        raise Refused
+    return settings
+
+
+def _read_setting(entry: Section, name: str, directory: Path) -> Setting:
+    value = entry.raw(name)
+    if isinstance(value, dict):
+        array = read_setting_file(entry.inner(entry.where(name), value), directory)
+        return cast("Setting", array)
+    return _as_setting(value)
 
 
 def _defaults(kind: type[Accumulator], settings: Mapping[str, Setting]) -> dict[str, Setting]:
@@ -238,8 +236,8 @@ def _defaults(kind: type[Accumulator], settings: Mapping[str, Setting]) -> dict[
     return defaults
 
 
-def _construct(entry: Section, settings: Mapping[str, Setting]) -> Accumulator | None:
-    """The empty metric; None after a problem with a setting."""
+def _construct(entry: Section, settings: Mapping[str, Setting]) -> Accumulator:
+    """The empty metric."""
     type_name = str(entry.raw("type"))
     try:
         return metric(type_name, settings)
@@ -248,7 +246,7 @@ def _construct(entry: Section, settings: Mapping[str, Setting]) -> Accumulator |
         words = [word for word in re.findall(r"\w+", error.where) if word in accepted]
         where = entry.where(words[-1]) if words else f"{entry.title} ({error.where})"
         entry.problem(where, error.expected, error.got, error.hint)
-        return None
+        raise Refused from None
 
 
 def _max_rows(settings: Mapping[str, Setting]) -> int:
@@ -259,11 +257,11 @@ def _max_rows(settings: Mapping[str, Setting]) -> int:
     return MAX_ROWS // n_classes
 
 
-def _setting(value: object) -> Setting:
+def _as_setting(value: object) -> Setting:
     # Settings are immutable, so TOML arrays become tuples; a fraction is written as "1/10".
     if isinstance(value, list):
         # A row of an array of arrays is data; its texts are not converted to fractions.
-        return tuple(tuple(v) if isinstance(v, list) else _setting(v) for v in value)
+        return tuple(tuple(v) if isinstance(v, list) else _as_setting(v) for v in value)
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}/[1-9][0-9]{0,17}", value):
         return Fraction(value)
     return cast("Setting", value)

@@ -17,6 +17,7 @@ from streammetrics_consumers.config.experiment import ExperimentConfig, Guardrai
 from streammetrics_consumers.config.metric_entry import is_of_units
 from streammetrics_consumers.config.metrics import MetricConfig, find_watched
 
+_HIGHER: Final[Mapping[object, bool]] = {"higher": True, "lower": False}
 MDE: Final = 0.01  # the effect on a rate for which its interval is the narrowest
 
 
@@ -28,11 +29,11 @@ def with_rates(experiment: ExperimentConfig, metrics: Sequence[MetricConfig]) ->
     the same values.
     """
     watched = {name: watch for name in experiment.watched if (watch := find_watched(name, metrics))}
-    directions: dict[str, object] = {
-        name: experiment.better.get(name) for name in experiment.decision
+    higher_is_better = {
+        name: _HIGHER.get(experiment.better.get(name)) for name in experiment.decision
     }
-    directions |= {
-        guardrail.metric: "lower" if guardrail.higher_is_better is False else "higher"
+    higher_is_better |= {
+        guardrail.metric: guardrail.higher_is_better is not False
         for guardrail in experiment.guardrails
     }
     values = {_values(metric) for metric, view in watched.values() if _is_rate(metric, view)}
@@ -43,12 +44,12 @@ def with_rates(experiment: ExperimentConfig, metrics: Sequence[MetricConfig]) ->
             for name, (metric, view) in watched.items()
             if is_of_units(metric.empty) == units
             and (rate_view := rate_beside(metric.plain, view)) is not None
-            and directions[name] in ("higher", "lower")
+            and higher_is_better[name] is not None
             and _values(metric) not in values
         }
         for name, (metric, rate_view) in means.items():
-            rate, is_higher = f"{metric.name}.{rate_view}", directions[name] == "higher"
-            rates[rate] = GuardrailConfig(rate, 0.0, is_higher, required=False)
+            rate = f"{metric.name}.{rate_view}"
+            rates[rate] = GuardrailConfig(rate, 0.0, higher_is_better[name], required=False)
             values.add(_values(metric))
     return replace(experiment, guardrails=(*experiment.guardrails, *rates.values()))
 

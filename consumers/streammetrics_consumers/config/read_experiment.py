@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeGuard
 
@@ -22,7 +22,7 @@ from streammetrics_consumers.config.kinds import finite
 from streammetrics_consumers.config.metric_entry import GROUPS_SALT, Better, is_of_units
 from streammetrics_consumers.config.metrics import MetricConfig, Watched, find_watched
 from streammetrics_consumers.config.rates import rate_mdes, with_rates
-from streammetrics_consumers.config.section import Section, did_you_mean
+from streammetrics_consumers.config.section import Refused, Section, did_you_mean
 
 MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
 _COULD: Final = "only {} can drop units"
@@ -47,10 +47,10 @@ def read_experiment(
     experiment = read(section, ExperimentConfig)
     experiment = replace(
         experiment,
-        decision=tuple(_read_decision(section, metrics)),
-        guardrails=tuple(_read_guardrails(section, metrics)),
+        decision=_read_decision(section, metrics),
+        guardrails=_read_guardrails(section, metrics),
         unit=experiment.unit or event.user,
-        shares=tuple(_read_shares(section, variants)),
+        shares=_read_shares(section, variants),
     )
     watched = {name: watch for name in experiment.watched if (watch := find_watched(name, metrics))}
     directions = _directions(section, experiment, watched)
@@ -62,9 +62,11 @@ def read_experiment(
     better = {name: directions[name] for name in directions if name in experiment.decision}
     experiment = replace(experiment, guardrails=tuple(rails), better=better)
     experiment = with_rates(experiment, metrics) if experiment.watch_rates else experiment
-    mdes = {**rate_mdes(experiment), **dict(_read_mdes(section, experiment))}
-    covariates = dict(_read_covariates(section, experiment, metrics))
-    experiment = replace(experiment, mdes=mdes, covariates=covariates)
+    experiment = replace(
+        experiment,
+        mdes={**rate_mdes(experiment), **_read_mdes(section, experiment)},
+        covariates=_read_covariates(section, experiment, metrics),
+    )
     _require_consistent(section, experiment, event)
     _require_comparable_over_epochs(section, experiment, event, watched)
     counted = counted_metrics(experiment, metrics)
@@ -181,78 +183,69 @@ def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
     return groups.path == unit and groups.kind in ("hashed_id", "text_id")
 
 
-def _is_metric(section: Section, key: str, metrics: Sequence[MetricConfig]) -> bool:
-    """Whether the value of a key names a metric, or a view, that an experiment can compare.
-    Records a problem if it does not."""
+def _read_name(section: Section, key: str, metrics: Sequence[MetricConfig]) -> str:
+    """The value of a key: the name of a metric, or of a view, that an experiment can compare."""
     name = section.raw(key)
     watched = find_watched(name, metrics)
     if watched is None:
         section.unknown(section.where(key), _ANY, name, [metric.name for metric in metrics])
-        return False
+        raise Refused
     metric, view = watched
     if metric.name == UNITS:
         hint = "rename it; the units of the experiment have this name"
-        section.bad(key, f"a metric with a name other than {UNITS!r}", hint)
-        return False
+        section.refuse(key, f"a metric with a name other than {UNITS!r}", hint)
     if isinstance(metric.empty, Paired):
         hint = "name a metric of one model; the difference of two has its interval in results"
-        section.bad(key, "a metric without models", hint)
-        return False
+        section.refuse(key, "a metric without models", hint)
     views = list(views_of(metric.plain.compute()))
-    if view is None or view in views:
-        return True
-    expected, hint = f"a view of {metric.name}", did_you_mean(view, views)
-    if "(" in view:  # with arguments
+    if view is not None and view not in views:
+        expected, hint = f"a view of {metric.name}", did_you_mean(view, views)
+        if "(" not in view:
+            section.refuse(key, expected, hint)
         try:
             metric.plain.confidence_interval(view=view)
-            return True
         except InputError as error:
             expected = expected if error.where == "view" else f"{expected} with {error.expected}"
-            hint = error.hint
-    section.bad(key, expected, hint)
-    return False
+            section.refuse(key, expected, error.hint)
+    return str(name)
 
 
-def _is_watched(section: Section, key: str, name: str, experiment: ExperimentConfig) -> bool:
-    """Whether an entry of a key has the name of a decision metric or a guardrail."""
+def _require_watched(section: Section, key: str, name: str, experiment: ExperimentConfig) -> None:
+    """Refuse an entry of a key without the name of a decision metric or a guardrail."""
     watched = experiment.watched
     if name not in watched:
         hint = did_you_mean(name, watched) if watched else "name it there too"
         section.problem(section.where(key), "a name of decision or guardrails", name, hint)
-    return name in watched
+        raise Refused
 
 
-def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> Iterator[str]:
+def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[str, ...]:
     expected = f"a list of 1 to {MAX_WATCHED} different metrics"
     hint = 'name the metrics that decide, such as ["ctr"]'
     names = section.elements("decision", expected, hint, least=1, most=MAX_WATCHED)
     if len(set(map(str, names.table.values()))) < len(names.table):
         section.bad("decision", expected, hint)
-        return
-    for key, name in names.table.items():
-        if _is_metric(names, key, metrics):
-            yield str(name)
+        return ()
+    return tuple(names.each(lambda names, key: _read_name(names, key, metrics)))
 
 
 def _read_guardrails(
     section: Section, metrics: Sequence[MetricConfig]
-) -> Iterator[GuardrailConfig]:
+) -> tuple[GuardrailConfig, ...]:
+    names = set[str]()
+
+    def read_guardrail(rails: Section, key: str) -> GuardrailConfig:
+        entry = rails.entry(key, f"write {_GUARDRAIL}")
+        keys = section.inner(f"[{section.name}.guardrails{key}]", entry.table, between=" ")
+        rail = read(keys, GuardrailConfig)
+        if _read_name(entry, "metric", metrics) in names:
+            entry.refuse("metric", "another metric", "remove the repetition")
+        names.add(rail.metric)
+        return rail
+
     expected = f"a list of at most {MAX_WATCHED} tables"
     rails = section.elements("guardrails", expected, f"write [{_GUARDRAIL}]", most=MAX_WATCHED)
-    names = set[str]()
-    for key in rails.table:
-        entry = rails.entry(key, f"write {_GUARDRAIL}")
-        if entry is None:
-            continue
-        keys = section.inner(f"[{section.name}.guardrails{key}]", entry.table, between=" ")
-        rail, name = read(keys, GuardrailConfig), str(entry.raw("metric"))
-        if not _is_metric(entry, "metric", metrics):
-            continue
-        if name in names:
-            entry.bad("metric", "another metric", "remove the repetition")
-        else:
-            yield replace(rail, metric=name)
-        names.add(name)
+    return tuple(rails.each(read_guardrail))
 
 
 def _directions(
@@ -298,43 +291,45 @@ def _is_higher_better(
     return direction.better != "lower"
 
 
-def _read_shares(section: Section, variants: Sequence[str]) -> Iterator[Mapping[str, float]]:
+def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str, float], ...]:
     value = section.raw("shares")
     if value == []:
         section.bad("shares", "at least one table", "leave it out if the shares are equal")
     if value is None:
-        return
-    by_place = {"shares": value}
+        return ()
+    tables = {"shares": value}
     if isinstance(value, list):
-        by_place = {f"shares[{i}]": table for i, table in enumerate(value)}
-    for place, table in by_place.items():
+        tables = {f"shares[{i}]": table for i, table in enumerate(value)}
+
+    def read_weights(section: Section, key: str) -> dict[str, float]:
+        table = section.raw(key)
         if (
-            isinstance(table, dict)
-            and set(table) == set(variants)
-            and all(map(_is_positive, table.values()))
+            not isinstance(table, dict)
+            or set(table) != set(variants)
+            or not all(map(_is_positive, table.values()))
         ):
-            yield {name: float(table[name]) for name in variants}
-        else:
             expected = "a table with a positive weight for each of variants"
-            hint = "write for example { control = 1, new = 1 }"
-            section.problem(f"{section.place}{place}", expected, table, hint)
+            section.refuse(key, expected, "write for example { control = 1, new = 1 }")
+        return {name: float(table[name]) for name in variants}
+
+    return tuple(section.inner(section.title, tables, between=" ").each(read_weights))
 
 
-def _read_mdes(section: Section, experiment: ExperimentConfig) -> Iterator[tuple[str, float]]:
+def _read_mdes(section: Section, experiment: ExperimentConfig) -> dict[str, float]:
     """The smallest effects that matter, for metrics that declare their own."""
+
+    def read_mde(mdes: Section, name: str) -> tuple[str, float]:
+        value, expected = mdes.raw(name), "a number above 0"
+        if isinstance(value, dict):
+            mdes.refuse(name, expected, 'put names with dots in quotes, as in "auc.gini" = 0.01')
+        _require_watched(section, "mdes", name, experiment)
+        if not _is_positive(value):
+            mdes.refuse(name, expected, "give the smallest absolute difference that matters")
+        return name, float(value)
+
     expected = "a table of the smallest effects that matter, by metric"
     mdes = section.entries("mdes", expected, "write for example { auc = 0.005 }")
-    for name, value in mdes.table.items():
-        if isinstance(value, dict):
-            hint = 'put names with dots in quotes, as in "auc.gini" = 0.01'
-            mdes.bad(name, "a number above 0", hint)
-        elif not _is_watched(section, "mdes", name, experiment):
-            continue
-        elif _is_positive(value):
-            yield name, float(value)
-        else:
-            hint = "give the smallest absolute difference that matters"
-            mdes.bad(name, "a number above 0", hint)
+    return dict(mdes.each(read_mde))
 
 
 def _is_positive(value: object) -> TypeGuard[float]:
@@ -343,23 +338,21 @@ def _is_positive(value: object) -> TypeGuard[float]:
 
 def _read_covariates(
     section: Section, experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
-) -> Iterator[tuple[str, CovariateConfig]]:
+) -> dict[str, CovariateConfig]:
     """The covariates, by the name of the metric that they adjust."""
-    tables = section.entries("covariates", "a table of covariates, by metric", _COVARIATE)
-    if tables.table and experiment.cluster != "groups":
-        hint = 'covariates need groups of users: write cluster = "groups"'
-        section.bad("covariates", 'nothing, since cluster is "none"', hint)
-    for name in tables.table:
-        if not _is_watched(section, "covariates", name, experiment):
-            continue
-        entry = tables.entry(name, _COVARIATE)
-        if entry is None:
-            continue
+
+    def read_covariate(covariates: Section, name: str) -> tuple[str, CovariateConfig]:
+        _require_watched(section, "covariates", name, experiment)
+        entry = covariates.entry(name, _COVARIATE)
         covariate = read_keys(entry, CovariateConfig)
         entry.done(place=f"[covariates.{name}] ")
-        is_metric = _is_metric(entry, "metric", metrics)
-        if is_metric and covariate.metric == name:
+        if _read_name(entry, "metric", metrics) == name:
             expected = "another metric than the one that it adjusts"
-            entry.bad("metric", expected, "name a metric known before the exposure")
-        elif is_metric and not entry.lacking:
-            yield name, covariate
+            entry.refuse("metric", expected, "name a metric known before the exposure")
+        return name, covariate
+
+    covariates = section.entries("covariates", "a table of covariates, by metric", _COVARIATE)
+    if covariates.table and experiment.cluster != "groups":
+        hint = 'covariates need groups of users: write cluster = "groups"'
+        section.bad("covariates", 'nothing, since cluster is "none"', hint)
+    return dict(covariates.each(read_covariate))

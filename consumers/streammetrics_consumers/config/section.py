@@ -7,10 +7,12 @@ keys.py). A key that nothing reads is unknown, and gets a "did you mean".
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn, TypeVar
 
+T = TypeVar("T")
 Value = str | int | float | bool
 
 
@@ -32,6 +34,10 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.where}: expected {self.expected}, got {self.got}; {self.hint}"
+
+
+class Refused(Exception):
+    """Ends the reading of a value or an entry; its problem is recorded."""
 
 
 class ConfigError(Exception):
@@ -90,20 +96,20 @@ class Section:
         section.title, section.place = title, f"{title}{between}"
         return section
 
-    def entry(self, key: str, hint: str, expected: str = "a table") -> Section | None:
-        """The table that is the value of a key, as in `[metrics] auc.type`; None if it is another
-        value, after recording a problem."""
+    def entry(self, key: str, hint: str, expected: str = "a table") -> Section:
+        """The table that is the value of a key, as in `[metrics] auc.type`; another value is
+        refused."""
         value = self.raw(key)
-        if isinstance(value, dict):
-            return self.inner(self.where(key), value)
-        self.bad(key, expected, hint)
-        return None
+        if not isinstance(value, dict):
+            self.refuse(key, expected, hint)
+        return self.inner(self.where(key), value)
 
     def entries(self, key: str, expected: str, hint: str) -> Section:
         """The same of an optional table: one without entries if it is absent or refused."""
-        is_absent = self.raw(key) is None
-        entries = None if is_absent else self.entry(key, hint, expected)
-        return entries or self.inner(self.where(key), {})
+        if self.raw(key) is not None:
+            with suppress(Refused):
+                return self.entry(key, hint, expected)
+        return self.inner(self.where(key), {})
 
     def elements(self, key: str, expected: str, hint: str, *, least: int = 0, most: int) -> Section:
         """The list that is the value of a key, with the keys `[0]`, `[1]` and so on, as in
@@ -116,6 +122,15 @@ class Section:
             value = []
         table = {f"[{i}]": element for i, element in enumerate(value)}
         return self.inner(self.where(key), table, between="")
+
+    def each(self, read: Callable[[Section, str], T], most: int | None = None) -> Iterator[T]:
+        """What `read` makes of each key, or of the first `most`, but for those that it refuses."""
+        for key in list(self.table)[:most]:
+            try:
+                value = read(self, key)
+            except Refused:
+                continue
+            yield value
 
     def where(self, key: str) -> str:
         """The name of a key in messages."""
@@ -133,6 +148,11 @@ class Section:
     def bad(self, key: str, expected: str, hint: str) -> None:
         """Record a problem with the value of `key`."""
         self.problem(self.where(key), expected, self.raw(key), hint)
+
+    def refuse(self, key: str, expected: str, hint: str) -> NoReturn:
+        """Record a problem with the value of `key`, and end its reading."""
+        self.bad(key, expected, hint)
+        raise Refused
 
     def raw(self, key: str) -> object:
         """The raw value of a key, None if it is not set."""

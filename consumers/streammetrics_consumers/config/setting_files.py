@@ -10,16 +10,15 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics_consumers.config.section import Section
+from streammetrics_consumers.config.section import Refused, Section
 
 Table: TypeAlias = "NDArray[np.generic]"
 
 MAX_SETTING_BYTES: Final = 256 << 20
 
 
-def read_setting_file(section: Section, directory: Path) -> Table | None:
-    """A setting in a file of its own, such as the vectors of many items; None after recording a
-    problem.
+def read_setting_file(section: Section, directory: Path) -> Table:
+    """A setting in a file of its own, such as the vectors of many items.
 
     section: with `path`, relative to `directory`, and `columns`. The file has a row for each item
     number, from 0, in order. `.npy` holds an array of numbers [rows, columns]; `.csv` has a header,
@@ -29,11 +28,10 @@ def read_setting_file(section: Section, directory: Path) -> Table | None:
     for key in unknown:
         section.unknown(section.where(key), "path and columns", key, ["path", "columns"])
     if unknown:
-        return None
+        raise Refused
     name, columns = section.raw("path"), section.raw("columns")
     if not isinstance(name, str) or Path(name).suffix not in (".csv", ".npy"):
-        section.bad("path", "a .csv or .npy file", "name the file")
-        return None
+        section.refuse("path", "a .csv or .npy file", "name the file")
     if columns is not None and not (
         name.endswith(".csv")
         and isinstance(columns, list)
@@ -41,9 +39,8 @@ def read_setting_file(section: Section, directory: Path) -> Table | None:
         and all(isinstance(column, str) for column in columns)
     ):
         hint = "name them, or leave the key out for all columns"
-        section.bad("columns", "names of columns of a .csv file", hint)
-        return None
-    path = directory / Path(name).expanduser()
+        section.refuse("columns", "names of columns of a .csv file", hint)
+    path, where = directory / Path(name).expanduser(), section.where("path")
     try:
         if path.stat().st_size > MAX_SETTING_BYTES:
             raise ValueError(f"more than {MAX_SETTING_BYTES} bytes")
@@ -55,10 +52,10 @@ def read_setting_file(section: Section, directory: Path) -> Table | None:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return _csv_columns(list(csv.reader(file, strict=True)), columns)
     except OSError as error:
-        section.problem(section.where("path"), "a readable file", error.strerror, "check the path")
+        section.problem(where, "a readable file", error.strerror, "check the path")
     except (ValueError, EOFError, MemoryError, csv.Error) as error:
-        section.problem(section.where("path"), "a table of items", str(error), "correct the file")
-    return None
+        section.problem(where, "a table of items", str(error), "correct the file")
+    raise Refused
 
 
 def _csv_columns(rows: Sequence[Sequence[str]], names: Sequence[str] | None) -> Table:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
 from streammetrics_consumers.config.keys import Required, ValueKind, key, keys_of, read_keys
 from streammetrics_consumers.config.kinds import Choice, FilePath, Several, Text, Whole
-from streammetrics_consumers.config.section import Problem, Section, Value
+from streammetrics_consumers.config.section import Problem, Refused, Section, Value
 
 MAX_TOPICS: Final = 32
 
@@ -152,9 +153,10 @@ def require_order(section: Section, source: SourceConfig) -> None:
 def _format(section: Section, kind: SourceKind, path: Path | None) -> SourceFormat:
     suffix = path.suffix.lower() if path is not None and kind == "file" else ""
     default, raw = SUFFIXES.get(suffix, FORMATS[kind][0]), section.raw("format")
-    if raw is None:
-        return default
-    return Choice(FORMATS[kind]).read(section, "format", raw) or default
+    if raw is not None:
+        with suppress(Refused):
+            return Choice(FORMATS[kind]).read(section, "format", raw)
+    return default
 
 
 def _client(section: Section, kind: str) -> Mapping[str, Value]:

@@ -74,21 +74,21 @@ class MetricSet:
     @cached_property
     def takes(self) -> frozenset[str]:
         """The columns that the metrics read."""
-        return frozenset(self.by_key.metric.arguments())
+        return frozenset(self.states_by_key.metric.arguments())
 
     @cached_property
-    def by_key(self) -> PerKey:
+    def states_by_key(self) -> PerKey:
         """The empty state of one grouping, of which each holder takes a copy by `empty()`: keys are
         (grouping, value, ...). It keeps all keys: coarser groupings are derived from them, and
         `max_keys` limits only the stored states."""
         return PerKey(self.panel(), max_keys=ALL_KEYS)
 
     @cached_property
-    def by_window(self) -> Windows:
+    def states_by_window(self) -> Windows:
         """The same by window. Each grouping has its own state, so that the keys of one never move
         those of another into (other)."""
         # Checking the settings of nested metrics takes half a millisecond; empty() takes none.
-        return Windows(self.by_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
+        return Windows(self.states_by_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
 
     @property
     def descriptions(self) -> dict[str, dict[str, object]]:

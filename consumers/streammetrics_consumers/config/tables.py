@@ -30,7 +30,7 @@ from streammetrics_consumers.config.kinds import (
     Value,
     Whole,
 )
-from streammetrics_consumers.config.section import ConfigError, Problem, Section
+from streammetrics_consumers.config.section import ConfigError, Problem, Refused, Section
 from streammetrics_consumers.config.source import SourceConfig, require_order
 
 if TYPE_CHECKING:
@@ -164,14 +164,14 @@ class QuarantineConfig:
     )
 
 
-def _token(section: Section, name: str, value: object) -> str | None:
+def _token(section: Section, name: str, value: object) -> str:
     if isinstance(value, str) and 16 <= len(value) <= 200 and set(value) <= _VISIBLE:
         return value
     expected = "16 to 200 visible ASCII characters, without spaces"
     hint = "generate one, such as with openssl rand -hex 16"
     # The message omits the value: it may be most of a secret.
     section.problem(section.where(name), expected, "another", hint)
-    return None
+    raise Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,10 @@ class MetricSetStates:
         self.metric_set = metric_set
         self._takes = metric_set.takes
         self._coarser = _finest(metric_set.slices.by)
-        self._windows = {grouping: metric_set.by_window.empty() for grouping in self._coarser}
-        self._expired = {grouping: metric_set.by_key.empty() for grouping in self._coarser}
+        self._windows = {
+            grouping: metric_set.states_by_window.empty() for grouping in self._coarser
+        }
+        self._expired = {grouping: metric_set.states_by_key.empty() for grouping in self._coarser}
         self._with_expired: set[int] = set()  # groupings
 
     @property

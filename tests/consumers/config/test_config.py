@@ -77,7 +77,7 @@ def test_the_example_of_the_interface_is_read(tmp_path: Path) -> None:
     other = Field("propensity", "real")
     assert metrics["propensity_auc"].inputs == {"labels": label, "scores": other}
     # A metric of lists reads arrays.
-    assert [name for name, metric in metrics.items() if metric.of_lists] == ["rank"]
+    assert [name for name, metric in metrics.items() if metric.has_lists] == ["rank"]
     arrays = {"labels": Field("clicks", "label_list"), "scores": Field("p", "real_list")}
     assert metrics["rank"].inputs == arrays
     # Exact states are bounded, and users are texts.

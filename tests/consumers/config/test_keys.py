@@ -31,11 +31,10 @@ from streammetrics_consumers.config.kinds import (
 from streammetrics_consumers.config.section import Override, Problem, Section
 
 
-def even(section: Section, name: str, value: object) -> int | None:
+def even(section: Section, name: str, value: object) -> int:
     if isinstance(value, int) and value % 2 == 0:
         return value
-    section.bad(name, "an even number", "add 1")
-    return None
+    section.refuse(name, "an even number", "add 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +65,7 @@ def opened(
 ) -> tuple[Shop, list[Problem]]:
     problems: list[Problem] = []
     section = Section("shop", dict(table), problems, flags)
-    shop = read(section, Shop)
-    section.done()
-    return shop, problems
+    return read(section, Shop), problems
 
 
 def test_a_key_has_its_default_until_the_file_has_a_value() -> None:

@@ -31,7 +31,7 @@ def test_both_models_are_read_from_one_event_in_groups_of_its_users() -> None:
     assert alone.empty == Paired(HistogramAUC())
     lists = 'lists = { type = "RankingMetrics", measures = ["MRR"], models = ["a", "b"] }'
     (ranked,) = config(metrics=lists, event=EVENT.replace('user = "user"', "")).metrics
-    assert ranked.empty == Paired(RankingMetrics(["MRR"])) and ranked.of_lists
+    assert ranked.empty == Paired(RankingMetrics(["MRR"])) and ranked.has_lists
     assert ranked.inputs["scores_b"] == Field("b", "real_list")
 
 
