@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from streammetrics_consumers.config.keys import ValueKind
-from streammetrics_consumers.config.section import Refused, Section, did_you_mean
+from streammetrics_consumers.config.section import MANY, Refused, Section, did_you_mean
 
 T = TypeVar("T")
 W = TypeVar("W", bound=str)
@@ -131,7 +131,7 @@ def Several(
     hint: str,
     *,
     least: int = 1,
-    most: int = 1_000_000,
+    most: int = MANY,
     is_split: bool = False,
     may_repeat: bool = False,
 ) -> ValueKind[tuple[str, ...]]:

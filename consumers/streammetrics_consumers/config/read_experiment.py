@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeGuard
 
@@ -292,15 +293,6 @@ def _is_higher_better(
 
 
 def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str, float], ...]:
-    value = section.raw("shares")
-    if value == []:
-        section.bad("shares", "at least one table", "leave it out if the shares are equal")
-    if value is None:
-        return ()
-    tables = {"shares": value}
-    if isinstance(value, list):
-        tables = {f"shares[{i}]": table for i, table in enumerate(value)}
-
     def read_weights(section: Section, key: str) -> dict[str, float]:
         table = section.raw(key)
         if (
@@ -312,7 +304,14 @@ def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str
             section.refuse(key, expected, "write for example { control = 1, new = 1 }")
         return {name: float(table[name]) for name in variants}
 
-    return tuple(section.inner(section.title, tables, between=" ").each(read_weights))
+    if isinstance(section.raw("shares"), list):
+        hint = "leave it out if the shares are equal"
+        tables = section.elements("shares", "at least one table", hint, least=1)
+        return tuple(tables.each(read_weights))
+    if section.raw("shares") is not None:
+        with suppress(Refused):
+            return (read_weights(section, "shares"),)
+    return ()
 
 
 def _read_mdes(section: Section, experiment: ExperimentConfig) -> dict[str, float]:

@@ -10,7 +10,9 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import Final, NamedTuple, NoReturn, TypeVar
+
+MANY: Final = 1 << 30  # more than the elements of a list
 
 T = TypeVar("T")
 Value = str | int | float | bool
@@ -111,7 +113,9 @@ class Section:
                 return self.entry(key, hint, expected)
         return self.inner(self.where(key), {})
 
-    def elements(self, key: str, expected: str, hint: str, *, least: int = 0, most: int) -> Section:
+    def elements(
+        self, key: str, expected: str, hint: str, *, least: int = 0, most: int = MANY
+    ) -> Section:
         """The list that is the value of a key, with the keys `[0]`, `[1]` and so on, as in
         `[slices] by[0]`; one without elements if it is absent or refused."""
         value = self.raw(key)
