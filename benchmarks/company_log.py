@@ -233,7 +233,7 @@ def keys_of(decoded: Decoded, metrics: MetricSet, grouping: int) -> DictionaryCo
     """The key of each event: the grouping and its values."""
     codes, keys = np.zeros(len(decoded), np.intp), [(grouping,)]
     for name in metrics.slices.by[grouping]:
-        column = decoded.keys[metrics.columns[name]]
+        column = decoded.keys[metrics.keys[name].column]
         codes = codes * len(column.values) + column.codes
         keys = [(*key, value) for key in keys for value in column.values]  # type: ignore[misc]
     present, codes = np.unique(codes, return_inverse=True)

@@ -48,7 +48,7 @@ from streammetrics_consumers.config.states import (
     MetricSet,
     describe_join,
     fields_of,
-    slice_column,
+    slice_field,
 )
 from streammetrics_consumers.config.tables import (
     DedupConfig,
@@ -117,9 +117,7 @@ class Config:
     @cached_property
     def metric_sets(self) -> tuple[MetricSet, ...]:
         """All metric sets: the metrics by the slices, and those of the experiment."""
-        names = self.slices.names
-        paths = {name: self.event.path(name) for name in names}
-        columns = {name: slice_column(self.event, name) for name in names}
+        keys = {name: slice_field(self.event, name) for name in self.slices.names}
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
         slice_set = MetricSet(
@@ -127,8 +125,7 @@ class Config:
             self.metrics,
             self.event,
             self.windows,
-            paths,
-            columns,
+            keys,
             declared,
             drifts=self.drifts,
         )

@@ -375,7 +375,7 @@ def experiment_metric_set(
     """The metrics by (epoch, variant). An epoch derived from the time has the path of the time."""
     assert event.variant is not None
     paths = {EPOCH: event.epoch or event.time, "variant": event.variant}
-    columns = {EPOCH: EPOCH, "variant": "variant"}
+    keys = {name: Field(path, "variant", name=name) for name, path in paths.items()}
     slices = SlicesConfig((BY,), MAX_KEYS)
     # A new variant changes the plan: more comparisons share one level, and the shares change.
     declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
@@ -389,7 +389,7 @@ def experiment_metric_set(
     }
     shown = {key: value for key, value in details.items() if value}
     shown |= {} if experiment.watch_rates else {WATCH_RATES: False}
-    return MetricSet(slices, metrics, event, windows, paths, columns, declared, shown)
+    return MetricSet(slices, metrics, event, windows, keys, declared, shown)
 
 
 def paths_of(experiment: ExperimentConfig | None, event: EventConfig) -> Mapping[str, str]:

@@ -1,7 +1,9 @@
 """Reading one table of a config file so that one error can list every bad setting.
 
 A `Section` has the raw value of each key, and records problems, so that reading continues (see
-keys.py). A key that nothing reads is unknown, and gets a "did you mean".
+keys.py). A key that nothing reads is unknown, and gets a "did you mean". A table or a list that is
+the value of a key is a section too, see `entry`, `entries` and `elements`; `each` reads all that is
+in it, but for what is refused.
 """
 
 from __future__ import annotations

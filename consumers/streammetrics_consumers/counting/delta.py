@@ -151,7 +151,7 @@ class MetricSetStates:
         codes = np.zeros(len(decoded), np.intp)
         keys: list[tuple[str | int | None, ...]] = [(grouping,)]
         for name in self.metric_set.slices.by[grouping]:
-            column = decoded.keys[self.metric_set.columns[name]]
+            column = decoded.keys[self.metric_set.keys[name].column]
             width = max(len(column.values), 1)
             size, pairs = len(keys) * width, codes * width + column.codes
             if size > 4 * len(pairs) + 1024:
