@@ -24,9 +24,9 @@ from streammetrics_consumers.config.kinds import (
     FieldPath,
     Real,
     Several,
+    Single,
     Switch,
     Text,
-    Value,
     Whole,
     finite,
     is_text,
@@ -74,7 +74,7 @@ class GuardrailConfig:
     higher_is_better: None until it is taken from the metric.
     """
 
-    metric: str = key(Value("metric, or metric.view", str), Required(), "the metric")
+    metric: str = key(Single("metric, or metric.view", str), Required(), "the metric")
     margin: float = key(
         Real(0.0, 1e300),
         Required("a number of 0 or more", "say how much worse it may become", math.nan),
@@ -102,12 +102,12 @@ class CovariateConfig:
     """One of `covariates`: a metric, or `metric.view`, known before the exposure, and its slope."""
 
     metric: str = key(
-        Value("metric, or metric.view", str),
+        Single("metric, or metric.view", str),
         Required(),
         "another metric of the config, over the same events, that variants cannot affect",
     )
     theta: float = key(
-        Value("number", finite, *_A_SLOPE),
+        Single("number", finite, *_A_SLOPE),
         Required(*_A_SLOPE, math.nan),
         "its slope, fixed before the experiment (`user_slope` of an earlier period)",
     )

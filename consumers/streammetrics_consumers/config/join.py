@@ -32,7 +32,7 @@ from streammetrics_consumers.config.kinds import (
     FieldPath,
     Real,
     Seconds,
-    Value,
+    Single,
 )
 from streammetrics_consumers.config.section import Refused, Section
 from streammetrics_consumers.config.source import SourceConfig, require_order
@@ -68,7 +68,7 @@ class Mark:
         FieldPath(A_PATH), None, "the field that identifies these events; used with `equals`"
     )
     equals: str | None = key(
-        Value(
+        Single(
             "text, whole number, true or false",
             _as_equals,
             "a text, a whole number, true or false",
@@ -78,7 +78,7 @@ class Mark:
         "the value of the field",
     )
     topic: str | None = key(
-        Value(
+        Single(
             "one of `source.topic`",
             lambda value: value if isinstance(value, str) else None,
             "the name of a topic",
@@ -136,8 +136,7 @@ def _read_mark(entry: Section) -> Mark:
         expected = "both `field` and `equals`, or neither"
         entry.problem(entry.title, expected, entry.table, "add the other")
         raise Refused
-    if entry.refuses(*keys_of(Mark)):
-        raise Refused
+    entry.require_good(*keys_of(Mark))
     return mark
 
 
@@ -156,12 +155,11 @@ def _outcome(section: Section, name: str) -> OutcomeConfig:
         section.problem(section.where(name), expected, name, "rename it")
     entry = _marked(section, name, [*keys_of(Mark), *keys_of(OutcomeConfig)])
     outcome = read_keys(entry, OutcomeConfig, name=name, mark=_read_mark(entry))
-    is_sum = outcome.counts == "sum"
-    if not entry.refuses("counts") and is_sum != (entry.raw("value") is not None):
-        expected = "a field to sum" if is_sum else "nothing"
+    entry.require_good("counts")
+    if (outcome.counts == "sum") != (entry.raw("value") is not None):
+        expected = "a field to sum" if outcome.counts == "sum" else "nothing"
         entry.refuse("value", expected, 'use `value` and counts = "sum" together')
-    if entry.refuses("counts", "value"):
-        raise Refused
+    entry.require_good("value")
     return outcome
 
 

@@ -18,10 +18,10 @@ YEAR_S: Final = 366 * DAY_S
 A_PATH: Final = "a dotted path in an event"
 
 
-def Value(
+def Single(
     text: str, take: Callable[[object], T | None], expected: str = "", hint: str = ""
 ) -> ValueKind[T]:
-    """A value of which `take` makes another one, or None if it is not what is expected."""
+    """One value, as `take` makes it of that in the file: None if it is not what is expected."""
 
     def read(section: Section, name: str, value: object) -> T:
         taken = take(value)
@@ -39,7 +39,7 @@ def Text(limit: int = 1000) -> ValueKind[str]:
         is_good = isinstance(value, str) and 0 < len(value) <= limit and "\x00" not in value
         return str(value) if is_good else None
 
-    return Value("text", take, f"a text of 1 to {limit} characters", "put it in quotes")
+    return Single("text", take, f"a text of 1 to {limit} characters", "put it in quotes")
 
 
 def FilePath() -> ValueKind[Path]:
@@ -110,7 +110,7 @@ def Switch(hint: str = "correct it") -> ValueKind[bool]:
     def take(value: object) -> bool | None:
         return value if isinstance(value, bool) else None
 
-    return Value("`true` `false`", take, "true or false", hint)
+    return Single("`true` `false`", take, "true or false", hint)
 
 
 def FieldPath(expected: str = f'{A_PATH}, such as "user.id"') -> ValueKind[str]:
@@ -148,7 +148,7 @@ def Several(
         is_good = least <= len(texts) <= most and (may_repeat or len(set(texts)) == len(texts))
         return texts if is_good else None
 
-    return Value(text, take, expected, hint)
+    return Single(text, take, expected, hint)
 
 
 def is_text(value: object) -> bool:

@@ -23,7 +23,7 @@ from streammetrics import (
 from streammetrics.results import value_of
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.keys import Required, ValueKind, key
-from streammetrics_consumers.config.kinds import Choice, Several, Value, finite
+from streammetrics_consumers.config.kinds import Choice, Several, Single, finite
 from streammetrics_consumers.config.section import Refused, Section, did_you_mean, is_path
 
 Better: TypeAlias = str | float  # one of WORDS, or a target
@@ -59,12 +59,12 @@ class MetricEntry:
     """The keys of an entry of [metrics] that are not settings of its metric."""
 
     type: str = key(
-        Value("name of a metric", str),
+        Single("name of a metric", str),
         Required(instead=""),
         "the metric; its settings are further keys of this table",
     )
     inputs: Mapping[str, object] = key(
-        Value("table", _as_table, "a table", 'write { scores = "propensity" }'),
+        Single("table", _as_table, "a table", 'write { scores = "propensity" }'),
         {},
         "the fields of arguments that have no role, or another field than their role",
     )

@@ -157,8 +157,7 @@ def _read_metric(
     declared = read_keys(entry, MetricEntry)
     settings = _read_settings(entry, _metric_type(entry), directory)
     empty, model_paths = count_users(entry, declared, event, _construct(entry, settings))
-    if entry.refuses("models", "cluster"):
-        raise Refused
+    entry.require_good("models", "cluster")
     paths, labels = {**model_paths, **declared.inputs}, dict[str, Field]()
     if join is not None:
         paths, labels = read_labels(entry.inner(entry.where("inputs"), paths), join, empty)

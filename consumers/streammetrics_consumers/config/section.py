@@ -167,9 +167,10 @@ class Section:
         override = self.overrides.get(key)
         return override.value if override else self.table.get(key)
 
-    def refuses(self, *keys: str) -> bool:
-        """Whether one of these keys has a value that was refused."""
-        return any(key in self.lacking and self.raw(key) is not None for key in keys)
+    def require_good(self, *keys: str) -> None:
+        """End the reading of this table if the value of one of these keys was refused."""
+        if any(key in self.lacking and self.raw(key) is not None for key in keys):
+            raise Refused
 
     def is_flag(self, key: str) -> bool:
         """Whether the value of a key is from outside of the file, where numbers may be texts."""

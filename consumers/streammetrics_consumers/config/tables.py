@@ -25,9 +25,9 @@ from streammetrics_consumers.config.kinds import (
     FieldPath,
     Real,
     Seconds,
+    Single,
     Switch,
     Text,
-    Value,
     Whole,
 )
 from streammetrics_consumers.config.section import ConfigError, Problem, Refused, Section
@@ -193,7 +193,7 @@ class ServerConfig:
         "share one",
     )
     cache_bytes: int | None = key(
-        Value(
+        Single(
             "whole number, 0 or more",
             lambda value: value if type(value) is int and 0 <= value < 1 << 50 else None,
             "a whole number of bytes, 0 or more",
