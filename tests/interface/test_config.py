@@ -17,7 +17,7 @@ from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
 from streammetrics_consumers.config.join import read_join
 from streammetrics_consumers.config.keys import Key, read
 from streammetrics_consumers.config.read_experiment import read_experiment
-from streammetrics_consumers.config.section import Problem, Refused, Section
+from streammetrics_consumers.config.section import Problem, RefusedSetting, Section
 from streammetrics_consumers.config.source import FORMATS, read_source
 from streammetrics_consumers.config.tables import (
     MAX_AHEAD_S,
@@ -264,7 +264,7 @@ def _beside(key: str) -> Mapping[str, object]:
 def another(key: Key) -> object:
     """A value of a key that is not its default."""
     for value in (*spans(key.kind.text), *VALUES):
-        with suppress(Refused):
+        with suppress(RefusedSetting):
             is_read = key.kind.read(Section("table", {}, []), "name", value) == value
             if is_read and value != key.default:
                 return value

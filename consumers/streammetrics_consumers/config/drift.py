@@ -25,7 +25,7 @@ from streammetrics import (
 from streammetrics_consumers.config.keys import Required, key, read
 from streammetrics_consumers.config.kinds import Text, Whole
 from streammetrics_consumers.config.metrics import NAME, MetricConfig
-from streammetrics_consumers.config.section import Problem, Refused, Section, did_you_mean
+from streammetrics_consumers.config.section import Problem, RefusedSetting, Section, did_you_mean
 from streammetrics_consumers.config.tables import WindowsConfig
 from streammetrics_consumers.model.generation import DeclaredDrift
 from streammetrics_consumers.model.times import iso_to_ms
@@ -91,7 +91,7 @@ def _read_drift(
     entry = Section(f"drift.{name}", section.raw(name), section.problems)
     declared = read(entry, DriftEntry)
     if len(section.problems) > n_problems:
-        raise Refused
+        raise RefusedSetting
     if declared.metric not in metrics:
         hint = did_you_mean(declared.metric, list(metrics))
         entry.refuse("metric", "a metric of [metrics]", hint)
@@ -107,7 +107,7 @@ def _read_drift(
     except StreamMetricsError as error:
         where = f"{entry.title} ({error.where})"
         entry.problems.append(Problem(where, error.expected, error.got, error.hint))
-        raise Refused from None
+        raise RefusedSetting from None
     return declaration
 
 

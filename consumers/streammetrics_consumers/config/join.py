@@ -34,7 +34,7 @@ from streammetrics_consumers.config.kinds import (
     Seconds,
     Single,
 )
-from streammetrics_consumers.config.section import Refused, Section
+from streammetrics_consumers.config.section import RefusedSetting, Section
 from streammetrics_consumers.config.source import SourceConfig, require_order
 from streammetrics_consumers.config.tables import WindowsConfig
 
@@ -135,7 +135,7 @@ def _read_mark(entry: Section) -> Mark:
     if (entry.raw("field") is None) != (entry.raw("equals") is None):
         expected = "both `field` and `equals`, or neither"
         entry.problem(entry.title, expected, entry.table, "add the other")
-        raise Refused
+        raise RefusedSetting
     entry.require_good(*keys_of(Mark))
     return mark
 
@@ -145,7 +145,7 @@ def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig
         section.refuse(name, *_NO_OUTCOMES)
     outcomes = tuple(section.inner("[join.outcomes]", value, between=" ").each(_outcome))
     if not outcomes:
-        raise Refused
+        raise RefusedSetting
     return outcomes
 
 

@@ -26,7 +26,7 @@ from typing import (
     overload,
 )
 
-from streammetrics_consumers.config.section import Refused, Section
+from streammetrics_consumers.config.section import RefusedSetting, Section
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -36,7 +36,7 @@ _KEY: Final = "key"  # in the metadata of a field
 
 def unread(section: Section, name: str, value: object) -> NoReturn:
     """The reader of a value that the reader of its table reads, with what other tables say."""
-    raise Refused
+    raise RefusedSetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class ValueKind(Generic[T_co]):
     """A kind of values; kinds.py has those of several keys.
 
     text: what may stand there, for the page. read: the value of a key, from what the file or a
-    flag has; it records a problem and raises Refused. refused: stands for a refused value without
-    a default, so that reading continues.
+    flag has; for another value it records a problem and raises RefusedSetting. refused: stands for
+    a refused value without a default, so that reading continues.
     """
 
     text: str
@@ -189,7 +189,7 @@ def _keys(table: type[object]) -> Iterator[tuple[str, str, Key]]:
 def _value(section: Section, name: str, declared: Key) -> object:
     raw, default = section.raw(name), declared.default
     if raw is not None:
-        with suppress(Refused):
+        with suppress(RefusedSetting):
             return declared.kind.read(section, name, raw)
     section.lacking.add(name)
     if isinstance(default, Required):

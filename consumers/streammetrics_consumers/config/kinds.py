@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from streammetrics_consumers.config.keys import ValueKind
-from streammetrics_consumers.config.section import MANY, Refused, Section, did_you_mean
+from streammetrics_consumers.config.section import MANY, RefusedSetting, Section, did_you_mean
 
 T = TypeVar("T")
 W = TypeVar("W", bound=str)
@@ -118,7 +118,7 @@ def FieldPath(expected: str = f'{A_PATH}, such as "user.id"') -> ValueKind[str]:
 
     def read(section: Section, name: str, value: object) -> str:
         if not section.takes_path(section.where(name), value, expected):
-            raise Refused
+            raise RefusedSetting
         return str(value)
 
     return ValueKind("path", read)

@@ -24,7 +24,7 @@ from streammetrics.results import value_of
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.keys import Required, ValueKind, key
 from streammetrics_consumers.config.kinds import Choice, Several, Single, finite
-from streammetrics_consumers.config.section import Refused, Section, did_you_mean, is_path
+from streammetrics_consumers.config.section import RefusedSetting, Section, did_you_mean, is_path
 
 Better: TypeAlias = str | float  # one of WORDS, or a target
 
@@ -152,6 +152,6 @@ def count_users(
         counted = Paired(counted)
     except SettingsError as error:
         section.problem(section.where(place), error.expected, error.got, error.hint)
-        raise Refused from None
+        raise RefusedSetting from None
     column = (counted.columns or ("",))[0]
     return counted, dict(zip((f"{column}_a", f"{column}_b"), entry.models, strict=True))

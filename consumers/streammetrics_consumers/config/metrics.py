@@ -44,7 +44,13 @@ from streammetrics_consumers.config.metric_entry import (
     read_views,
     without_groups,
 )
-from streammetrics_consumers.config.section import Problem, Refused, Section, did_you_mean, is_path
+from streammetrics_consumers.config.section import (
+    Problem,
+    RefusedSetting,
+    Section,
+    did_you_mean,
+    is_path,
+)
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
 
@@ -112,7 +118,7 @@ class MetricConfig:
         return columns
 
 
-class Watched(NamedTuple):
+class WatchedView(NamedTuple):
     """A metric and one of its views, None for its headline, as an experiment names them."""
 
     metric: MetricConfig
@@ -185,14 +191,14 @@ def _metric_type(entry: Section) -> type[Accumulator]:
             kind = metric_type(name)
         except SettingsError as error:
             entry.problems.append(Problem(where, error.expected, error.got, error.hint))
-            raise Refused from None
+            raise RefusedSetting from None
         if kind not in [types[combined] for combined in NOT_IN_A_CONFIG]:
             return kind
     if name == "Paired":
         hint = 'name the metric of both models, and models = ["score", "score_of_the_other"]'
         entry.refuse("type", expected, hint)
     entry.unknown(where, expected, name, [kind for kind in names if kind not in NOT_IN_A_CONFIG])
-    raise Refused
+    raise RefusedSetting
 
 
 def _read_settings(entry: Section, kind: type[Accumulator], directory: Path) -> dict[str, Setting]:
@@ -209,7 +215,7 @@ def _read_settings(entry: Section, kind: type[Accumulator], directory: Path) -> 
     if duplicates != "conflict":
         # Refusals within one update would depend on how the log is cut into updates.
         entry.problem(entry.where("duplicates"), '"conflict"', duplicates, "leave it out")
-        raise Refused
+        raise RefusedSetting
     return settings
 
 
@@ -245,7 +251,7 @@ def _construct(entry: Section, settings: Mapping[str, Setting]) -> Accumulator:
         words = [word for word in re.findall(r"\w+", error.where) if word in accepted]
         where = entry.where(words[-1]) if words else f"{entry.title} ({error.where})"
         entry.problem(where, error.expected, error.got, error.hint)
-        raise Refused from None
+        raise RefusedSetting from None
 
 
 def _max_rows(settings: Mapping[str, Setting]) -> int:
@@ -399,11 +405,11 @@ def refuse_clashes(
                 section.problem(where, "a field of an object", path, hint)
 
 
-def find_watched(name: object, metrics: Sequence[MetricConfig]) -> Watched | None:
+def find_watched(name: object, metrics: Sequence[MetricConfig]) -> WatchedView | None:
     """What `metric` or `metric.view` names. Names may contain dots; the longest match wins."""
     for config in sorted(metrics, key=lambda config: -len(config.name)):
         if name == config.name:
-            return Watched(config, None)
+            return WatchedView(config, None)
         if isinstance(name, str) and name.startswith(f"{config.name}."):
-            return Watched(config, name.removeprefix(f"{config.name}."))
+            return WatchedView(config, name.removeprefix(f"{config.name}."))
     return None

@@ -21,9 +21,9 @@ from streammetrics_consumers.config.experiment import (
 from streammetrics_consumers.config.keys import read, read_keys
 from streammetrics_consumers.config.kinds import finite
 from streammetrics_consumers.config.metric_entry import GROUPS_SALT, Better, is_of_units
-from streammetrics_consumers.config.metrics import MetricConfig, Watched, find_watched
+from streammetrics_consumers.config.metrics import MetricConfig, WatchedView, find_watched
 from streammetrics_consumers.config.rates import rate_mdes, with_rates
-from streammetrics_consumers.config.section import Refused, Section, did_you_mean
+from streammetrics_consumers.config.section import RefusedSetting, Section, did_you_mean
 
 MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
 _COULD: Final = "only {} can drop units"
@@ -114,7 +114,7 @@ def _require_comparable_over_epochs(
     section: Section,
     experiment: ExperimentConfig,
     event: EventConfig,
-    watched: Mapping[str, Watched],
+    watched: Mapping[str, WatchedView],
 ) -> None:
     """Check that no quantile is compared over several epochs, which would wait for ever."""
     required = [guardrail.metric for guardrail in experiment.guardrails if guardrail.required]
@@ -190,7 +190,7 @@ def _read_name(section: Section, key: str, metrics: Sequence[MetricConfig]) -> s
     watched = find_watched(name, metrics)
     if watched is None:
         section.unknown(section.where(key), _ANY, name, [metric.name for metric in metrics])
-        raise Refused
+        raise RefusedSetting
     metric, view = watched
     if metric.name == UNITS:
         hint = "rename it; the units of the experiment have this name"
@@ -217,7 +217,7 @@ def _require_watched(section: Section, key: str, name: str, experiment: Experime
     if name not in watched:
         hint = did_you_mean(name, watched) if watched else "name it there too"
         section.problem(section.where(key), "a name of decision or guardrails", name, hint)
-        raise Refused
+        raise RefusedSetting
 
 
 def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[str, ...]:
@@ -250,7 +250,7 @@ def _read_guardrails(
 
 
 def _directions(
-    section: Section, experiment: ExperimentConfig, watched: Mapping[str, Watched]
+    section: Section, experiment: ExperimentConfig, watched: Mapping[str, WatchedView]
 ) -> dict[str, Better]:
     """The declared directions, by name in the decision or the guardrails."""
     directions = {
@@ -269,7 +269,7 @@ def _directions(
 
 
 def _is_higher_better(
-    section: Section, key: str, rail: GuardrailConfig, watched: Watched, better: Better | None
+    section: Section, key: str, rail: GuardrailConfig, watched: WatchedView, better: Better | None
 ) -> bool:
     """The direction of a guardrail: its own, else that of the metric in the config, else that of
     the view; True if none is declared."""
@@ -309,7 +309,7 @@ def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str
         tables = section.elements("shares", "at least one table", hint, least=1)
         return tuple(tables.each(read_weights))
     if section.raw("shares") is not None:
-        with suppress(Refused):
+        with suppress(RefusedSetting):
             return (read_weights(section, "shares"),)
     return ()
 

@@ -40,7 +40,7 @@ class Problem:
         return f"{self.where}: expected {self.expected}, got {self.got}; {self.hint}"
 
 
-class Refused(Exception):
+class RefusedSetting(Exception):
     """Ends the reading of a value or an entry; its problem is recorded."""
 
 
@@ -111,7 +111,7 @@ class Section:
     def entries(self, key: str, expected: str, hint: str) -> Section:
         """The same of an optional table: one without entries if it is absent or refused."""
         if self.raw(key) is not None:
-            with suppress(Refused):
+            with suppress(RefusedSetting):
                 return self.entry(key, hint, expected)
         return self.inner(self.where(key), {})
 
@@ -134,7 +134,7 @@ class Section:
         for key in list(self.table)[:most]:
             try:
                 value = read(self, key)
-            except Refused:
+            except RefusedSetting:
                 continue
             yield value
 
@@ -158,7 +158,7 @@ class Section:
     def refuse(self, key: str, expected: str, hint: str) -> NoReturn:
         """Record a problem with the value of `key`, and end its reading."""
         self.bad(key, expected, hint)
-        raise Refused
+        raise RefusedSetting
 
     def raw(self, key: str) -> object:
         """The raw value of a key, None if it is not set."""
@@ -170,7 +170,7 @@ class Section:
     def require_good(self, *keys: str) -> None:
         """End the reading of this table if the value of one of these keys was refused."""
         if any(key in self.lacking and self.raw(key) is not None for key in keys):
-            raise Refused
+            raise RefusedSetting
 
     def is_flag(self, key: str) -> bool:
         """Whether the value of a key is from outside of the file, where numbers may be texts."""

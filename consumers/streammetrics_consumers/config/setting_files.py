@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics_consumers.config.section import Refused, Section
+from streammetrics_consumers.config.section import RefusedSetting, Section
 
 Table: TypeAlias = "NDArray[np.generic]"
 
@@ -28,7 +28,7 @@ def read_setting_file(section: Section, directory: Path) -> Table:
     for key in unknown:
         section.unknown(section.where(key), "path and columns", key, ["path", "columns"])
     if unknown:
-        raise Refused
+        raise RefusedSetting
     name, columns = section.raw("path"), section.raw("columns")
     if not isinstance(name, str) or Path(name).suffix not in (".csv", ".npy"):
         section.refuse("path", "a .csv or .npy file", "name the file")
@@ -55,7 +55,7 @@ def read_setting_file(section: Section, directory: Path) -> Table:
         section.problem(where, "a readable file", error.strerror, "check the path")
     except (ValueError, EOFError, MemoryError, csv.Error) as error:
         section.problem(where, "a table of items", str(error), "correct the file")
-    raise Refused
+    raise RefusedSetting
 
 
 def _csv_columns(rows: Sequence[Sequence[str]], names: Sequence[str] | None) -> Table:

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 from streammetrics_consumers.config.keys import Required, ValueKind, key, keys_of, read_keys
 from streammetrics_consumers.config.kinds import Choice, FilePath, Several, Text, Whole
-from streammetrics_consumers.config.section import Problem, Refused, Section, Value
+from streammetrics_consumers.config.section import Problem, RefusedSetting, Section, Value
 
 MAX_TOPICS: Final = 32
 
@@ -154,7 +154,7 @@ def _format(section: Section, kind: SourceKind, path: Path | None) -> SourceForm
     suffix = path.suffix.lower() if path is not None and kind == "file" else ""
     default, raw = SUFFIXES.get(suffix, FORMATS[kind][0]), section.raw("format")
     if raw is not None:
-        with suppress(Refused):
+        with suppress(RefusedSetting):
             return Choice(FORMATS[kind]).read(section, "format", raw)
     return default
 

@@ -30,7 +30,7 @@ from streammetrics_consumers.config.kinds import (
     Text,
     Whole,
 )
-from streammetrics_consumers.config.section import ConfigError, Problem, Refused, Section
+from streammetrics_consumers.config.section import ConfigError, Problem, RefusedSetting, Section
 from streammetrics_consumers.config.source import SourceConfig, require_order
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _token(section: Section, name: str, value: object) -> str:
     hint = "generate one, such as with openssl rand -hex 16"
     # The message omits the value: it may be most of a secret.
     section.problem(section.where(name), expected, "another", hint)
-    raise Refused
+    raise RefusedSetting
 
 
 @dataclass(frozen=True, slots=True)
