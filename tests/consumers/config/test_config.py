@@ -183,18 +183,6 @@ def test_a_file_that_is_no_toml_is_one_error_of_four_parts(
     assert str(caught.value) == str(problem)
 
 
-def test_a_metric_has_a_fingerprint_of_its_own() -> None:
-    """tests/interface/test_config.py has all keys that move states."""
-
-    def prints(**parts: str) -> dict[str, str]:
-        return config(**parts).fingerprints()
-
-    was = prints()
-    assert prints(metrics=METRICS + '\ng = { type = "GroupedAUC" }').items() >= was.items()
-    moved = prints(event=EVENT.replace('score = "score"', 'score = "p"'))
-    assert moved["ctr"] == was["ctr"] and moved["auc"] != was["auc"]
-
-
 def test_the_default_precision_of_scores_is_that_of_the_stores_of_older_versions() -> None:
     scores = 'n_classes = 3, inputs = { scores = "all" }'
     metrics = f"""
