@@ -219,7 +219,7 @@ def counted(config: Config, pool: Pool, start: int, end: int) -> dict[tuple[str,
             for number, metrics in enumerate(config.metric_sets):
                 mine = {name: columns[name] for name in metrics.takes if name in columns}
                 for grouping in range(len(metrics.slices.by)):
-                    state = states.setdefault((number, grouping), metrics.by_key.empty())
+                    state = states.setdefault((number, grouping), metrics.states_by_key.empty())
                     state.update(keys_of(decoded, metrics, grouping), **mine)
     return {
         (metric.name, grouping): state.project(metric.name).limited(metrics.slices.max_keys)
@@ -233,7 +233,7 @@ def keys_of(decoded: Decoded, metrics: MetricSet, grouping: int) -> DictionaryCo
     """The key of each event: the grouping and its values."""
     codes, keys = np.zeros(len(decoded), np.intp), [(grouping,)]
     for name in metrics.slices.by[grouping]:
-        column = decoded.keys[metrics.columns[name]]
+        column = decoded.keys[metrics.keys[name].column]
         codes = codes * len(column.values) + column.codes
         keys = [(*key, value) for key in keys for value in column.values]  # type: ignore[misc]
     present, codes = np.unique(codes, return_inverse=True)

@@ -12,25 +12,21 @@ from typing import Final
 from streammetrics_consumers.cli.main import main
 
 from streammetrics import Quantiles
+from tests.consumers.small_config import head
 
 DAY_MS: Final = 86_400_000
 START_MS: Final = 19_000 * DAY_MS
 ITEMS: Final = 40
 GENRES: Final = ("drama", "comedy", "crime", "nature")
-CONFIG: Final = """\
-[source]
-kind = "file"
-path = "events.jsonl"
-[event]
-time = "ts"
-time_unit = "ms"
-variant = "variant"
-variants = ["control", "new_ranker"]
-user = "user"
-label = "label"
-score = "score"
-[slices]
-by = [[], ["variant"], ["variant", "country"]]
+CONFIG: Final = (
+    head(
+        "events.jsonl",
+        '["control", "new_ranker"]',
+        'time_unit = "ms"\nlabel = "label"\nscore = "score"',
+        86_400,
+        '[[], ["variant"], ["variant", "country"]]',
+    )
+    + """\
 [metrics]
 latency = {{ type = "Quantiles", better = "lower", inputs = {{ values = "latency" }} }}
 wait = {{ type = "ExactQuantiles", inputs = {{ values = "wait" }} }}
@@ -67,12 +63,9 @@ reference = "saved.state"
 [drift.users_drift]
 metric = "users_latency"
 reference = "2022-01-08/2022-01-09"
-[store]
-url = "store.db"
-[server]
-port = 0
 {experiment}
 """
+)
 EXPERIMENT: Final = """
 [experiment]
 name = "Faster home page"

@@ -13,33 +13,23 @@ from typing import Final
 from streammetrics_consumers.cli.main import main
 
 from tests.consumers import verdict_cases
+from tests.consumers.small_config import head
 
 DAY_MS: Final = 86_400_000
 START_MS: Final = 19_000 * DAY_MS
 DAYS: Final = (0, 1, 2, 3, 6, 7)  # with rows; days 4 and 5 have none
 COUNTRIES: Final = tuple(f"{a}{b}" for a in "ABCDE" for b in "AEIOUVWXY")  # 45
-CONFIG: Final = """\
-[source]
-kind = "file"
-path = "events.jsonl"
-[event]
-time = "ts"
-time_unit = "ms"
-variant = "variant"
-variants = ["new_ranker", "control"]
-user = "user"
-label = "label"
-score = "score"
-[windows]
-size_s = 86400
-[slices]
-by = [[], ["variant"], ["variant", "country"]]
+CONFIG: Final = (
+    head(
+        "events.jsonl",
+        '["new_ranker", "control"]',
+        'time_unit = "ms"\nlabel = "label"\nscore = "score"',
+        86_400,
+        '[[], ["variant"], ["variant", "country"]]',
+    )
+    + """\
 [metrics]
 {metrics}
-[store]
-url = "store.db"
-[server]
-port = 0
 [experiment]
 name = "New ranker on the home page"
 hypothesis = "Fresh items first raise the click rate and keep the ranking quality."
@@ -52,6 +42,7 @@ guardrails = [{guardrails}]
 horizon = 20000
 baseline = 0.25
 """
+)
 THREE: Final = {
     "click_rate": 'type = "Ratio", better = "higher"',
     "log_loss": 'type = "Calibration"',

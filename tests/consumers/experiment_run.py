@@ -7,31 +7,19 @@ from pathlib import Path
 
 from streammetrics_consumers.cli.main import main
 
-CONFIG = """\
-[source]
-kind = "file"
-path = "clicks.jsonl"
-[event]
-time = "ts"
-variant = "variant"
-variants = ["old", "new"]
-user = "user"
-label = "label"
-[windows]
-size_s = 3600
-[slices]
-by = [["variant"]]
+from tests.consumers.small_config import head
+
+CONFIG = (
+    head("clicks.jsonl", fields='label = "label"')
+    + """\
 [metrics]
 ctr = {{ type = "Ratio", better = "higher" }}
-[store]
-url = "store.db"
-[server]
-port = 0
 [experiment]
 control = "old"
 decision = ["ctr"]
 {experiment}
 """
+)
 
 
 def write(folder: Path, experiment: str = "mde = 0.05", rows: int = 2000) -> Path:

@@ -32,6 +32,36 @@ METRICS = 'auc = { type = "HistogramAUC" }\nctr = { type = "Ratio" }'
 LOG = Partition("test", "events", "id", 0)
 
 
+def head(
+    path: str,
+    variants: str = '["old", "new"]',
+    fields: str = "",
+    size_s: int = 3600,
+    by: str = '[["variant"]]',
+) -> str:
+    """The tables of a config that counts users' events in a file into `store.db` beside it: all but
+    its metrics and its experiment. fields: further lines of [event]."""
+    return f"""\
+[source]
+kind = "file"
+path = "{path}"
+[event]
+time = "ts"
+variant = "variant"
+variants = {variants}
+user = "user"
+{fields}
+[windows]
+size_s = {size_s}
+[slices]
+by = {by}
+[store]
+url = "store.db"
+[server]
+port = 0
+"""
+
+
 def toml(
     source: str = SOURCE,
     event: str = EVENT,

@@ -10,27 +10,14 @@ from typing import Final
 
 from streammetrics_consumers.cli.main import main
 
-CONFIG: Final = """\
-[source]
-kind = "file"
-path = "events.jsonl"
-[event]
-time = "ts"
-time_unit = "ms"
-variant = "variant"
-variants = ["old", "new"]
-user = "user"
-[windows]
-size_s = 3600
-[slices]
-by = [["variant"]]
+from tests.consumers.small_config import head
+
+CONFIG: Final = (
+    head("events.jsonl", fields='time_unit = "ms"')
+    + """\
 [metrics]
 ctr = {{ type = "Ratio", {better}inputs = {{ numerators = "click" }} }}
 stay = {{ type = "Ratio", inputs = {{ numerators = "stay" }} }}
-[store]
-url = "store.db"
-[server]
-port = 0
 [experiment]
 control = "old"
 decision = ["ctr"]
@@ -40,6 +27,7 @@ mde = 0.05
 on_several_variants = "keep"
 {rest}
 """
+)
 HIGHER: Final = 'better = "higher", '
 GUARDED: Final = 'guardrails = [{ metric = "stay", margin = 0.1 }]'
 START_MS: Final = 1_700_000_000_000 // 3_600_000 * 3_600_000

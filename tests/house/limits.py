@@ -16,15 +16,15 @@ MOST = {
     "class names of both halves": 29,
     "modules that the file of Calibration imports": 4,
     "modules that a metric file imports, at most": 7,
-    "functions that begin with a preposition": 311,
     "source files below 60 lines": 48,
     "assert isinstance in the library": 2,
+    "functions that begin with a preposition": 303,
 }
 # A new class of results may have one more of these, so long as its views are computed by hooks.
 OF_EACH_CLASS = ("hook methods for views",)
 RESULT_CLASSES = 71
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 4_000, "lines of the source": 96_000, "lines of tests": 97_500}
+BUDGETS = {"lines of config": 3_950, "lines of the source": 96_000, "lines of tests": 97_500}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 55,
     "functions that print(result) crosses": 144,

@@ -18,8 +18,9 @@ from typing import Literal, cast
 from streammetrics_consumers.cli import logs, progress
 from streammetrics_consumers.cli.arguments import RUN, Arguments, UsageError
 from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.config.keys import read
 from streammetrics_consumers.config.section import ConfigError, Override, Problem, Section
-from streammetrics_consumers.config.tables import QuarantineConfig, read_server
+from streammetrics_consumers.config.tables import QuarantineConfig, ServerConfig
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.events.messages import MAX_EVENTS
@@ -101,7 +102,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             watched = Watched(read_statuses, monotonic, clock)
             url = stack.enter_context(serving(config.store.url, config.server, watched))
             announce(url, logs.say, token=bool(config.server.token))
-            warn_where_open(config.server.host, config.server.token)
+            warn_where_open(config.server)
         if workers > 1:
             return _several(arguments, workers, stop, channel)
         report = stack.enter_context(progress.shown("counting", monotonic))
@@ -120,7 +121,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         if value is not None and value != "":
             flags[flag.replace("-", "_")] = Override(value, where)
     problems: list[Problem] = []
-    server = read_server(Section("server", {}, problems, flags))
+    server = read(Section("server", {}, problems, flags), ServerConfig)
     if problems:
         raise ConfigError("serve", problems)
     watched = Watched(dict, monotonic, clock)
@@ -131,15 +132,15 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     ):
         prepare()
         announce(url, logs.say, token=bool(server.token))
-        warn_where_open(server.host, server.token)
+        warn_where_open(server)
         while not stop.wait(FOREVER_S):
             pass
     return 0
 
 
-def warn_where_open(host: str, token: str) -> None:
+def warn_where_open(server: ServerConfig) -> None:
     """Warn if other machines can connect without a token."""
-    if not token and not _is_ours_alone(host):
+    if not server.token and not _is_ours_alone(server.host):
         log.warning(
             "every client that reaches this address can read the whole store; set "
             "STREAMMETRICS_TOKEN, or serve on 127.0.0.1"

@@ -29,11 +29,9 @@ from streammetrics_consumers.config.join import (
     JoinConfig,
     Mark,
     OutcomeConfig,
-    of_no_order,
     read_join,
-    refuse_label,
 )
-from streammetrics_consumers.config.keys import Key, keys_of
+from streammetrics_consumers.config.keys import Key, keys_of, read
 from streammetrics_consumers.config.metric_entry import MetricEntry
 from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
 from streammetrics_consumers.config.read_experiment import read_experiment
@@ -50,7 +48,7 @@ from streammetrics_consumers.config.states import (
     MetricSet,
     describe_join,
     fields_of,
-    slice_column,
+    slice_field,
 )
 from streammetrics_consumers.config.tables import (
     DedupConfig,
@@ -61,7 +59,6 @@ from streammetrics_consumers.config.tables import (
     WindowsConfig,
     read_dedup,
     read_quarantine,
-    read_server,
     read_slices,
     read_store,
     read_windows,
@@ -120,9 +117,7 @@ class Config:
     @cached_property
     def metric_sets(self) -> tuple[MetricSet, ...]:
         """All metric sets: the metrics by the slices, and those of the experiment."""
-        names = self.slices.names
-        paths = {name: self.event.path(name) for name in names}
-        columns = {name: slice_column(self.event, name) for name in names}
+        keys = {name: slice_field(self.event, name) for name in self.slices.names}
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
         slice_set = MetricSet(
@@ -130,8 +125,7 @@ class Config:
             self.metrics,
             self.event,
             self.windows,
-            paths,
-            columns,
+            keys,
             declared,
             drifts=self.drifts,
         )
@@ -198,7 +192,7 @@ def load_config(
     path = Path(path)
     problems: list[Problem] = []
     document = _read_toml(path)
-    flags = _by_table(overrides or {}, problems)
+    flags = _overrides_by_table(overrides or {}, problems)
     directory, kind = path.resolve().parent, ""
 
     def section(name: str) -> Section:
@@ -218,15 +212,9 @@ def load_config(
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)
     quarantine = read_quarantine(section("quarantine"), source)
-    server = read_server(section("server"))
-    join = read_join(section("join"), source, windows) if is_given("join") else None
-    if is_given("join") and event.label is not None:
-        problems.append(refuse_label(event.label))
+    server = read(section("server"), ServerConfig)
+    join = read_join(section("join"), source, event, windows) if is_given("join") else None
     dedup = read_dedup(section("dedup"), source) if is_given("dedup") else None
-    if kind == "spark":
-        problems += [
-            of_no_order(name) for name, table in (("join", join), ("dedup", dedup)) if table
-        ]
     metrics = read_metrics(section("metrics"), event, directory, join)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiment = None
@@ -302,7 +290,7 @@ def _integers(value: object) -> Iterator[int]:
         yield value
 
 
-def _by_table(
+def _overrides_by_table(
     overrides: Mapping[str, Override | Value], problems: list[Problem]
 ) -> dict[str, dict[str, Override]]:
     tables: dict[str, dict[str, Override]] = {}

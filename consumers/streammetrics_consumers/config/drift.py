@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from streammetrics import (
 from streammetrics_consumers.config.keys import Required, key, read
 from streammetrics_consumers.config.kinds import Text, Whole
 from streammetrics_consumers.config.metrics import NAME, MetricConfig
-from streammetrics_consumers.config.section import Problem, Section, did_you_mean
+from streammetrics_consumers.config.section import Problem, RefusedSetting, Section, did_you_mean
 from streammetrics_consumers.config.tables import WindowsConfig
 from streammetrics_consumers.model.generation import DeclaredDrift
 from streammetrics_consumers.model.times import iso_to_ms
@@ -64,62 +64,57 @@ def read_drifts(
     section: Section, metrics: Sequence[MetricConfig], windows: WindowsConfig, directory: Path
 ) -> tuple[DeclaredDrift, ...]:
     """Read [drift]. directory: the base of relative paths of state files."""
-    if len(section.table) > MAX_DRIFTS:
-        section.problem("[drift]", f"at most {MAX_DRIFTS} entries", len(section.table), "cut it")
-    drifts = []
-    for name in list(section.table)[:MAX_DRIFTS]:
-        declaration = _read(section, name, metrics, windows, directory)
-        if declaration is not None:
-            drifts.append(declaration)
+    n_entries = len(section.table)
+    if n_entries > MAX_DRIFTS:
+        section.problem(section.title, f"at most {MAX_DRIFTS} entries", n_entries, "cut it")
+    by_name = {metric.name: metric for metric in metrics}
+
+    def read_drift(section: Section, name: str) -> DeclaredDrift:
+        return _read_drift(section, name, by_name, windows, directory)
+
+    drifts = tuple(section.each(read_drift, MAX_DRIFTS))
     section.done()
-    return tuple(drifts)
+    return drifts
 
 
-def _read(
+def _read_drift(
     section: Section,
     name: str,
-    metrics: Sequence[MetricConfig],
+    metrics: Mapping[str, MetricConfig],
     windows: WindowsConfig,
     directory: Path,
-) -> DeclaredDrift | None:
-    where, by_name = f"drift.{name}", {metric.name: metric for metric in metrics}
-    if not NAME.fullmatch(name) or name in by_name:
+) -> DeclaredDrift:
+    if not NAME.fullmatch(name) or name in metrics:
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-` that no metric has"
-        section.problem(f"[{where}]", expected, name, "rename it")
-    before = len(section.problems)
-    subsection = Section(where, section.raw(name), section.problems)
-    entry = read(subsection, DriftEntry)
-    subsection.done()
-    if len(section.problems) > before:
-        return None
-    if entry.metric not in by_name:
-        hint = did_you_mean(entry.metric, list(by_name))
-        section.problem(subsection.where("metric"), "a metric of [metrics]", entry.metric, hint)
-        return None
-    metric, label, bins = entry.metric, entry.label, entry.bins
-    empty = by_name[metric].empty
-    if label is not None and "weights" in by_name[metric].inputs:
+        section.problem(f"[drift.{name}]", expected, name, "rename it")
+    n_problems = len(section.problems)
+    entry = Section(f"drift.{name}", section.raw(name), section.problems)
+    declared = read(entry, DriftEntry)
+    if len(section.problems) > n_problems:
+        raise RefusedSetting
+    if declared.metric not in metrics:
+        hint = did_you_mean(declared.metric, list(metrics))
+        entry.refuse("metric", "a metric of [metrics]", hint)
+    metric, label, bins = metrics[declared.metric], declared.label, declared.bins
+    if label is not None and "weights" in metric.inputs:
         expected = "nothing, since the rows of each label are not counted where rows have weights"
-        subsection.bad("label", expected, "leave it out for the scores of all rows")
-        return None
-    reference = _reference(subsection, entry.reference, windows, directory)
-    if reference is None:
-        return None
-    declaration = DeclaredDrift(name, metric, reference, label, bins)
+        entry.refuse("label", expected, "leave it out for the scores of all rows")
+    reference = _reference(entry, declared.reference, windows, directory)
+    declaration = DeclaredDrift(name, metric.name, reference, label, bins)
     try:
         saved = reference_of(declaration)
-        drift(empty if saved is None else saved, empty, label=label, bins=bins)
+        drift(metric.empty if saved is None else saved, metric.empty, label=label, bins=bins)
     except StreamMetricsError as error:
-        problem = Problem(f"[{where}] ({error.where})", error.expected, error.got, error.hint)
-        section.problems.append(problem)
-        return None
+        where = f"{entry.title} ({error.where})"
+        entry.problems.append(Problem(where, error.expected, error.got, error.hint))
+        raise RefusedSetting from None
     return declaration
 
 
 def _reference(
     section: Section, text: str, windows: WindowsConfig, directory: Path
-) -> str | tuple[int, int] | None:
-    """A reference as it is declared; None after a problem."""
+) -> str | tuple[int, int]:
+    """A reference as it is declared."""
     if text == PREVIOUS:
         return text
     ends = [f"{end}T00:00:00Z" if _DATE.fullmatch(end) else end for end in text.split("/")]
@@ -130,28 +125,27 @@ def _reference(
     size, slide = 1000 * windows.size_s, 1000 * windows.slide_s
     if start % slide or end - start < size or (end - start - size) % slide:
         expected = f"whole windows, {windows.size_s} s long, one every {windows.slide_s} s"
-        section.bad("reference", expected, "windows are aligned to the Unix epoch")
-        return None
+        section.refuse("reference", expected, "windows are aligned to the Unix epoch")
     return start, end
 
 
-def reference_of(found: DeclaredDrift) -> Accumulator | None:
+def reference_of(declared: DeclaredDrift) -> Accumulator | None:
     """The saved state that a drift compares with; None if it compares with a window.
 
     Raises StateError for a file that is not a state, or has none of the metric.
     """
-    if found.reference == PREVIOUS or not isinstance(found.reference, str):
+    if declared.reference == PREVIOUS or not isinstance(declared.reference, str):
         return None
-    state = _saved(Path(found.reference))
+    state = _saved(Path(declared.reference))
     if isinstance(state, Panel):
-        if found.metric not in state.metrics:
+        if declared.metric not in state.metrics:
             raise StateError(
-                expected=f"a state of {found.metric}",
+                expected=f"a state of {declared.metric}",
                 got=", ".join(state.metrics)[:200],
-                where=found.reference,
-                hint=f"export it with --metric {found.metric}",
+                where=declared.reference,
+                hint=f"export it with --metric {declared.metric}",
             )
-        return state.state(found.metric)
+        return state.state(declared.metric)
     return state
 
 

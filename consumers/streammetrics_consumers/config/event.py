@@ -18,7 +18,7 @@ from typing import Final, Literal, cast, get_args
 
 from streammetrics import Accumulator, Paired, UserGroups, parse_measure
 from streammetrics_consumers.config.keys import Required, ValueKind, read, state_key
-from streammetrics_consumers.config.kinds import Choice, FieldPath
+from streammetrics_consumers.config.kinds import Choice, FieldPath, Several
 from streammetrics_consumers.config.section import Section
 
 Kind = Literal[
@@ -98,16 +98,8 @@ def _role(doc: str) -> str | None:
     return state_key(FieldPath(), None, doc)
 
 
-def _variants(section: Section, name: str, value: object) -> tuple[str, ...] | None:
-    if (
-        isinstance(value, list)
-        and 0 < len(value) <= MAX_VARIANTS
-        and all(isinstance(v, str) and 0 < len(v) <= 200 for v in value)
-        and len(set(value)) == len(value)
-    ):
-        return tuple(value)
-    section.bad(name, f"a list of 1 to {MAX_VARIANTS} different texts", 'write ["control", "new"]')
-    return None
+def _is_variant(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +117,13 @@ class EventConfig:
     )
     variant: str | None = _role("the role of the variant that an event belongs to")
     variants: tuple[str, ...] | None = state_key(
-        ValueKind("list of 1 to 1,000 texts", _variants),
+        Several(
+            f"list of 1 to {MAX_VARIANTS:,} texts",
+            _is_variant,
+            f"a list of 1 to {MAX_VARIANTS} different texts",
+            'write ["control", "new"]',
+            most=MAX_VARIANTS,
+        ),
         None,
         "events of other variants go to quarantine; without it every variant is counted, up to "
         "`max_keys`. Also the column order of tables, control first. More may be added later",
@@ -187,36 +185,27 @@ def offsets_column(path: str) -> str:
 def read_event(section: Section) -> EventConfig:
     """Read [event]."""
     event = read(section, EventConfig)
-    paths = {role: getattr(event, role) for role in ROLES if role not in section.lacking}
-    event = replace(event, where=read_where(section, paths))
-    section.done()
+    event = replace(event, where=_read_where(section, event))
     if event.variants is not None and event.variant is None:
         section.bad("variants", "nothing, since there is no variant", "name the variant's field")
     return event
 
 
-def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condition, ...]:
-    """Read [event] where, sorted by path. roles: the path of each role, None without one."""
-    table = section.raw("where")
-    if table is None:
-        return ()
-    if not isinstance(table, dict):
-        section.bad("where", "a table of fields and their required values", _HINT)
-        return ()
+def _read_where(section: Section, event: EventConfig) -> tuple[Condition, ...]:
+    """The conditions, sorted by path."""
+    expected = "a table of fields and their required values"
     conditions: dict[str, Condition] = {}
-    for name, value in entries_of(table):
-        where = f"[event] where.{name}"
-        values = _values(value)
+    for name, value in _dotted_entries(section.entries("where", expected, _HINT).table):
+        where, path, values = f"[event] where.{name}", event.path(name), _values(value)
         if not section.takes_path(where, name, "a role of [event] or a dotted path"):
             continue
-        if value not in (PRESENT, ABSENT) and values is None:
+        if values is None:
             section.problem(where, _EXPECTED, value, _HINT)
-        else:
-            path = roles.get(name) or name
-            if path in conditions:
-                section.problem(where, "one entry for each field", path, "keep one of them")
-            keyword = isinstance(value, str) and value in (PRESENT, ABSENT)
-            conditions[path] = Condition(name, path, value != ABSENT, None if keyword else values)
+            continue
+        if path in conditions:
+            section.problem(where, "one entry for each field", path, "keep one of them")
+        is_any = value in (PRESENT, ABSENT)
+        conditions[path] = Condition(name, path, value != ABSENT, None if is_any else values)
     if len(conditions) > MAX_CONDITIONS:
         section.bad("where", f"at most {MAX_CONDITIONS} fields", "leave some out")
     return tuple(conditions[path] for path in sorted(conditions))
@@ -224,25 +213,22 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
 
 def conditions_of(plain: Iterable[Mapping[str, object]]) -> tuple[Condition, ...]:
     """Conditions from their fields in JSON."""
-    conditions = []
-    for entry in plain:
-        values = entry["values"]
-        conditions.append(
-            Condition(
-                str(entry["name"]),
-                str(entry["path"]),
-                bool(entry["present"]),
-                tuple(map(str, values)) if isinstance(values, list | tuple) else None,
-            )
+    return tuple(
+        Condition(
+            str(entry["name"]),
+            str(entry["path"]),
+            bool(entry["present"]),
+            tuple(map(str, values)) if isinstance(values := entry["values"], list) else None,
         )
-    return tuple(conditions)
+        for entry in plain
+    )
 
 
-def entries_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+def _dotted_entries(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """The entries by dotted path: unquoted `exps.e00 = ...` is a table in a table."""
     for name, value in table.items():
         if isinstance(value, dict) and value:
-            yield from entries_of(value, f"{prefix}{name}.")
+            yield from _dotted_entries(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
@@ -250,12 +236,10 @@ def entries_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[
 def _values(value: object) -> tuple[str, ...] | None:
     """The texts of a value or of a list of values; None if one of them is not valid."""
     elements = value if isinstance(value, list) else [value]
-    texts = [plain_text(element) for element in elements if not isinstance(element, float)]
-    valid_texts = {text for text in texts if text is not None and len(text) <= MAX_TEXT}
-    good = (
-        texts.count(None) == 0 and len(texts) == len(elements) and 0 < len(elements) <= MAX_VALUES
-    )
-    return tuple(sorted(valid_texts)) if good and valid_texts == set(texts) else None
+    texts = [None if isinstance(element, float) else plain_text(element) for element in elements]
+    valid = {text for text in texts if text is not None and len(text) <= MAX_TEXT}
+    is_good = 0 < len(elements) <= MAX_VALUES and valid == set(texts)
+    return tuple(sorted(valid)) if is_good else None
 
 
 def plain_text(value: object) -> str | None:

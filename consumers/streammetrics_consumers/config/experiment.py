@@ -19,13 +19,27 @@ from typing import Final, Literal, get_args
 from streammetrics import Units
 from streammetrics_consumers.config.event import EventConfig, Field
 from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
-from streammetrics_consumers.config.kinds import Choice, FieldPath, Real, Switch, Text, Whole
-from streammetrics_consumers.config.metric_entry import Better
-from streammetrics_consumers.config.metrics import MetricConfig, metric_of
+from streammetrics_consumers.config.kinds import (
+    Choice,
+    FieldPath,
+    Real,
+    Several,
+    Single,
+    Switch,
+    Text,
+    Whole,
+    finite,
+    is_text,
+)
+from streammetrics_consumers.config.metric_entry import (
+    Better,
+    group_users,
+    is_of_units,
+)
+from streammetrics_consumers.config.metrics import MetricConfig, find_watched
 from streammetrics_consumers.config.section import Section
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.config.users import in_groups, is_of_units, without_groups
 from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH, WATCH_RATES
 from streammetrics_consumers.model.times import iso_to_ms
 
@@ -36,6 +50,20 @@ UNITS: Final = "units"  # the name of the set of units among the metrics
 PREFIX: Final = "experiment/"
 BY: Final = (EPOCH, "variant")
 MAX_EPOCHS: Final = 1000
+_A_TIME: Final = '"2026-01-31T00:00:00Z"'
+_TIMES: Final = Several(
+    "list of times",
+    is_text,
+    f"a list of at most {MAX_EPOCHS} ISO times in quotes",
+    f"write for example [{_A_TIME}]",
+    least=0,
+    most=MAX_EPOCHS,
+    may_repeat=True,
+)
+_A_SLOPE: Final = (
+    "a finite number, the slope",
+    "take the slope of an earlier period, from user_slope",
+)
 MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 
 
@@ -46,7 +74,7 @@ class GuardrailConfig:
     higher_is_better: None until it is taken from the metric.
     """
 
-    metric: str = key(ValueKind("metric, or metric.view"), Required(), "the metric")
+    metric: str = key(Single("metric, or metric.view", str), Required(), "the metric")
     margin: float = key(
         Real(0.0, 1e300),
         Required("a number of 0 or more", "say how much worse it may become", math.nan),
@@ -74,39 +102,24 @@ class CovariateConfig:
     """One of `covariates`: a metric, or `metric.view`, known before the exposure, and its slope."""
 
     metric: str = key(
-        ValueKind("metric, or metric.view"),
+        Single("metric, or metric.view", str),
         Required(),
         "another metric of the config, over the same events, that variants cannot affect",
     )
     theta: float = key(
-        ValueKind("number"),
-        Required(),
+        Single("number", finite, *_A_SLOPE),
+        Required(*_A_SLOPE, math.nan),
         "its slope, fixed before the experiment (`user_slope` of an earlier period)",
     )
 
 
-def _metrics(section: Section, name: str, value: object) -> tuple[str, ...] | None:
-    if isinstance(value, list) and all(isinstance(metric, str) for metric in value):
-        return tuple(value)
-    hint = 'write for example ["bounce"]'
-    section.bad(name, "a list of metrics of decision or guardrails", hint)
-    return None
-
-
-def _epochs(section: Section, name: str, value: object) -> tuple[int, ...] | None:
-    if (
-        not isinstance(value, list)
-        or len(value) > MAX_EPOCHS
-        or not all(isinstance(text, str) for text in value)
-    ):
-        hint = 'write for example ["2026-01-31T00:00:00Z"]'
-        section.bad(name, f"a list of at most {MAX_EPOCHS} ISO times in quotes", hint)
-        return None
-    times, good = iso_to_ms(value)
-    for i, text in enumerate(value):
+def _epochs(section: Section, name: str, value: object) -> tuple[int, ...]:
+    texts = list(_TIMES.read(section, name, value))
+    times, good = iso_to_ms(texts)
+    for i, text in enumerate(texts):
         if not good[i]:
-            hint = 'write for example "2026-01-31T00:00:00Z"'
-            section.problem(f"[experiment] {name}[{i}]", "an ISO time with a zone", text, hint)
+            where = section.where(f"{name}[{i}]")
+            section.problem(where, "an ISO time with a zone", text, f"write for example {_A_TIME}")
     if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
         section.bad(name, "ascending times", "sort them, each once")
     return tuple(times.tolist())
@@ -163,7 +176,14 @@ class ExperimentConfig:
         "what is shown to be worse and counts in `level`; without harm nothing waits for it",
     )
     lower_is_better: tuple[str, ...] = key(
-        ValueKind("list of metrics", _metrics),
+        Several(
+            "list of metrics",
+            is_text,
+            "a list of metrics of decision or guardrails",
+            'write for example ["bounce"]',
+            least=0,
+            may_repeat=True,
+        ),
         (),
         'metrics of `decision` or `guardrails` for which lower is better, such as `["bounce"]`; '
         'equivalent to `better = "lower"` for each of them',
@@ -217,7 +237,7 @@ class ExperimentConfig:
         Real(0.5, 1.0, is_open=True), 0.95, "the level of all decisions together"
     )
     epochs: tuple[int, ...] = state_key(
-        ValueKind("list of times", _epochs),
+        ValueKind(_TIMES.text, _epochs),
         (),
         "ascending ISO times at which another allocation began; the epoch before the first is "
         "called `start`. Times after all counted events may be appended while the experiment "
@@ -308,6 +328,14 @@ def _iso_utc(ms: int) -> str:
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
+def counted_metrics(
+    experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
+) -> dict[str, MetricConfig]:
+    """The metrics of the config that an experiment counts, by name, each once."""
+    named = (find_watched(name, metrics) for name in experiment.counted)
+    return {watched.metric.name: watched.metric for watched in named if watched is not None}
+
+
 def experiment_metrics(
     experiment: ExperimentConfig | None, event: EventConfig, metrics: Sequence[MetricConfig]
 ) -> tuple[MetricConfig, ...]:
@@ -315,9 +343,8 @@ def experiment_metrics(
     sorted by name."""
     if experiment is None:
         return ()
-    names = experiment.counted
-    plain = {figure[0].name: figure[0] for name in names if (figure := metric_of(name, metrics))}
-    configs = [_watched(experiment, metric) for metric in plain.values()]
+    counted = counted_metrics(experiment, metrics).values()
+    configs = [_count_by_unit(experiment, metric) for metric in counted]
     if experiment.unit is not None:
         empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
         inputs = {"units": Field(experiment.unit, "hashed_id")}
@@ -325,20 +352,18 @@ def experiment_metrics(
     return tuple(sorted(configs, key=lambda metric: metric.name))
 
 
-def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
-    name, plain = PREFIX + metric.name, without_groups(metric.empty)
-    inputs = {name: field for name, field in metric.inputs.items() if name in plain.arguments()}
-    if is_of_units(plain):
-        unit_input = experiment.unit and {"units": Field(experiment.unit, "hashed_id")}
-        return MetricConfig(
-            name, metric.type, metric.settings, {**inputs, **(unit_input or {})}, plain
-        )
-    if experiment.cluster == "none" or experiment.unit is None:
-        return MetricConfig(name, metric.type, metric.settings, inputs, plain)
-    empty = in_groups(plain)
-    users = next(iter(empty.arguments()))
-    inputs = {**inputs, users: Field(experiment.unit, "hashed_id")}
-    return MetricConfig(name, "UserGroups", metric.settings, inputs, empty)
+def _count_by_unit(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
+    """A metric of the config as the experiment counts it."""
+    empty, type_name, plain = metric.plain, metric.type, metric.plain.arguments()
+    inputs = {name: field for name, field in metric.inputs.items() if name in plain}
+    if experiment.unit is not None:
+        unit = Field(experiment.unit, "hashed_id")
+        if is_of_units(empty):
+            inputs["units"] = unit
+        elif experiment.cluster == "groups":
+            empty, type_name = group_users(empty), "UserGroups"
+            inputs[next(iter(empty.arguments()))] = unit
+    return MetricConfig(PREFIX + metric.name, type_name, metric.settings, inputs, empty)
 
 
 def experiment_metric_set(
@@ -350,7 +375,7 @@ def experiment_metric_set(
     """The metrics by (epoch, variant). An epoch derived from the time has the path of the time."""
     assert event.variant is not None
     paths = {EPOCH: event.epoch or event.time, "variant": event.variant}
-    columns = {EPOCH: EPOCH, "variant": "variant"}
+    keys = {name: Field(path, "variant", name=name) for name, path in paths.items()}
     slices = SlicesConfig((BY,), MAX_KEYS)
     # A new variant changes the plan: more comparisons share one level, and the shares change.
     declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
@@ -364,7 +389,7 @@ def experiment_metric_set(
     }
     shown = {key: value for key, value in details.items() if value}
     shown |= {} if experiment.watch_rates else {WATCH_RATES: False}
-    return MetricSet(slices, metrics, event, windows, paths, columns, declared, shown)
+    return MetricSet(slices, metrics, event, windows, keys, declared, shown)
 
 
 def paths_of(experiment: ExperimentConfig | None, event: EventConfig) -> Mapping[str, str]:

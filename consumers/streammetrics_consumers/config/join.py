@@ -6,15 +6,15 @@ its outcomes, and 0 without an outcome.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
 from streammetrics import Accumulator, InputError, hash_ids
-from streammetrics_consumers.config.event import ARGUMENT_ROLES, ROLE_ARGUMENTS, Field
+from streammetrics_consumers.config.event import ARGUMENT_ROLES, ROLE_ARGUMENTS, EventConfig, Field
 from streammetrics_consumers.config.keys import (
     Required,
     ValueKind,
@@ -22,11 +22,20 @@ from streammetrics_consumers.config.keys import (
     key,
     keys_of,
     read,
+    read_keys,
     state_key,
 )
-from streammetrics_consumers.config.kinds import YEAR_S, Choice, FieldPath, Real, Seconds
-from streammetrics_consumers.config.section import Problem, Section, shown
-from streammetrics_consumers.config.source import SourceConfig
+from streammetrics_consumers.config.kinds import (
+    A_PATH,
+    YEAR_S,
+    Choice,
+    FieldPath,
+    Real,
+    Seconds,
+    Single,
+)
+from streammetrics_consumers.config.section import RefusedSetting, Section
+from streammetrics_consumers.config.source import SourceConfig, require_order
 from streammetrics_consumers.config.tables import WindowsConfig
 
 Counts = Literal["once", "count", "sum"]
@@ -46,22 +55,49 @@ _NO_OUTCOMES: Final = (
 )
 
 
+def _as_equals(value: object) -> str | None:
+    text = str(value) if isinstance(value, str | int) else None
+    return text.lower() if text is not None and isinstance(value, bool) else text
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """The mark of a kind of events: a field and its text, the topic of the record, or both."""
 
     field: str | None = key(
-        FieldPath(), None, "the field that identifies these events; used with `equals`"
+        FieldPath(A_PATH), None, "the field that identifies these events; used with `equals`"
     )
     equals: str | None = key(
-        ValueKind("text, whole number, true or false"), None, "the value of the field"
+        Single(
+            "text, whole number, true or false",
+            _as_equals,
+            "a text, a whole number, true or false",
+            "write the value that the field has in these events",
+        ),
+        None,
+        "the value of the field",
     )
-    topic: str | None = key(ValueKind("one of `source.topic`"), None, "the topic of these events")
+    topic: str | None = key(
+        Single(
+            "one of `source.topic`",
+            lambda value: value if isinstance(value, str) else None,
+            "the name of a topic",
+            "put it in quotes",
+        ),
+        None,
+        "the topic of these events",
+    )
 
     def excludes(self, other: Mark) -> bool:
         """Whether no event can have both marks."""
         pairs = ((self.equals, other.equals), (self.topic, other.topic))
         return any(a is not None and b is not None and a != b for a, b in pairs)
+
+    @property
+    def plain(self) -> dict[str, str]:
+        """What the mark consists of, by key."""
+        values = {"field": self.field, "equals": self.equals, "topic": self.topic}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,67 +107,60 @@ class OutcomeConfig:
     name: str
     mark: Mark
     counts: Counts = key(
-        Choice(get_args(Counts)),
+        Choice(get_args(Counts), '"once", "count" or "sum"'),
         "once",
         "`once`: whether an impression had it (0 or 1); `count`: how often; `sum`: the sum of "
         "`value`",
     )
-    value: str | None = key(FieldPath(), None, "the field to sum; used with `sum`")
+    value: str | None = key(FieldPath(A_PATH), None, "the field to sum; used with `sum`")
 
 
-def _impression(section: Section, name: str, value: object) -> Mark | None:
-    return _mark(section, section.where(name), value, tuple(keys_of(Mark)))
+def _impression(section: Section, name: str, value: object) -> Mark:
+    return _read_mark(_marked(section, name, keys_of(Mark)))
 
 
-def _mark(section: Section, where: str, table: object, keys: Sequence[str]) -> Mark | None:
-    if not isinstance(table, dict) or not table.keys() & {"field", "topic"}:
-        section.problem(where, _A_MARK[0], table, _A_MARK[1])
-        return None
-    for name in table.keys() - set(keys):
-        section.unknown(f"{where}.{name}", "a known key", name, keys)
-    path, equals, topic = table.get("field"), table.get("equals"), table.get("topic")
-    if (path is None) != (equals is None):
-        section.problem(where, "both `field` and `equals`, or neither", table, "add the other")
-        return None
-    if path is not None and not section.takes_path(f"{where}.field", path):
-        return None
-    if equals is not None and not isinstance(equals, str | int):
-        hint = "write the value that the field has in these events"
-        section.problem(f"{where}.equals", "a text, a whole number, true or false", equals, hint)
-        return None
-    if topic is not None and not isinstance(topic, str):
-        section.problem(f"{where}.topic", "the name of a topic", topic, "put it in quotes")
-        return None
-    text = str(equals).lower() if isinstance(equals, bool) else equals
-    return Mark(path, None if text is None else str(text), topic)
+def _marked(section: Section, name: str, keys: Iterable[str]) -> Section:
+    """The table of a mark, which has these keys."""
+    expected, hint = _A_MARK
+    entry = section.entry(name, hint, expected)
+    if not entry.table.keys() & {"field", "topic"}:
+        section.refuse(name, expected, hint)
+    entry.asked += keys
+    entry.done()
+    return entry
 
 
-def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig, ...] | None:
+def _read_mark(entry: Section) -> Mark:
+    mark = read_keys(entry, Mark)
+    if (entry.raw("field") is None) != (entry.raw("equals") is None):
+        expected = "both `field` and `equals`, or neither"
+        entry.problem(entry.title, expected, entry.table, "add the other")
+        raise RefusedSetting
+    entry.require_good(*keys_of(Mark))
+    return mark
+
+
+def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig, ...]:
     if not isinstance(value, dict) or not 0 < len(value) <= MAX_OUTCOMES:
-        section.bad(name, *_NO_OUTCOMES)
-        return None
-    outcomes = (_outcome(section, name, table) for name, table in value.items())
-    return tuple(outcome for outcome in outcomes if outcome is not None) or None
+        section.refuse(name, *_NO_OUTCOMES)
+    outcomes = tuple(section.inner("[join.outcomes]", value, between=" ").each(_outcome))
+    if not outcomes:
+        raise RefusedSetting
+    return outcomes
 
 
-def _outcome(section: Section, name: str, table: Mapping[str, object]) -> OutcomeConfig | None:
-    where = f"[join.outcomes] {name}"
+def _outcome(section: Section, name: str) -> OutcomeConfig:
     if not name.isidentifier() or len(name) > 64:
-        section.problem(where, "a name of up to 64 letters, digits or `_`", name, "rename it")
-    mark = _mark(section, where, table, [*keys_of(Mark), *keys_of(OutcomeConfig)])
-    if mark is None:
-        return None
-    counts, value = table.get("counts", "once"), table.get("value")
-    if counts not in get_args(Counts):
-        section.unknown(f"{where}.counts", '"once", "count" or "sum"', counts, get_args(Counts))
-    elif (counts == "sum") != (value is not None):
-        hint = 'use `value` and counts = "sum" together'
-        section.problem(
-            f"{where}.value", "a field to sum" if counts == "sum" else "nothing", value, hint
-        )
-    elif value is None or section.takes_path(f"{where}.value", value):
-        return OutcomeConfig(name, mark, cast("Counts", counts), cast("str | None", value))
-    return None
+        expected = "a name of up to 64 letters, digits or `_`"
+        section.problem(section.where(name), expected, name, "rename it")
+    entry = _marked(section, name, [*keys_of(Mark), *keys_of(OutcomeConfig)])
+    outcome = read_keys(entry, OutcomeConfig, name=name, mark=_read_mark(entry))
+    entry.require_good("counts")
+    if (outcome.counts == "sum") != (entry.raw("value") is not None):
+        expected = "a field to sum" if outcome.counts == "sum" else "nothing"
+        entry.refuse("value", expected, 'use `value` and counts = "sum" together')
+    entry.require_good("value")
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +262,18 @@ class JoinConfig:
         }
 
 
-def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) -> JoinConfig | None:
+def read_join(
+    section: Section, source: SourceConfig, event: EventConfig, windows: WindowsConfig
+) -> JoinConfig | None:
     """Read [join]; None if it is unusable, after recording a problem."""
+    if event.label is not None:
+        expected = "nothing, since [join] makes labels from outcomes"
+        hint = "remove it; a metric's inputs = { labels = ... } names an outcome"
+        section.problem("[event] label", expected, event.label, hint)
     join = read(section, JoinConfig)
-    section.done()
     if not is_complete(section, JoinConfig):
         return None
+    require_order(section, source)
     _check_marks(section, join, source)
     least = windows.size_s + join.label_window_s + windows.lateness_s + join.reopen_s
     if windows.retention_s < least:
@@ -251,80 +286,42 @@ def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) ->
 def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> None:
     names = ["[join] impression", *(f"[join.outcomes] {outcome.name}" for outcome in join.outcomes)]
     marked = list(zip(names, join.marks, strict=True))
-    for (where, mark), (other_where, other_mark) in combinations(marked, 2):
-        if not mark.excludes(other_mark):
-            section.problem(
-                other_where,
-                f"a mark that excludes that of {where}",
-                _said(other_mark),
-                "no event may match both",
-            )
+    for (where, mark), (other_where, other) in combinations(marked, 2):
+        if not mark.excludes(other):
+            expected = f"a mark that excludes that of {where}"
+            section.problem(other_where, expected, other.plain, "no event may match both")
     for where, mark in marked:
         if mark.field not in (None, join.kind_field):
-            hint = "use one field for all marks"
-            section.problem(
-                where, f"the field {join.kind_field!r} of the other marks", mark.field, hint
-            )
+            expected = f"the field {join.kind_field!r} of the other marks"
+            section.problem(where, expected, mark.field, "use one field for all marks")
         if mark.topic is not None and mark.topic not in source.topics:
             hint = "read that topic too, or identify these events by a field"
             section.problem(where, "a topic of [source]", mark.topic, hint)
 
 
-def _said(mark: Mark) -> Mapping[str, str]:
-    pairs = {"field": mark.field, "equals": mark.equals, "topic": mark.topic}
-    return {name: value for name, value in pairs.items() if value is not None}
-
-
-def of_no_order(table: str) -> Problem:
-    """The problem of [join] or [dedup] with a source whose events have no order."""
-    return Problem(
-        f"[{table}]",
-        'nothing, since kind is "spark"',
-        "a table",
-        "remove it: only the order of a log defines which events are late or repeated",
-    )
-
-
-def refuse_label(path: object) -> Problem:
-    """The problem of [event] label beside [join], which takes labels from outcomes."""
-    return Problem(
-        "[event] label",
-        "nothing, since [join] makes labels from outcomes",
-        shown(path),
-        "remove it; a metric's inputs = { labels = ... } names an outcome",
-    )
-
-
-def labels_of_join(
-    section: Section,
-    where: str,
-    given: Mapping[str, object],
-    join: JoinConfig,
-    empty: Accumulator,
+def read_labels(
+    inputs: Section, join: JoinConfig, empty: Accumulator
 ) -> tuple[dict[str, object], dict[str, Field]]:
     """The inputs that are fields of an event, and those that are outcomes: labels, from the outcome
     that the config names, else from the first one; and arguments without a role that name one."""
-    left, fields = dict(given), dict[str, Field]()
-    names = [outcome.name for outcome in join.outcomes]
+    paths, labels = dict(inputs.table), dict[str, Field]()
+    outcomes = {outcome.name: outcome for outcome in join.outcomes}
     for argument in empty.arguments():
-        of_label = argument in ROLE_ARGUMENTS["label"]
-        if not of_label and (argument in ARGUMENT_ROLES or left.get(argument) not in names):
+        is_label = argument in ROLE_ARGUMENTS["label"]
+        if not is_label and (argument in ARGUMENT_ROLES or paths.get(argument) not in outcomes):
             continue
-        name = left.pop(argument, names[0])
-        if name not in names:
-            section.unknown(
-                f"{where}.inputs.{argument}", "an outcome of [join.outcomes]", name, names
-            )
-            name = names[0]
-        outcome = join.outcomes[names.index(str(name))]
+        name = paths.pop(argument, join.outcomes[0].name)
+        outcome = outcomes.get(str(name))
+        if outcome is None:
+            known, expected = list(outcomes), "an outcome of [join.outcomes]"
+            inputs.unknown(inputs.where(argument), expected, name, known)
+            outcome = join.outcomes[0]
         if outcome.counts != "once" and _takes_only_once(empty, argument):
-            expected = 'an outcome with counts = "once"'
+            expected, got = 'an outcome with counts = "once"', f"{outcome.name} ({outcome.counts})"
             hint = "name another outcome; this metric takes labels 0 and 1"
-            section.problem(
-                f"{where}.inputs.{argument}", expected, f"{outcome.name} ({outcome.counts})", hint
-            )
-        fields[argument] = outcome_field(outcome)
-    return left, fields
+            inputs.problem(inputs.where(argument), expected, got, hint)
+        labels[argument] = outcome_field(outcome)
+    return paths, labels
 
 
 def outcome_field(outcome: OutcomeConfig) -> Field:
@@ -332,13 +329,13 @@ def outcome_field(outcome: OutcomeConfig) -> Field:
     return Field(outcome.name, "outcome")
 
 
-def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> None:
+def refuse_arrays(entry: Section, inputs: Mapping[str, Field]) -> None:
     """Record a problem for array fields: pending rows have columns of one value."""
     for argument, field in inputs.items():
         if field.width or field.kind.endswith("_list"):
             expected = "a field of one value, since there is a [join]"
             hint = "leave the metric out, or count it with a separate config without [join]"
-            section.problem(f"{where}.inputs.{argument}", expected, field.path, hint)
+            entry.problem(f"{entry.where('inputs')}.{argument}", expected, field.path, hint)
 
 
 def _takes_only_once(empty: Accumulator, argument: str) -> bool:

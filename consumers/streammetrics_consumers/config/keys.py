@@ -10,6 +10,7 @@ the same for a key that changes the states, and so needs a new generation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -17,6 +18,7 @@ from typing import (
     Any,
     Final,
     Generic,
+    NoReturn,
     TypedDict,
     TypeVar,
     Unpack,
@@ -24,7 +26,7 @@ from typing import (
     overload,
 )
 
-from streammetrics_consumers.config.section import Section
+from streammetrics_consumers.config.section import RefusedSetting, Section
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -32,21 +34,22 @@ C = TypeVar("C")  # a dataclass, of which some or all fields are keys
 _KEY: Final = "key"  # in the metadata of a field
 
 
-def unread(section: Section, name: str, value: object) -> None:
+def unread(section: Section, name: str, value: object) -> NoReturn:
     """The reader of a value that the reader of its table reads, with what other tables say."""
+    raise RefusedSetting
 
 
 @dataclass(frozen=True, slots=True)
 class ValueKind(Generic[T_co]):
     """A kind of values; kinds.py has those of several keys.
 
-    text: what may stand there, for the page. read: the value of a key, as the file or a flag has
-    it; None after recording a problem. refused: stands for a refused value without a default, so
-    that reading continues.
+    text: what may stand there, for the page. read: the value of a key, from what the file or a
+    flag has; for another value it records a problem and raises RefusedSetting. refused: stands for
+    a refused value without a default, so that reading continues.
     """
 
     text: str
-    read: Callable[[Section, str, object], T_co | None] = unread
+    read: Callable[[Section, str, object], T_co] = unread
     refused: T_co | None = None
 
 
@@ -140,12 +143,23 @@ def keys_of(table: type[object]) -> dict[str, Key]:
 
 
 def read(section: Section, table: type[C]) -> C:
+    """The table of a section; records a problem for each bad value and each missing or unknown
+    key, see `read_keys`."""
+    values = read_keys(section, table)
+    section.done()
+    return values
+
+
+def read_keys(section: Section, table: type[C], **others: object) -> C:
     """The table, with the value of each of its keys: that of the file or a flag, else the default,
-    also in place of a refused value. Records a problem for each bad value and each missing key."""
+    also in place of a refused value. The section may have keys of other tables too.
+
+    others: the values of fields that are no keys.
+    """
     values = {
         field_name: _value(section, name, declared) for field_name, name, declared in _keys(table)
     }
-    return table(**values)
+    return table(**values, **others)
 
 
 def is_complete(section: Section, table: type[object]) -> bool:
@@ -174,9 +188,9 @@ def _keys(table: type[object]) -> Iterator[tuple[str, str, Key]]:
 
 def _value(section: Section, name: str, declared: Key) -> object:
     raw, default = section.raw(name), declared.default
-    value = None if raw is None else declared.kind.read(section, name, raw)
-    if value is not None:
-        return value
+    if raw is not None:
+        with suppress(RefusedSetting):
+            return declared.kind.read(section, name, raw)
     section.lacking.add(name)
     if isinstance(default, Required):
         if raw is None and default.expected:

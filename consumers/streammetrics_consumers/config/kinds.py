@@ -3,52 +3,63 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 from streammetrics_consumers.config.keys import ValueKind
-from streammetrics_consumers.config.section import Section, did_you_mean
+from streammetrics_consumers.config.section import MANY, RefusedSetting, Section, did_you_mean
 
+T = TypeVar("T")
 W = TypeVar("W", bound=str)
 
 DAY_S: Final = 86_400
 YEAR_S: Final = 366 * DAY_S
-_PATH: Final = 'a dotted path in an event, such as "user.id"'
+A_PATH: Final = "a dotted path in an event"
+
+
+def Single(
+    text: str, take: Callable[[object], T | None], expected: str = "", hint: str = ""
+) -> ValueKind[T]:
+    """One value, as `take` makes it of that in the file: None if it is not what is expected."""
+
+    def read(section: Section, name: str, value: object) -> T:
+        taken = take(value)
+        if taken is None:
+            section.refuse(name, expected, hint)
+        return taken
+
+    return ValueKind(text, read)
 
 
 def Text(limit: int = 1000) -> ValueKind[str]:
     """A text of 1 to `limit` characters, without NUL."""
 
-    def read(section: Section, name: str, value: object) -> str | None:
-        if isinstance(value, str) and 0 < len(value) <= limit and "\x00" not in value:
-            return value
-        section.bad(name, f"a text of 1 to {limit} characters", "put it in quotes")
-        return None
+    def take(value: object) -> str | None:
+        is_good = isinstance(value, str) and 0 < len(value) <= limit and "\x00" not in value
+        return str(value) if is_good else None
 
-    return ValueKind("text", read)
+    return Single("text", take, f"a text of 1 to {limit} characters", "put it in quotes")
 
 
 def FilePath() -> ValueKind[Path]:
     """The path of a file, as it stands there; `~` is the home of the user."""
 
-    def read(section: Section, name: str, value: object) -> Path | None:
-        text = Text().read(section, name, value)
-        return None if text is None else Path(text).expanduser()
+    def read(section: Section, name: str, value: object) -> Path:
+        return Path(Text().read(section, name, value)).expanduser()
 
     return ValueKind("text", read)
 
 
-def Choice(words: Sequence[W]) -> ValueKind[W]:
-    """One of several words."""
+def Choice(words: Sequence[W], expected: str = "") -> ValueKind[W]:
+    """One of several words. expected: how a message lists them, if not with `or` between all."""
 
-    def read(section: Section, name: str, value: object) -> W | None:
+    def read(section: Section, name: str, value: object) -> W:
         for word in words:
             if value == word:
                 return word
         hint = did_you_mean(value, words) if isinstance(value, str) else "put it in quotes"
-        section.bad(name, " or ".join(f'"{word}"' for word in words), hint)
-        return None
+        section.refuse(name, expected or " or ".join(f'"{word}"' for word in words), hint)
 
     return ValueKind(" ".join(f"`{word}`" for word in words), read)
 
@@ -56,13 +67,12 @@ def Choice(words: Sequence[W]) -> ValueKind[W]:
 def Whole(low: int, high: int, unit: str = "") -> ValueKind[int]:
     """A whole number in [low, high]; a flag may be a text of digits."""
 
-    def read(section: Section, name: str, value: object) -> int | None:
+    def read(section: Section, name: str, value: object) -> int:
         if section.is_flag(name) and isinstance(value, str) and value.strip().isdecimal():
             value = int(value) if len(value) < 20 else high + 1
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return value
-        section.bad(name, f"a whole number{unit} from {low} to {high}", "change it")
-        return None
+        section.refuse(name, f"a whole number{unit} from {low} to {high}", "change it")
 
     return ValueKind(f"whole number{unit}, {low:,} to {high:,}", read, refused=low)
 
@@ -75,14 +85,13 @@ def Seconds(low: int, high: int) -> ValueKind[int]:
 def Real(low: float, high: float, unit: str = "", *, is_open: bool = False) -> ValueKind[float]:
     """A finite number in [low, high], or in (low, high) if `is_open`; a flag may be a text."""
 
-    def read(section: Section, name: str, value: object) -> float | None:
+    def read(section: Section, name: str, value: object) -> float:
         if section.is_flag(name) and isinstance(value, str):
             value = _float(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             value = math.nan
         if not low <= value <= high:
-            section.bad(name, f"a number{unit} from {low:g} to {high:g}", "change it")
-            return None
+            section.refuse(name, f"a number{unit} from {low:g} to {high:g}", "change it")
         if is_open and value in (low, high):
             section.bad(name, f"a number between {low:g} and {high:g}", "change it")
         return float(value)
@@ -98,22 +107,60 @@ def Real(low: float, high: float, unit: str = "", *, is_open: bool = False) -> V
 def Switch(hint: str = "correct it") -> ValueKind[bool]:
     """True or false. hint: advice for another value."""
 
-    def read(section: Section, name: str, value: object) -> bool | None:
-        if isinstance(value, bool):
-            return value
-        section.bad(name, "true or false", hint)
-        return None
+    def take(value: object) -> bool | None:
+        return value if isinstance(value, bool) else None
 
-    return ValueKind("`true` `false`", read)
+    return Single("`true` `false`", take, "true or false", hint)
 
 
-def FieldPath() -> ValueKind[str]:
+def FieldPath(expected: str = f'{A_PATH}, such as "user.id"') -> ValueKind[str]:
     """A dotted path in an event."""
 
-    def read(section: Section, name: str, value: object) -> str | None:
-        return str(value) if section.takes_path(section.where(name), value, _PATH) else None
+    def read(section: Section, name: str, value: object) -> str:
+        if not section.takes_path(section.where(name), value, expected):
+            raise RefusedSetting
+        return str(value)
 
     return ValueKind("path", read)
+
+
+def Several(
+    text: str,
+    accepts: Callable[[object], bool],
+    expected: str,
+    hint: str,
+    *,
+    least: int = 1,
+    most: int = MANY,
+    is_split: bool = False,
+    may_repeat: bool = False,
+) -> ValueKind[tuple[str, ...]]:
+    """A list of texts that `accepts` is true of, all of them different unless `may_repeat`.
+
+    is_split: a text with commas stands for a list, and spaces around a text do not count.
+    """
+
+    def take(value: object) -> tuple[str, ...] | None:
+        texts = value.split(",") if is_split and isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(map(accepts, texts)):
+            return None
+        texts = tuple(text.strip() for text in texts) if is_split else tuple(texts)
+        is_good = least <= len(texts) <= most and (may_repeat or len(set(texts)) == len(texts))
+        return texts if is_good else None
+
+    return Single(text, take, expected, hint)
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a text."""
+    return isinstance(value, str)
+
+
+def finite(value: object) -> float | None:
+    """A finite number; None for another value."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
 
 
 def _float(text: str) -> float:

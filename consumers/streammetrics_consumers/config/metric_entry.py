@@ -1,23 +1,57 @@
-"""The keys of an entry of [metrics] that are not settings of its metric."""
+"""An entry of [metrics]: the keys that are not settings of its metric, and what they make of it.
+
+`cluster` and `models` count its rows in groups of users. Rows of one user are correlated; states in
+64 groups of users know how much, so that intervals and drifts are those of users. An experiment
+counts its metrics in the same groups.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from streammetrics import Accumulator, InputError
+from streammetrics import (
+    Accumulator,
+    InputError,
+    Paired,
+    SettingsError,
+    UnitMean,
+    UnitRate,
+    UserGroups,
+)
 from streammetrics.results import value_of
+from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.keys import Required, ValueKind, key
-from streammetrics_consumers.config.kinds import Choice
-from streammetrics_consumers.config.section import Section, did_you_mean
-from streammetrics_consumers.config.users import CLUSTERS, without_groups
+from streammetrics_consumers.config.kinds import Choice, Several, Single, finite
+from streammetrics_consumers.config.section import RefusedSetting, Section, did_you_mean, is_path
 
 Better: TypeAlias = str | float  # one of WORDS, or a target
 
 MAX_VIEWS: Final = 20  # that an entry names
 WORDS: Final = ("higher", "lower", "none")
+GROUPS: Final = 64
+GROUPS_SALT: Final = "streammetrics"
+CLUSTERS: Final = ("groups", "none")
+
+
+def _better(section: Section, name: str, value: object) -> Better:
+    if isinstance(value, str) and value in WORDS:
+        return value
+    target = finite(value)
+    if target is None:
+        hint = did_you_mean(value, WORDS) if isinstance(value, str) else 'write for example "lower"'
+        section.refuse(name, '"higher", "lower", "none", or a target number', hint)
+    return target
+
+
+def _as_table(value: object) -> Mapping[str, object] | None:
+    return value if isinstance(value, dict) else None
+
+
+_DIRECTION: Final[ValueKind[Better]] = ValueKind(
+    '`"higher"`, `"lower"`, `"none"` or a number', _better
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +59,26 @@ class MetricEntry:
     """The keys of an entry of [metrics] that are not settings of its metric."""
 
     type: str = key(
-        ValueKind("name of a metric"),
-        Required(),
+        Single("name of a metric", str),
+        Required(instead=""),
         "the metric; its settings are further keys of this table",
     )
-    inputs: Mapping[str, str] = key(
-        ValueKind("table"),
+    inputs: Mapping[str, object] = key(
+        Single("table", _as_table, "a table", 'write { scores = "propensity" }'),
         {},
         "the fields of arguments that have no role, or another field than their role",
     )
-    models: tuple[str, str] | None = key(
-        ValueKind("two fields"), None, "scores (or predictions) of two models, as in `Paired`"
+    models: tuple[str, ...] | None = key(
+        Several(
+            "two fields",
+            is_path,
+            "the fields of two models",
+            'write models = ["score", "score_of_the_other"]',
+            least=2,
+            most=2,
+        ),
+        None,
+        "scores (or predictions) of two models, as in `Paired`",
     )
     cluster: str | None = key(
         Choice(CLUSTERS),
@@ -45,7 +88,7 @@ class MetricEntry:
         "With `models` by default `groups` if `event.user` is named, else `none`",
     )
     better: Better | None = key(
-        ValueKind('`"higher"`, `"lower"`, `"none"` or a number'),
+        _DIRECTION,
         None,
         "the better direction, or a target; by default that of its view",
     )
@@ -56,38 +99,59 @@ class MetricEntry:
     )
 
 
-def read_better(section: Section, where: str, table: Mapping[str, object]) -> Better | None:
-    """`better` of an entry of [metrics]; None if it is absent or invalid."""
-    better = table.get("better")
-    if better is None:
-        return None
-    if isinstance(better, str) and better in WORDS:
-        return better
-    if isinstance(better, (int, float)) and not isinstance(better, bool) and math.isfinite(better):
-        return float(better)
-    hint = did_you_mean(better, WORDS) if isinstance(better, str) else 'write for example "lower"'
-    expected = '"higher", "lower", "none", or a target number'
-    section.problem(f"{where}.better", expected, better, hint)
-    return None
-
-
-def read_views(
-    section: Section, where: str, table: Mapping[str, object], empty: Accumulator
-) -> tuple[str, ...]:
+def read_views(section: Section, empty: Accumulator) -> tuple[str, ...]:
     """`views` of an entry of [metrics]; those that are no views become problems."""
-    entries = table.get("views", [])
-    if not isinstance(entries, list) or len(entries) > MAX_VIEWS:
-        hint = 'write for example ["quantile(0.999)"]'
-        section.problem(f"{where}.views", f"a list of at most {MAX_VIEWS} views", entries, hint)
-        return ()
+    expected, hint = f"a list of at most {MAX_VIEWS} views", 'write for example ["quantile(0.999)"]'
+    entries = section.elements("views", expected, hint, most=MAX_VIEWS)
     result = without_groups(empty).compute()
     views: dict[str, None] = {}
-    for i, view in enumerate(entries):
+    for i, view in entries.table.items():
         try:
             value_of(result, view if isinstance(view, str) else "")
             views["".join(str(view).split())] = None
         except InputError as error:
             is_unknown = error.where == "view"  # else the view is known, and its arguments are not
-            expected = error.expected if is_unknown else f"a view with {error.expected}"
-            section.problem(f"{where}.views[{i}]", expected, view, error.hint)
+            entries.bad(
+                i, error.expected if is_unknown else f"a view with {error.expected}", error.hint
+            )
     return tuple(views)
+
+
+def group_users(metric: Accumulator) -> UserGroups:
+    """The metric in groups of users."""
+    return UserGroups(metric, buckets=GROUPS, salt=GROUPS_SALT)
+
+
+def is_of_units(metric: Accumulator) -> bool:
+    """Whether a metric is a mean or a rate over users, which tells them apart by itself."""
+    return isinstance(metric, UnitMean | UnitRate)
+
+
+def without_groups(metric: Accumulator) -> Accumulator:
+    """The metric itself, if it is counted in groups of users."""
+    return metric.metric if isinstance(metric, UserGroups) else metric
+
+
+def count_users(
+    section: Section, entry: MetricEntry, event: EventConfig, metric: Accumulator
+) -> tuple[Accumulator, dict[str, str]]:
+    """The metric as it is counted, and the field of each model by argument.
+
+    With `models` it is Paired, in groups by default if [event] names the user, unless the metric
+    has groups of its own.
+    """
+    cluster, place = entry.cluster, "cluster"
+    if cluster is None and entry.models is not None:
+        is_grouped = event.user is not None and "groups" not in metric.arguments()
+        cluster = CLUSTERS[0] if is_grouped else CLUSTERS[1]
+    try:
+        counted = group_users(metric) if cluster == CLUSTERS[0] else metric
+        if entry.models is None:
+            return counted, {}
+        place = "models"
+        counted = Paired(counted)
+    except SettingsError as error:
+        section.problem(section.where(place), error.expected, error.got, error.hint)
+        raise RefusedSetting from None
+    column = (counted.columns or ("",))[0]
+    return counted, dict(zip((f"{column}_a", f"{column}_b"), entry.models, strict=True))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from streammetrics import (
     Accumulator,
@@ -35,18 +35,24 @@ from streammetrics_consumers.config.event import (
     offsets_column,
     reads_subtopics,
 )
-from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
-from streammetrics_consumers.config.keys import keys_of
+from streammetrics_consumers.config.join import JoinConfig, read_labels, refuse_arrays
+from streammetrics_consumers.config.keys import keys_of, read_keys
 from streammetrics_consumers.config.metric_entry import (
     Better,
     MetricEntry,
-    read_better,
+    count_users,
     read_views,
+    without_groups,
 )
-from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
+from streammetrics_consumers.config.section import (
+    Problem,
+    RefusedSetting,
+    Section,
+    did_you_mean,
+    is_path,
+)
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
-from streammetrics_consumers.config.users import read_users
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 
@@ -70,7 +76,6 @@ _SCORE_TYPES: Final[Mapping[type[Accumulator], Setting]] = {
     GroupedAUC: "float32",
     GroupedScores: "float32",
 }
-_NO_SETTINGS: Final = tuple(keys_of(MetricEntry))
 _ONE: Final = "one value"
 _MANY: Final = "a list"
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
@@ -94,7 +99,12 @@ class MetricConfig:
     views: tuple[str, ...] = ()
 
     @property
-    def of_lists(self) -> bool:
+    def plain(self) -> Accumulator:
+        """The empty metric, without groups of users."""
+        return without_groups(self.empty)
+
+    @property
+    def has_lists(self) -> bool:
         """Whether each event is a whole list for this metric."""
         return "offsets" in self.empty.arguments()
 
@@ -102,10 +112,17 @@ class MetricConfig:
     def columns(self) -> dict[str, str]:
         """The column of each argument, in a panel."""
         columns = {argument: field.column for argument, field in self.inputs.items()}
-        if self.of_lists:
+        if self.has_lists:
             first = self.inputs.get("labels") or self.inputs["lists"]
             columns["offsets"] = offsets_column(first.path)
         return columns
+
+
+class WatchedView(NamedTuple):
+    """A metric and one of its views, None for its headline, as an experiment names them."""
+
+    metric: MetricConfig
+    view: str | None
 
 
 def read_metrics(
@@ -116,127 +133,128 @@ def read_metrics(
     directory: the base of relative paths in settings. join: the origin of the labels, if they are
     not in the events themselves.
     """
-    if not section.table and isinstance(section.table, dict):
+    n_metrics = len(section.table)
+    if not n_metrics:
+        hint = 'add one, such as ctr = { type = "Ratio" }'
+        section.problem(section.title, "at least one metric", None, hint)
+    if n_metrics > MAX_METRICS:
         section.problem(
-            "[metrics]", "at least one metric", None, 'add one, such as ctr = { type = "Ratio" }'
+            section.title, f"at most {MAX_METRICS} metrics", n_metrics, "leave some out"
         )
-    if len(section.table) > MAX_METRICS:
-        section.problem(
-            "[metrics]", f"at most {MAX_METRICS} metrics", len(section.table), "leave some out"
+    metrics = list(
+        section.each(
+            lambda section, name: _read_metric(section, name, event, directory, join), MAX_METRICS
         )
-    metrics = []
-    for position, name in enumerate(list(section.table)[:MAX_METRICS]):
-        entry = _read_metric(section, name, event, directory, join)
-        if entry is not None:
-            metrics.append(replace(entry, position=position))
+    )
     section.done()
-    if event.weight and not any("weights" in entry.empty.arguments() for entry in metrics):
+    if event.weight and not any("weights" in config.empty.arguments() for config in metrics):
         expected = "nothing, since no metric here takes weights"
-        hint = "remove it"
-        section.problem("[event] weight", expected, event.weight, hint)
-    return tuple(sorted(metrics, key=lambda entry: entry.name))
+        section.problem("[event] weight", expected, event.weight, "remove it")
+    return tuple(sorted(metrics, key=lambda config: config.name))
 
 
 def _read_metric(
     section: Section, name: str, event: EventConfig, directory: Path, join: JoinConfig | None
-) -> MetricConfig | None:
-    table = section.raw(name)
-    where = f"[metrics] {name}"
+) -> MetricConfig:
     if not NAME.fullmatch(name):
-        section.problem(
-            where, "a name of up to 64 letters, digits, `_`, `.` or `-`", name, "rename it"
-        )
-    if not isinstance(table, dict):
-        section.problem(where, "a table", table, 'write { type = "HistogramAUC" }')
-        return None
-    type_name = table.get("type")
-    kind = _metric_type(section, f"{where}.type", type_name)
-    if kind is None or not isinstance(type_name, str):
-        return None
-    settings = {k: _setting(v) for k, v in table.items() if k not in _NO_SETTINGS}
-    accepted = [f.name for f in fields(kind)]
-    unknown = [setting for setting in settings if setting not in accepted]
-    for setting in unknown:
-        section.problem(
-            f"{where}.{setting}",
-            f"a setting of {type_name}",
-            settings.pop(setting),
-            did_you_mean(setting, [*_NO_SETTINGS, *accepted]),
-        )
-    for setting, value in table.items():
-        if setting in settings and isinstance(value, dict):
-            array = read_setting_file(section, f"{where}.{setting}", value, directory)
-            if array is None:
-                return None
-            settings[setting] = cast("Setting", array)
-    defaults = {name: _DEFAULTS[name] for name in _DEFAULTS if name in accepted}
-    if "max_rows" in defaults:
-        defaults["max_rows"] = _of_each_class(settings)
-    if _is_bounded(settings, accepted):
-        defaults.pop("max_rows", None)
-    settings = {**settings, **{k: v for k, v in defaults.items() if k not in settings}}
-    if kind in _SCORE_TYPES:
-        settings.setdefault("score_type", _SCORE_TYPES[kind])
-    if settings.get("duplicates", "conflict") != "conflict":
-        # Refusals within one update would depend on how the log is cut into updates.
-        section.problem(f"{where}.duplicates", '"conflict"', settings["duplicates"], "leave it out")
-        return None
-    try:
-        empty = metric(type_name, settings)
-    except SettingsError as error:
-        words = [word for word in re.findall(r"\w+", error.where) if word in accepted]
-        place = f"{where}.{words[-1]}" if words else f"{where} ({error.where})"
-        section.problem(place, error.expected, error.got, error.hint)
-        return None
-    users = read_users(section, where, table, event, empty)
-    if users is None:
-        return None
-    empty, fields_of_models = users
-    paths, labels = table.get("inputs", {}), dict[str, Field]()
-    paths = {**fields_of_models, **paths} if isinstance(paths, dict) else paths
-    if join is not None and isinstance(paths, dict):
-        paths, labels = labels_of_join(section, where, paths, join, empty)
-    inputs = _read_inputs(section, where, paths, event, empty, labels)
+        expected = "a name of up to 64 letters, digits, `_`, `.` or `-`"
+        section.problem(section.where(name), expected, name, "rename it")
+    entry = section.entry(name, 'write { type = "HistogramAUC" }')
+    declared = read_keys(entry, MetricEntry)
+    settings = _read_settings(entry, _metric_type(entry), directory)
+    empty, model_paths = count_users(entry, declared, event, _construct(entry, settings))
+    entry.require_good("models", "cluster")
+    paths, labels = {**model_paths, **declared.inputs}, dict[str, Field]()
     if join is not None:
-        refuse_arrays(section, where, inputs)
+        paths, labels = read_labels(entry.inner(entry.where("inputs"), paths), join, empty)
+    inputs = _read_inputs(entry, paths, event, empty, labels)
+    if join is not None:
+        refuse_arrays(entry, inputs)
     return MetricConfig(
         name,
-        type_name,
+        declared.type,
         settings,
         inputs,
         empty,
-        read_better(section, where, table),
-        views=read_views(section, where, table, empty),
+        declared.better,
+        position=list(section.table).index(name),
+        views=read_views(entry, empty),
     )
 
 
-def _metric_type(section: Section, where: str, name: object) -> type[Accumulator] | None:
+def _metric_type(entry: Section) -> type[Accumulator]:
     """The class that `type` names: built-in, of an installed package, or `module:Class`."""
-    types = metric_types()
-    combined = [types[kind] for kind in NOT_IN_A_CONFIG]
-    if isinstance(name, str) and (name in types or name in metric_names() or ":" in name):
+    name, where, expected = entry.raw("type"), entry.where("type"), "a metric, or its module:Class"
+    types, names = metric_types(), metric_names()
+    if isinstance(name, str) and (name in types or name in names or ":" in name):
         try:
             kind = metric_type(name)
         except SettingsError as error:
-            section.problems.append(Problem(where, error.expected, error.got, error.hint))
-            return None
-        if kind not in combined:
+            entry.problems.append(Problem(where, error.expected, error.got, error.hint))
+            raise RefusedSetting from None
+        if kind not in [types[combined] for combined in NOT_IN_A_CONFIG]:
             return kind
-    names = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
     if name == "Paired":
         hint = 'name the metric of both models, and models = ["score", "score_of_the_other"]'
-        section.problem(where, "a metric, or its module:Class", name, hint)
-        return None
-    section.unknown(where, "a metric, or its module:Class", name, names)
-    return None
+        entry.refuse("type", expected, hint)
+    entry.unknown(where, expected, name, [kind for kind in names if kind not in NOT_IN_A_CONFIG])
+    raise RefusedSetting
 
 
-def _is_bounded(settings: Mapping[str, Setting], accepted: Sequence[str]) -> bool:
-    """Whether a state counts in buckets, so that it does not grow with rows."""
-    return settings.get("grid") is not None or ("exact" in accepted and not settings.get("exact"))
+def _read_settings(entry: Section, kind: type[Accumulator], directory: Path) -> dict[str, Setting]:
+    """The settings of a metric, with the defaults of a config."""
+    own, accepted = list(keys_of(MetricEntry)), [setting.name for setting in fields(kind)]
+    names = [name for name in entry.table if name not in own]
+    for name in names:
+        if name not in accepted:
+            expected, hint = f"a setting of {entry.raw('type')}", did_you_mean(name, own + accepted)
+            entry.problem(entry.where(name), expected, _as_setting(entry.raw(name)), hint)
+    settings = {name: _read_setting(entry, name, directory) for name in names if name in accepted}
+    settings = {**_defaults(kind, settings), **settings}
+    duplicates = settings.get("duplicates", "conflict")
+    if duplicates != "conflict":
+        # Refusals within one update would depend on how the log is cut into updates.
+        entry.problem(entry.where("duplicates"), '"conflict"', duplicates, "leave it out")
+        raise RefusedSetting
+    return settings
 
 
-def _of_each_class(settings: Mapping[str, Setting]) -> int:
+def _read_setting(entry: Section, name: str, directory: Path) -> Setting:
+    value = entry.raw(name)
+    if isinstance(value, dict):
+        array = read_setting_file(entry.inner(entry.where(name), value), directory)
+        return cast("Setting", array)
+    return _as_setting(value)
+
+
+def _defaults(kind: type[Accumulator], settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The defaults of a metric's settings in a config, where they differ from those in Python."""
+    accepted = {setting.name for setting in fields(kind)}
+    defaults = {name: default for name, default in _DEFAULTS.items() if name in accepted}
+    has_buckets = "exact" in accepted and not settings.get("exact")
+    if has_buckets or settings.get("grid") is not None:  # a state does not grow with rows
+        defaults.pop("max_rows", None)
+    elif "max_rows" in accepted:
+        defaults["max_rows"] = _max_rows(settings)
+    if kind in _SCORE_TYPES:
+        defaults["score_type"] = _SCORE_TYPES[kind]
+    return defaults
+
+
+def _construct(entry: Section, settings: Mapping[str, Setting]) -> Accumulator:
+    """The empty metric."""
+    type_name = str(entry.raw("type"))
+    try:
+        return metric(type_name, settings)
+    except SettingsError as error:
+        accepted = {setting.name for setting in fields(metric_type(type_name))}
+        words = [word for word in re.findall(r"\w+", error.where) if word in accepted]
+        where = entry.where(words[-1]) if words else f"{entry.title} ({error.where})"
+        entry.problem(where, error.expected, error.got, error.hint)
+        raise RefusedSetting from None
+
+
+def _max_rows(settings: Mapping[str, Setting]) -> int:
     """The number of rows with MAX_ROWS scores in total, at one score per class and row."""
     n_classes = settings.get("n_classes")
     if not isinstance(n_classes, int) or not 0 < n_classes < MAX_ROWS:
@@ -244,44 +262,35 @@ def _of_each_class(settings: Mapping[str, Setting]) -> int:
     return MAX_ROWS // n_classes
 
 
-def _setting(value: object) -> Setting:
+def _as_setting(value: object) -> Setting:
     # Settings are immutable, so TOML arrays become tuples; a fraction is written as "1/10".
     if isinstance(value, list):
         # A row of an array of arrays is data; its texts are not converted to fractions.
-        return tuple(tuple(v) if isinstance(v, list) else _setting(v) for v in value)
+        return tuple(tuple(v) if isinstance(v, list) else _as_setting(v) for v in value)
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}/[1-9][0-9]{0,17}", value):
         return Fraction(value)
     return cast("Setting", value)
 
 
 def _read_inputs(
-    section: Section,
-    where: str,
-    paths: object,
+    entry: Section,
+    paths: Mapping[str, object],
     event: EventConfig,
     empty: Accumulator,
     labels: Mapping[str, Field],
 ) -> dict[str, Field]:
+    """The field of each argument: by its path, else by its role. labels: those of outcomes."""
     takes = {a: required for a, required in empty.arguments().items() if a not in _OF_BATCHES}
     stored_names = empty.stored_names()
-    of_lists = "offsets" in empty.arguments()
-    if not isinstance(paths, dict):
-        section.problem(f"{where}.inputs", "a table", paths, 'write { scores = "propensity" }')
-        paths = {}
-    for argument, stored_name in stored_names.items():
-        if stored_name in paths and argument not in paths:
-            paths = {**paths, argument: paths[stored_name]}
-            del paths[stored_name]
+    renamed = {name: argument for argument, name in stored_names.items() if argument not in paths}
+    paths = {renamed.get(name, name): path for name, path in paths.items()}
+    section = entry.inner(entry.where("inputs"), paths)
     for argument, path in paths.items():
-        if argument not in takes:
-            section.problem(
-                f"{where}.inputs.{argument}",
-                f"an argument of {type(empty).__name__}",
-                path,
-                did_you_mean(argument, list(takes)),
-            )
+        if argument in takes:
+            section.takes_path(section.where(argument), path)
         else:
-            section.takes_path(f"{where}.inputs.{argument}", path)
+            expected = f"an argument of {type(empty).__name__}"
+            section.bad(argument, expected, did_you_mean(argument, list(takes)))
     if reads_subtopics(empty):
         takes["subtopics"] = True  # or relevant items would be refused
     elif "subtopics" not in paths:
@@ -292,29 +301,19 @@ def _read_inputs(
             continue
         role = ARGUMENT_ROLES.get(stored_names.get(argument, argument))
         path = paths.get(argument, getattr(event, role) if role else None)
-        if isinstance(path, str) and is_path(path):
-            of_models = empty.columns or () if isinstance(empty, Paired) else ()
-            shared = next((column for column in of_models if argument[:-2] == column), argument)
-            plain = _kind(shared, of_lists, _ids(argument, empty))
-            widths = empty.widths().get(argument, (None,))
-            if argument == "predictions" and argument not in paths:
-                widths = widths[-1:]  # a score that is one number is not a predicted class
-            inputs[argument] = _field(event.path(path), plain, widths)
+        if is_path(path):
+            inputs[argument] = _field(
+                event.path(str(path)), argument, empty, by_role=argument not in paths
+            )
         elif required and argument not in paths:
             hint = f"name [event] {role}, or" if role else "write"
-            section.problem(
-                where,
-                f"a field for `{argument}`",
-                None,
-                f'{hint} inputs = {{ {argument} = "..." }}',
-            )
-    if of_lists and "labels" in inputs and inputs.get("scores") == inputs["labels"]:
-        section.problem(
-            where,
-            "different fields for labels and scores",
-            inputs["labels"].path,
-            "name two fields",
-        )
+            hint += f' inputs = {{ {argument} = "..." }}'
+            entry.problem(entry.title, f"a field for `{argument}`", None, hint)
+    if "offsets" in empty.arguments() and "labels" in inputs:
+        label = inputs["labels"]
+        if inputs.get("scores") == label:
+            expected = "different fields for labels and scores"
+            entry.problem(entry.title, expected, label.path, "name two fields")
     return inputs
 
 
@@ -330,13 +329,19 @@ def _ids(argument: str, metric: Accumulator) -> object:
     return metric.settings().get("item_ids" if argument == "items" else "ids")
 
 
-def _field(path: str, plain: Kind, widths: tuple[int | None, ...]) -> Field:
+def _field(path: str, argument: str, empty: Accumulator, *, by_role: bool) -> Field:
     """A field of one value, of a table row, or of either, as an argument accepts."""
+    of_models = empty.columns or () if isinstance(empty, Paired) else ()
+    shared = argument[:-2] if argument[:-2] in of_models else argument
+    kind = _kind(shared, "offsets" in empty.arguments(), _ids(argument, empty))
+    widths = empty.widths().get(argument, (None,))
+    if argument == "predictions" and by_role:
+        widths = widths[-1:]  # a score that is one number is not a predicted class
     for width in widths:
         if width is not None:
             either = "_or_row" if None in widths else "_row"
-            return Field(path, cast("Kind", plain + either), width)
-    return Field(path, plain)
+            return Field(path, cast("Kind", kind + either), width)
+    return Field(path, kind)
 
 
 def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
@@ -400,12 +405,11 @@ def refuse_clashes(
                 section.problem(where, "a field of an object", path, hint)
 
 
-def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig, str | None] | None:
-    """The metric, and the view or None, that `metric` or `metric.view` names. Names may contain
-    dots; the longest match wins."""
-    for entry in sorted(metrics, key=lambda entry: -len(entry.name)):
-        if name == entry.name:
-            return entry, None
-        if name.startswith(f"{entry.name}."):
-            return entry, name.removeprefix(f"{entry.name}.")
+def find_watched(name: object, metrics: Sequence[MetricConfig]) -> WatchedView | None:
+    """What `metric` or `metric.view` names. Names may contain dots; the longest match wins."""
+    for config in sorted(metrics, key=lambda config: -len(config.name)):
+        if name == config.name:
+            return WatchedView(config, None)
+        if isinstance(name, str) and name.startswith(f"{config.name}."):
+            return WatchedView(config, name.removeprefix(f"{config.name}."))
     return None

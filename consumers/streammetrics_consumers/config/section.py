@@ -1,16 +1,22 @@
 """Reading one table of a config file so that one error can list every bad setting.
 
 A `Section` has the raw value of each key, and records problems, so that reading continues (see
-keys.py). A key that nothing reads is unknown, and gets a "did you mean".
+keys.py). A key that nothing reads is unknown, and gets a "did you mean". A table or a list that is
+the value of a key is a section too, see `entry`, `entries` and `elements`; `each` reads all that is
+in it, but for what is refused.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, NoReturn, TypeVar
 
+MANY: Final = 1 << 30  # more than the elements of a list
+
+T = TypeVar("T")
 Value = str | int | float | bool
 
 
@@ -32,6 +38,10 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.where}: expected {self.expected}, got {self.got}; {self.hint}"
+
+
+class RefusedSetting(Exception):
+    """Ends the reading of a value or an entry; its problem is recorded."""
 
 
 class ConfigError(Exception):
@@ -62,7 +72,7 @@ def did_you_mean(name: str, known: Sequence[str], otherwise: str = "") -> str:
 
 
 class Section:
-    """One table of the file, and the overrides of its keys."""
+    """One table of the file or of another table, or a list of it, and the overrides of its keys."""
 
     def __init__(
         self,
@@ -73,20 +83,65 @@ class Section:
         source: str = "",
     ) -> None:
         """source: the kind of source whose events the paths in this table refer to."""
-        self.name, self.source = name, source
-        self.problems = problems
+        self.name = name
+        self.title, self.place = f"[{name}]", f"[{name}] "  # of itself, and before its keys
+        self.problems, self.source = problems, source
         self.lacking = set[str]()  # keys without a good value
         self.asked: list[str] = []
         self.overrides = overrides or {}
         if not isinstance(table, dict):
-            self.problem(f"[{name}]", "a table", table, f"write [{name}] on a separate line")
+            self.problem(self.title, "a table", table, f"write {self.title} on a separate line")
             table = {}
         self.table: dict[str, object] = table
+
+    def inner(self, title: str, table: Mapping[str, object], between: str = ".") -> Section:
+        """A table in this one, with its name in messages, and what stands before that of a key."""
+        section = Section("", dict(table), self.problems, source=self.source)
+        section.title, section.place = title, f"{title}{between}"
+        return section
+
+    def entry(self, key: str, hint: str, expected: str = "a table") -> Section:
+        """The table that is the value of a key, as in `[metrics] auc.type`; another value is
+        refused."""
+        value = self.raw(key)
+        if not isinstance(value, dict):
+            self.refuse(key, expected, hint)
+        return self.inner(self.where(key), value)
+
+    def entries(self, key: str, expected: str, hint: str) -> Section:
+        """The same of an optional table: one without entries if it is absent or refused."""
+        if self.raw(key) is not None:
+            with suppress(RefusedSetting):
+                return self.entry(key, hint, expected)
+        return self.inner(self.where(key), {})
+
+    def elements(
+        self, key: str, expected: str, hint: str, *, least: int = 0, most: int = MANY
+    ) -> Section:
+        """The list that is the value of a key, with the keys `[0]`, `[1]` and so on, as in
+        `[slices] by[0]`; one without elements if it is absent or refused."""
+        value = self.raw(key)
+        if value is None and not least:
+            value = []
+        if not isinstance(value, list) or not least <= len(value) <= most:
+            self.bad(key, expected, hint)
+            value = []
+        table = {f"[{i}]": element for i, element in enumerate(value)}
+        return self.inner(self.where(key), table, between="")
+
+    def each(self, read: Callable[[Section, str], T], most: int | None = None) -> Iterator[T]:
+        """What `read` makes of each key, or of the first `most`, but for those that it refuses."""
+        for key in list(self.table)[:most]:
+            try:
+                value = read(self, key)
+            except RefusedSetting:
+                continue
+            yield value
 
     def where(self, key: str) -> str:
         """The name of a key in messages."""
         override = self.overrides.get(key)
-        return override.where if override else f"[{self.name}] {key}"
+        return override.where if override else f"{self.place}{key}"
 
     def problem(self, where: str, expected: str, got: object, hint: str) -> None:
         """Record a problem."""
@@ -100,12 +155,22 @@ class Section:
         """Record a problem with the value of `key`."""
         self.problem(self.where(key), expected, self.raw(key), hint)
 
+    def refuse(self, key: str, expected: str, hint: str) -> NoReturn:
+        """Record a problem with the value of `key`, and end its reading."""
+        self.bad(key, expected, hint)
+        raise RefusedSetting
+
     def raw(self, key: str) -> object:
         """The raw value of a key, None if it is not set."""
         if key not in self.asked:
             self.asked.append(key)
         override = self.overrides.get(key)
         return override.value if override else self.table.get(key)
+
+    def require_good(self, *keys: str) -> None:
+        """End the reading of this table if the value of one of these keys was refused."""
+        if any(key in self.lacking and self.raw(key) is not None for key in keys):
+            raise RefusedSetting
 
     def is_flag(self, key: str) -> bool:
         """Whether the value of a key is from outside of the file, where numbers may be texts."""
@@ -132,11 +197,11 @@ class Section:
             self.problem(where, "header.NAME", value, "name the header of the record")
         return True
 
-    def done(self) -> None:
-        """Record a problem for every key that was not read."""
+    def done(self, place: str = "") -> None:
+        """Record a problem for every key that was not read. place: in place of the usual one."""
         for key in self.table:
             if key not in self.asked:
-                self.unknown(f"[{self.name}] {key}", "a known key", key, self.asked)
+                self.unknown(f"{place or self.place}{key}", "a known key", key, self.asked)
         for key, override in self.overrides.items():
             if key not in self.asked:
                 self.problem(

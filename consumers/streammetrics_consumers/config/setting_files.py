@@ -10,32 +10,28 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics_consumers.config.section import Section
+from streammetrics_consumers.config.section import RefusedSetting, Section
 
 Table: TypeAlias = "NDArray[np.generic]"
 
 MAX_SETTING_BYTES: Final = 256 << 20
 
 
-def read_setting_file(
-    section: Section, where: str, given: dict[str, object], directory: Path
-) -> Table | None:
-    """A setting in a file of its own, such as the vectors of many items; None after recording a
-    problem.
+def read_setting_file(section: Section, directory: Path) -> Table:
+    """A setting in a file of its own, such as the vectors of many items.
 
-    given: `path`, relative to `directory`, and `columns`. The file has a row for each item number,
-    from 0, in order. `.npy` holds an array of numbers [rows, columns]; `.csv` has a header, and its
-    values are numbers if all of them are, else texts.
+    section: with `path`, relative to `directory`, and `columns`. The file has a row for each item
+    number, from 0, in order. `.npy` holds an array of numbers [rows, columns]; `.csv` has a header,
+    and its values are numbers if all of them are, else texts.
     """
-    unknown = [key for key in given if key not in ("path", "columns")]
+    unknown = [key for key in section.table if key not in ("path", "columns")]
     for key in unknown:
-        section.unknown(f"{where}.{key}", "path and columns", key, ["path", "columns"])
+        section.unknown(section.where(key), "path and columns", key, ["path", "columns"])
     if unknown:
-        return None
-    name, columns = given.get("path"), given.get("columns")
+        raise RefusedSetting
+    name, columns = section.raw("path"), section.raw("columns")
     if not isinstance(name, str) or Path(name).suffix not in (".csv", ".npy"):
-        section.problem(f"{where}.path", "a .csv or .npy file", name, "name the file")
-        return None
+        section.refuse("path", "a .csv or .npy file", "name the file")
     if columns is not None and not (
         name.endswith(".csv")
         and isinstance(columns, list)
@@ -43,9 +39,8 @@ def read_setting_file(
         and all(isinstance(column, str) for column in columns)
     ):
         hint = "name them, or leave the key out for all columns"
-        section.problem(f"{where}.columns", "names of columns of a .csv file", columns, hint)
-        return None
-    path = directory / Path(name).expanduser()
+        section.refuse("columns", "names of columns of a .csv file", hint)
+    path, where = directory / Path(name).expanduser(), section.where("path")
     try:
         if path.stat().st_size > MAX_SETTING_BYTES:
             raise ValueError(f"more than {MAX_SETTING_BYTES} bytes")
@@ -57,10 +52,10 @@ def read_setting_file(
         with path.open(encoding="utf-8-sig", newline="") as file:
             return _csv_columns(list(csv.reader(file, strict=True)), columns)
     except OSError as error:
-        section.problem(f"{where}.path", "a readable file", error.strerror, "check the path")
+        section.problem(where, "a readable file", error.strerror, "check the path")
     except (ValueError, EOFError, MemoryError, csv.Error) as error:
-        section.problem(f"{where}.path", "a table of items", str(error), "correct the file")
-    return None
+        section.problem(where, "a table of items", str(error), "correct the file")
+    raise RefusedSetting
 
 
 def _csv_columns(rows: Sequence[Sequence[str]], names: Sequence[str] | None) -> Table:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.keys import Required, ValueKind, key, keys_of, read
-from streammetrics_consumers.config.kinds import Choice, FilePath, Text, Whole
-from streammetrics_consumers.config.section import Section, Value
+from streammetrics_consumers.config.keys import Required, ValueKind, key, keys_of, read_keys
+from streammetrics_consumers.config.kinds import Choice, FilePath, Several, Text, Whole
+from streammetrics_consumers.config.section import Problem, RefusedSetting, Section, Value
 
 MAX_TOPICS: Final = 32
 
@@ -39,30 +40,11 @@ OWNED_CLIENT_KEYS: Final = frozenset(
 )
 
 
-def _servers(section: Section, name: str, value: object) -> tuple[str, ...] | None:
-    servers = value.split(",") if isinstance(value, str) else value
-    if isinstance(servers, list) and servers and all(map(_is_server, servers)):
-        return tuple(server.strip() for server in servers)
-    section.bad(name, 'a text such as "host:9092,other:9092"', "correct it")
-    return None
-
-
 def _is_server(value: object) -> bool:
     if not isinstance(value, str):
         return False
     host, _, port = value.strip().rpartition(":")
     return bool(host) and port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= 65_535
-
-
-def _topics(section: Section, name: str, value: object) -> tuple[str, ...] | None:
-    topics = value.split(",") if isinstance(value, str) else value
-    if isinstance(topics, list) and 0 < len(topics) <= MAX_TOPICS and all(map(_is_topic, topics)):
-        names = tuple(topic.strip() for topic in topics)
-        if len(set(names)) == len(names):
-            return names
-    expected = f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones'
-    section.bad(name, expected, "correct it")
-    return None
 
 
 def _is_topic(value: object) -> bool:
@@ -88,14 +70,28 @@ class SourceConfig:
     )
     path: Path | None = key(FilePath(), None, "the file", of=("file",), needed=True)
     bootstrap_servers: tuple[str, ...] = key(
-        ValueKind('`"host:9092,other:9092"`, or a list', _servers),
+        Several(
+            '`"host:9092,other:9092"`, or a list',
+            _is_server,
+            'a text such as "host:9092,other:9092"',
+            "correct it",
+            is_split=True,
+            may_repeat=True,
+        ),
         (),
         "Kafka's servers",
         of=("kafka",),
         needed=True,
     )
     topics: tuple[str, ...] = key(
-        ValueKind('`"clicks"`, `"impressions,clicks"`, or a list', _topics),
+        Several(
+            '`"clicks"`, `"impressions,clicks"`, or a list',
+            _is_topic,
+            f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones',
+            "correct it",
+            most=MAX_TOPICS,
+            is_split=True,
+        ),
         (),
         "up to 32 topics, which are read as one source",
         name="topic",
@@ -131,33 +127,36 @@ class SourceConfig:
 
 def read_source(section: Section, directory: Path) -> SourceConfig:
     """Read [source]. directory: the base of a relative path."""
-    source = read(section, SourceConfig)
+    source = read_keys(section, SourceConfig)
     path = None if source.path is None else directory / source.path
-    source = replace(
-        source,
-        path=path,
-        format=_format(section, source.kind, path),
-        client=_client(section, source.kind),
-    )
+    client = _client(section, source.kind)
+    source = replace(source, path=path, format=_format(section, source.kind, path), client=client)
     section.done()
     for name, declared in keys_of(SourceConfig).items():
-        is_given = section.raw(name) is not None
-        if declared.needed and source.kind in declared.of and not is_given:
+        is_given, is_of_kind = section.raw(name) is not None, source.kind in declared.of
+        if declared.needed and is_of_kind and not is_given:
             section.bad(name, f'a value, since kind is "{source.kind}"', "add it")
-        elif declared.of and source.kind not in declared.of and is_given:
+        elif declared.of and not is_of_kind and is_given:
             hint = "remove it, or change the kind"
             section.bad(name, f'nothing, since kind is "{source.kind}"', hint)
     return source
 
 
+def require_order(section: Section, source: SourceConfig) -> None:
+    """Refuse a table, [join] or [dedup], with a source whose events have no order."""
+    if source.kind == "spark":
+        hint = "remove it: only the order of a log defines which events are late or repeated"
+        expected = 'nothing, since kind is "spark"'
+        section.problems.append(Problem(section.title, expected, "a table", hint))
+
+
 def _format(section: Section, kind: SourceKind, path: Path | None) -> SourceFormat:
-    default = FORMATS[kind][0]
-    if kind == "file" and path is not None:
-        default = SUFFIXES.get(path.suffix.lower(), default)
-    raw = section.raw("format")
-    if raw is None:
-        return default
-    return Choice(FORMATS[kind]).read(section, "format", raw) or default
+    suffix = path.suffix.lower() if path is not None and kind == "file" else ""
+    default, raw = SUFFIXES.get(suffix, FORMATS[kind][0]), section.raw("format")
+    if raw is not None:
+        with suppress(RefusedSetting):
+            return Choice(FORMATS[kind]).read(section, "format", raw)
+    return default
 
 
 def _client(section: Section, kind: str) -> Mapping[str, Value]:
@@ -169,12 +168,10 @@ def _client(section: Section, kind: str) -> Mapping[str, Value]:
     if kind == "kafka":
         flags = [flag for flag in section.overrides if flag.startswith("client.")]
         client = client | {flag.removeprefix("client."): section.raw(flag) for flag in flags}
+    settings = section.inner("[source.client]", client, between=" ")
     for setting, value in client.items():
-        where = f"[source.client] {setting}"
         if setting in OWNED_CLIENT_KEYS:
-            section.problem(
-                where, "a setting that is not reserved", value, "remove it; the source sets it"
-            )
+            settings.bad(setting, "a setting that is not reserved", "remove it; the source sets it")
         elif not isinstance(value, Value):
-            section.problem(where, "a text, number or true/false", value, "correct it")
+            settings.bad(setting, "a text, number or true/false", "correct it")
     return client

@@ -49,17 +49,16 @@ _TYPES: Final[Mapping[str, str]] = {
 class MetricSet:
     """Some metrics and their groupings.
 
-    columns: the decoder's column, by name in the groupings. paths: the path in an event, by the
-    same name. declared: further settings that determine the meaning of the states. shown: further
-    values that are stored for display. drifts: the comparisons of windows of these metrics.
+    keys: the field of each name in the groupings. declared: further settings that determine the
+    meaning of the states. shown: further values that are stored for display. drifts: the
+    comparisons of windows of these metrics.
     """
 
     slices: SlicesConfig
     metrics: tuple[MetricConfig, ...]
     event: EventConfig
     windows: WindowsConfig
-    paths: Mapping[str, str]
-    columns: Mapping[str, str]
+    keys: Mapping[str, Field]
     declared: Mapping[str, object] = field(default_factory=dict)
     shown: Mapping[str, object] = field(default_factory=dict)
     drifts: tuple[DeclaredDrift, ...] = ()
@@ -74,21 +73,21 @@ class MetricSet:
     @cached_property
     def takes(self) -> frozenset[str]:
         """The columns that the metrics read."""
-        return frozenset(self.by_key.metric.arguments())
+        return frozenset(self.states_by_key.metric.arguments())
 
     @cached_property
-    def by_key(self) -> PerKey:
+    def states_by_key(self) -> PerKey:
         """The empty state of one grouping, of which each holder takes a copy by `empty()`: keys are
         (grouping, value, ...). It keeps all keys: coarser groupings are derived from them, and
         `max_keys` limits only the stored states."""
         return PerKey(self.panel(), max_keys=ALL_KEYS)
 
     @cached_property
-    def by_window(self) -> Windows:
+    def states_by_window(self) -> Windows:
         """The same by window. Each grouping has its own state, so that the keys of one never move
         those of another into (other)."""
         # Checking the settings of nested metrics takes half a millisecond; empty() takes none.
-        return Windows(self.by_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
+        return Windows(self.states_by_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
 
     @property
     def descriptions(self) -> dict[str, dict[str, object]]:
@@ -99,7 +98,7 @@ class MetricSet:
         the fingerprint.
         """
         event, windows = self.event, self.windows
-        groupings = [[[name, self.paths[name]] for name in names] for names in self.slices.by]
+        groupings = [[[name, self.keys[name].path] for name in names] for names in self.slices.by]
         shown = {"variants": list(event.variants or ()), "idle_timeout_s": windows.idle_timeout_s}
         positions = {metric.name: metric.position for metric in self.metrics}
         return {
@@ -142,9 +141,10 @@ class MetricSet:
         return {DRIFT: drifts} if drifts else {}
 
 
-def slice_column(event: EventConfig, name: str) -> str:
-    """The column with the values of a name in [slices] by."""
-    return "variant" if event.path(name) == event.variant else f"slice {name}"
+def slice_field(event: EventConfig, name: str) -> Field:
+    """The field of a name in [slices] by."""
+    path = event.path(name)
+    return Field(path, "slice", name="variant" if path == event.variant else f"slice {name}")
 
 
 def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Field, ...]:
@@ -155,11 +155,9 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
     if event.variant is not None:
         fields.append(Field(event.variant, "variant", name="variant", texts=event.variants))
     for metric_set in metric_sets:
-        for name, key in metric_set.columns.items():
-            if key != EPOCH:
-                fields.append(Field(metric_set.paths[name], "slice", name=key))
-            elif event.epoch is not None:
-                fields.append(Field(event.epoch, "variant", name=EPOCH))
+        # An epoch is a field of an event, or follows from the time.
+        derived = {EPOCH} if event.epoch is None else set()
+        fields += [key for key in metric_set.keys.values() if key.column not in derived]
     for metric_set in metric_sets:
         for metric in metric_set.metrics:
             # An outcome is not a field of an event: [join] creates it.

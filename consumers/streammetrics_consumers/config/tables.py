@@ -25,12 +25,13 @@ from streammetrics_consumers.config.kinds import (
     FieldPath,
     Real,
     Seconds,
+    Single,
     Switch,
     Text,
     Whole,
 )
-from streammetrics_consumers.config.section import ConfigError, Problem, Section
-from streammetrics_consumers.config.source import SourceConfig
+from streammetrics_consumers.config.section import ConfigError, Problem, RefusedSetting, Section
+from streammetrics_consumers.config.source import SourceConfig, require_order
 
 if TYPE_CHECKING:
     from streammetrics_consumers.model.partition import Partition
@@ -163,21 +164,14 @@ class QuarantineConfig:
     )
 
 
-def _token(section: Section, name: str, value: object) -> str | None:
+def _token(section: Section, name: str, value: object) -> str:
     if isinstance(value, str) and 16 <= len(value) <= 200 and set(value) <= _VISIBLE:
         return value
     expected = "16 to 200 visible ASCII characters, without spaces"
     hint = "generate one, such as with openssl rand -hex 16"
     # The message omits the value: it may be most of a secret.
     section.problem(section.where(name), expected, "another", hint)
-    return None
-
-
-def _bytes(section: Section, name: str, value: object) -> int | None:
-    if type(value) is int and 0 <= value < 1 << 50:
-        return value
-    section.bad(name, "a whole number of bytes, 0 or more", "correct it")
-    return None
+    raise RefusedSetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +193,12 @@ class ServerConfig:
         "share one",
     )
     cache_bytes: int | None = key(
-        ValueKind("whole number, 0 or more", _bytes),
+        Single(
+            "whole number, 0 or more",
+            lambda value: value if type(value) is int and 0 <= value < 1 << 50 else None,
+            "a whole number of bytes, 0 or more",
+            "correct it",
+        ),
         None,
         "the most bytes of states and answers that are kept for the next request; without it a "
         "quarter of the limit of its control group, or of the machine's memory",
@@ -250,7 +249,6 @@ class DedupConfig:
 def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
     """Read [windows]. joined: whether there is a [join], which excludes late events."""
     windows = read(section, WindowsConfig)
-    section.done()
     size, lateness = windows.size_s, windows.lateness_s
     windows = completed(
         section,
@@ -278,8 +276,7 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
             "an event that is further ahead makes those after it late, and late events are not "
             "joined; leave max_ahead_s out, or raise lateness_s",
         )
-    panes = windows.retention_s * 1000 // windows.pane_ms
-    if panes > MAX_PANES:
+    if windows.retention_s * 1000 // windows.pane_ms > MAX_PANES:
         section.bad(
             "retention_s",
             f"at most {MAX_PANES} panes of {windows.pane_ms // 1000} s (the greatest common "
@@ -292,45 +289,41 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
 def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
     """Read [slices]; by default all rows, and each variant if that role has a path."""
     slices = read(section, SlicesConfig)
-    section.done()
-    return replace(slices, by=_groupings(section, event))
+    if section.raw("by") is not None:
+        return replace(slices, by=_read_groupings(section, event))
+    return replace(slices, by=((), ("variant",))) if event.variant else slices
 
 
-def _groupings(section: Section, event: EventConfig) -> tuple[tuple[str, ...], ...]:
-    default, value = ((), ("variant",)) if event.variant else ((),), section.raw("by")
-    if value is None:
-        return default
-    if not isinstance(value, list) or not 0 < len(value) <= MAX_GROUPINGS:
-        section.bad("by", f"a list of 1 to {MAX_GROUPINGS} groupings", 'write [[], ["variant"]]')
-        return default
-    groupings: list[tuple[str, ...]] = []
-    for i, names in enumerate(value):
-        where = f"[slices] by[{i}]"
+def _read_groupings(section: Section, event: EventConfig) -> tuple[tuple[str, ...], ...]:
+    expected, hint = f"a list of 1 to {MAX_GROUPINGS} groupings", 'write [[], ["variant"]]'
+    lists = section.elements("by", expected, hint, least=1, most=MAX_GROUPINGS)
+    groupings: dict[frozenset[str], tuple[str, ...]] = {}
+    for place, names in lists.table.items():
+        where, expected = lists.where(place), "a list of fields"
         if not isinstance(names, list):
-            section.problem(where, "a list of fields", names, 'write for example ["variant"]')
-        elif not all(section.takes_path(where, name, "a list of fields") for name in names):
+            lists.bad(place, expected, 'write for example ["variant"]')
+        elif not all(lists.takes_path(where, name, expected) for name in names):
             continue
         elif len(names) > MAX_GROUPING_FIELDS or len(set(names)) < len(names):
-            section.problem(
-                where, f"at most {MAX_GROUPING_FIELDS} different fields", names, "leave some out"
-            )
+            lists.bad(place, f"at most {MAX_GROUPING_FIELDS} different fields", "leave some out")
         elif "variant" in names and not event.variant:
-            section.problem(where, "fields that exist", names, "name [event] variant first")
-        elif frozenset(names) in map(frozenset, groupings):
-            section.problem(where, "another grouping", names, "remove the repetition")
+            lists.bad(place, "fields that exist", "name [event] variant first")
+        elif frozenset(names) in groupings:
+            lists.bad(place, "another grouping", "remove the repetition")
         else:
-            groupings.append(tuple(names))
-    return tuple(groupings)
+            groupings[frozenset(names)] = tuple(names)
+    return tuple(groupings.values())
 
 
 def read_store(section: Section, directory: Path) -> StoreConfig:
     """Read [store]. A path in the file is relative to the file, a flag to the current folder."""
     store = read(section, StoreConfig)
-    section.done()
-    return store if section.is_flag("url") else replace(store, url=_beside(directory, store.url))
+    return (
+        store if section.is_flag("url") else replace(store, url=_url_beside(directory, store.url))
+    )
 
 
-def _beside(directory: Path, url: str) -> str:
+def _url_beside(directory: Path, url: str) -> str:
     """A store URL whose SQLite path, plain or in the URL, is made relative to `directory`."""
     if "://" not in url:
         return str(directory / Path(url).expanduser())
@@ -343,7 +336,6 @@ def _beside(directory: Path, url: str) -> str:
 def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
     """Read [quarantine]."""
     quarantine = read(section, QuarantineConfig)
-    section.done()
     if quarantine.topic is not None and source.kind != "kafka":
         section.bad("topic", 'nothing, since the source is not "kafka"', "remove it")
     elif quarantine.topic is not None and quarantine.topic in source.topics:
@@ -351,19 +343,12 @@ def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
     return quarantine
 
 
-def read_server(section: Section) -> ServerConfig:
-    """Read [server]."""
-    server = read(section, ServerConfig)
-    section.done()
-    return server
-
-
 def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
     """Read [dedup]; None if it is unusable, after recording a problem."""
     dedup = read(section, DedupConfig)
-    section.done()
     if not is_complete(section, DedupConfig):
         return None
+    require_order(section, source)
     is_of_record = dedup.event_id == "key" or dedup.event_id.startswith(("key.", "header."))
     if source.kind == "kafka" and is_of_record and source.format in _MANY:
         section.bad(

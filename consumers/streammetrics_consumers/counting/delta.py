@@ -49,8 +49,10 @@ class MetricSetStates:
         self.metric_set = metric_set
         self._takes = metric_set.takes
         self._coarser = _finest(metric_set.slices.by)
-        self._windows = {grouping: metric_set.by_window.empty() for grouping in self._coarser}
-        self._expired = {grouping: metric_set.by_key.empty() for grouping in self._coarser}
+        self._windows = {
+            grouping: metric_set.states_by_window.empty() for grouping in self._coarser
+        }
+        self._expired = {grouping: metric_set.states_by_key.empty() for grouping in self._coarser}
         self._with_expired: set[int] = set()  # groupings
 
     @property
@@ -149,7 +151,7 @@ class MetricSetStates:
         codes = np.zeros(len(decoded), np.intp)
         keys: list[tuple[str | int | None, ...]] = [(grouping,)]
         for name in self.metric_set.slices.by[grouping]:
-            column = decoded.keys[self.metric_set.columns[name]]
+            column = decoded.keys[self.metric_set.keys[name].column]
             width = max(len(column.values), 1)
             size, pairs = len(keys) * width, codes * width + column.codes
             if size > 4 * len(pairs) + 1024:

@@ -139,7 +139,7 @@ class Decoder:
             (metric.inputs["labels"].column, metric.inputs[role].column, role)
             for metric in config.metrics
             for role in ("scores", "scores_a", "scores_b", "judged", "subtopics")
-            if metric.of_lists and role in metric.inputs
+            if metric.has_lists and role in metric.inputs
         ]
         self._stages = list(self._stages_of_config())
 

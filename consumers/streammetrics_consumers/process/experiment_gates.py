@@ -13,7 +13,7 @@ from streammetrics import Accumulator, PerKey, StateError
 from streammetrics.experiments import Plan, gates
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.experiment import PREFIX, UNITS, ExperimentConfig
-from streammetrics_consumers.config.users import without_groups
+from streammetrics_consumers.config.metric_entry import without_groups
 from streammetrics_consumers.ledger.delta_metadata import groupings_of, state_of
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger

@@ -24,6 +24,7 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.cli.read_commands import watch_as_lines
 from streammetrics_consumers.cli.run import warn_where_open
+from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.render.terminal import Watcher, speed
@@ -107,7 +108,7 @@ def test_who_serves_to_all_without_a_token_is_warned(caplog: pytest.LogCaptureFi
         ("127.0.0.1", "", False),
     ):
         caplog.clear()
-        warn_where_open(host, token)
+        warn_where_open(ServerConfig(host=host, token=token))
         said = [(one.levelname, "set STREAMMETRICS_TOKEN" in one.message) for one in caplog.records]
         assert said == [("WARNING", True)] * warned, host
 

@@ -26,7 +26,7 @@ def ranked(type_: str, more: str = "", event: str = RANKED) -> MetricConfig:
 
 def test_an_event_is_an_impression_of_a_ranked_list_or_a_whole_one() -> None:
     found = ranked("GroupedScores", ', inputs = { judged = "known" }')
-    assert not found.of_lists
+    assert not found.has_lists
     assert found.inputs == {
         "labels": Field("grade", "label"),
         "scores": Field("score", "real"),
@@ -43,7 +43,7 @@ def test_an_event_is_an_impression_of_a_ranked_list_or_a_whole_one() -> None:
         max_rows=10_000_000,
     )
     whole = ranked("RankingMetrics", ', inputs = { judged = "known" }')
-    assert whole.of_lists
+    assert whole.has_lists
     assert whole.inputs["judged"] == Field("known", "flag_list")
     assert whole.columns["offsets"] == "grade:offsets"
 
@@ -100,7 +100,7 @@ def test_an_argument_that_takes_a_table_reads_rows_of_its_width() -> None:
         ),
     ):
         (found,) = table(entry).metrics
-        assert (found.of_lists, found.inputs) == (False, inputs), entry
+        assert (found.has_lists, found.inputs) == (False, inputs), entry
 
 
 def test_the_rows_of_an_exact_state_are_bounded_by_its_scores() -> None:
@@ -153,7 +153,7 @@ def test_vectors_may_stand_in_the_config(tmp_path: Path) -> None:
     found = items(tmp_path, "vectors = [[1, 0], [3, 4.0]], k = 5")
     assert found.empty == IntraListSimilarity([[1, 0], [3, 4]], k=5)
     assert found.inputs["lists"].kind == "int_list"
-    assert found.of_lists
+    assert found.has_lists
     # Texts are only texts, and no fractions.
     features = '[["1/2", "a"], ["2/4", "a"]]'
     found = items(tmp_path, f'similarity = "share_equal", vectors = {features}')

@@ -31,11 +31,10 @@ from streammetrics_consumers.config.kinds import (
 from streammetrics_consumers.config.section import Override, Problem, Section
 
 
-def even(section: Section, name: str, value: object) -> int | None:
+def even(section: Section, name: str, value: object) -> int:
     if isinstance(value, int) and value % 2 == 0:
         return value
-    section.bad(name, "an even number", "add 1")
-    return None
+    section.refuse(name, "an even number", "add 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +65,7 @@ def opened(
 ) -> tuple[Shop, list[Problem]]:
     problems: list[Problem] = []
     section = Section("shop", dict(table), problems, flags)
-    shop = read(section, Shop)
-    section.done()
-    return shop, problems
+    return read(section, Shop), problems
 
 
 def test_a_key_has_its_default_until_the_file_has_a_value() -> None:
@@ -171,6 +168,21 @@ def test_a_required_key_is_missed_with_its_own_words_and_something_stands_for_it
         assert is_complete(section, Visit) == complete
 
 
+def test_each_table_of_a_list_is_read_but_one_that_is_refused() -> None:
+    section = Section(
+        "town", {"shops": [{"seats": 4}, 3, {"seats": 41, "sets": 1}]}, problems := []
+    )
+    tables = section.elements("shops", "at most 3 shops", "write [{ seats = 4 }]", most=3)
+    shops = tables.each(lambda tables, key: read(tables.entry(key, "write { seats = 4 }"), Shop))
+    assert [shop.seats for shop in shops] == [4, 12]
+    places = ["[town] shops[1]", "[town] shops[2].seats", "[town] shops[2].sets"]
+    assert [problem.where for problem in problems] == places
+    assert not section.elements("shops", "at most 2 shops", "cut it", most=2).table
+    assert str(problems[-1]).startswith("[town] shops: expected at most 2 shops, got [")
+    assert not section.elements("stalls", "stalls", "write []").table
+    assert len(problems) == 4
+
+
 def test_a_default_may_follow_from_other_keys() -> None:
     section = Section("shop", {"seats": 4, "cup": 3}, problems := [])
     shop = completed(section, read(section, Shop), seats=9, opens_s=30, name="north")
@@ -187,24 +199,7 @@ def test_a_secret_is_not_in_the_repr() -> None:
     assert "cups" not in repr(Shop()) and "seats" in repr(Shop())
 
 
-def test_the_page_says_what_may_stand_there() -> None:
-    assert {name: declared.kind.text for name, declared in keys_of(Shop).items()} == {
-        "name": "text",
-        "door": "text",
-        "size": "`small` `large`",
-        "seats": "whole number of seats, 1 to 40",
-        "opens_s": "whole number of seconds, 5 to 90",
-        "price": "number, 0 to 2.5",
-        "share": "number between 0 and 1",
-        "is_open": "`true` `false`",
-        "who": "path",
-        "beans": "table of numbers",
-        "cup": "even number",
-    }
-    assert Real(2.0**-32, 1.0).text == "number, 2^-32 to 1"
-    assert Real(0.0, 1e300).text == "number, 0 or more"
-    assert Real(0.0, math.inf, is_open=True).text == "number above 0"
+def test_a_key_is_part_of_states_or_required_where_its_declaration_says_so() -> None:
     assert [name for name, declared in keys_of(Shop).items() if declared.in_states] == ["seats"]
-    assert [name for name, declared in keys_of(Visit).items() if declared.is_required] == [
-        "guest", "table",
-    ]  # fmt: skip
+    required = [name for name, declared in keys_of(Visit).items() if declared.is_required]
+    assert required == ["guest", "table"]

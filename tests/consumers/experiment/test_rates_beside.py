@@ -10,7 +10,7 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config import read_experiment
 from streammetrics_consumers.config.experiment import ExperimentConfig, GuardrailConfig
 
-from tests.consumers.small_config import config
+from tests.consumers.small_config import config, head
 
 MOMENTS = '{ type = "Moments", inputs = { values = "amount" }, better = "higher" }'
 UNITS = '{ type = "UnitMean", inputs = { values = "amount" }, better = "higher" }'
@@ -63,28 +63,17 @@ def test_of_values_with_a_mean_over_units_and_one_per_row_one_rate_is_watched() 
     assert [one.metric for one in found] == ["per_user.rate"]
 
 
-CONFIG = """\
-[source]
-kind = "file"
-path = "orders.jsonl"
-[event]
-time = "ts"
-variant = "variant"
-variants = ["old", "new"]
-user = "user"
-[windows]
-size_s = 3600
-[slices]
-by = [["variant"]]
+CONFIG = (
+    head("orders.jsonl")
+    + """\
 [metrics]
 revenue = { type = "Moments", inputs = { values = "amount" }, better = "higher" }
-[store]
-url = "store.db"
 [experiment]
 control = "old"
 decision = ["revenue"]
 mde = 1.0
 """
+)
 
 
 def orders(folder: Path, first: int, more: str = "") -> str:

@@ -15,22 +15,12 @@ from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
 
 from tests.consumers import small_config
-from tests.consumers.small_config import EVENT, config
+from tests.consumers.small_config import EVENT, config, head
 from tests.experiments.test_units import A, B, Shop
 
-CONFIG = """\
-[source]
-kind = "file"
-path = "orders.jsonl"
-[event]
-time = "ts"
-variant = "variant"
-variants = ["control", "new"]
-user = "user"
-[windows]
-size_s = 3600
-[slices]
-by = [["variant"]]
+CONFIG = (
+    head("orders.jsonl", '["control", "new"]')
+    + """\
 [metrics.revenue]
 type = "UnitMean"
 inputs = {{ values = "amount" }}
@@ -42,16 +32,13 @@ inputs = {{ values = "amount" }}
 type = "Ratio"
 inputs = {{ numerators = "amount" }}
 better = "higher"
-[store]
-url = "store.db"
-[server]
-port = 0
 [experiment]
 control = "control"
 decision = ["revenue", "per_row"]
 mde = 1.0
 {experiment}
 """
+)
 
 
 def write(folder: Path, arms: tuple[Shop, Shop], experiment: str = "") -> Path:

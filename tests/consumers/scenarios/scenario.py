@@ -13,33 +13,20 @@ from typing import Final
 
 from streammetrics_consumers.cli.main import main
 
+from tests.consumers.small_config import head
+
 DAY_MS: Final = 86_400_000
 START_MS: Final = 1_764_547_200_000  # 2025-12-01T00:00:00Z
-CONFIG: Final = """\
-[source]
-kind = "file"
-path = "events.jsonl"
-[event]
-time = "ts"
-time_unit = "ms"
-variant = "variant"
-variants = {variants}
-user = "user"
-{event}
-[windows]
-size_s = 86400
-[slices]
-by = [["variant"]]
+CONFIG: Final = (
+    head("events.jsonl", "{variants}", 'time_unit = "ms"\n{event}', 86_400)
+    + """\
 [metrics]
 {metrics}
-[store]
-url = "store.db"
-[server]
-port = 0
 [experiment]
 control = "old"
 {experiment}
 """
+)
 
 Event = Mapping[str, object]
 Day = Callable[[Random, int], Iterator[Event]]

@@ -17,32 +17,22 @@ from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
+from tests.consumers.small_config import head
 from tests.patience import LIMIT_S
 
 DAY_MS = 86_400_000
 START_MS = 19_000 * DAY_MS
-TOML = """\
-[source]
-kind = "file"
-path = "events.jsonl"
-[event]
-time = "ts"
-time_unit = "ms"
-variant = "variant"
-variants = {variants}
-user = "user"
-label = "label"
-score = "score"
-[windows]
-size_s = 86400
-[slices]
-by = [[], ["variant"], ["variant", "phase"]]
+TOML = (
+    head(
+        "events.jsonl",
+        "{variants}",
+        'time_unit = "ms"\nlabel = "label"\nscore = "score"',
+        86_400,
+        '[[], ["variant"], ["variant", "phase"]]',
+    )
+    + """\
 [metrics]
 {metrics}
-[store]
-url = "store.db"
-[server]
-port = 0
 [experiment]
 control = {control}
 unit = "user"
@@ -51,6 +41,7 @@ decision = ["ctr"]
 horizon = 1000
 baseline = 0.3
 """
+)
 METRICS = {"auc": "HistogramAUC", "calibration": "Calibration", "ctr": "Ratio"}
 
 
