@@ -58,7 +58,6 @@ from streammetrics.core.inputs import (
     Table,
     Unchecked,
     UnitIds,
-    Validator,
     Weights,
 )
 from streammetrics.core.interval import Interval
@@ -83,6 +82,7 @@ from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn, Ragged, Terms
 from streammetrics.core.settings import Setting
+from streammetrics.core.validators import Validator
 from streammetrics.core.weights import ONE, Unit, check_weight_settings
 from streammetrics.histogram import Histogram, occupied_table
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary

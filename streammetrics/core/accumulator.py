@@ -29,7 +29,7 @@ from streammetrics.core.codec import (
 )
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
-from streammetrics.core.inputs import VALIDATORS, Bound, Validator
+from streammetrics.core.inputs import Bound
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.layouts import columns, written
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
@@ -39,6 +39,7 @@ from streammetrics.core.rows import Terms
 from streammetrics.core.settings import contents, decode_head
 from streammetrics.core.slips import explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
+from streammetrics.core.validators import VALIDATORS, Validator
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
 MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch, Column
+from streammetrics.core.conversion import plain_array
 
 SMALL: Final = 1 << 13  # rows; a batch of this size need not be buffered, unless it is narrow
 NARROW: Final = 1 << 14  # rows, and 32 times as many bytes
@@ -189,6 +190,13 @@ def _width(column: Column) -> int:
     return max(1, int(column.shape[1]))
 
 
+def _array_of(column: object, most: int) -> NDArray[Any] | None:
+    """The array of a list of at most so many numbers; None for all other columns."""
+    if (type(column) is not list and type(column) is not tuple) or len(column) > most:
+        return None
+    return plain_array(column)
+
+
 def _cast(column: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any] | None:
     """A validated column converted as `check` would, if that gives the pending type."""
     if dtype is not _FLOAT64 or column.dtype.kind == "f" or column.itemsize == 1:
@@ -211,7 +219,9 @@ def _appending(
     validate_3, dtype_3, pieces_3 = third or nothing
 
     def append(a: object, b: object = None, c: object = None, /) -> bool:
-        if type(a) is not _ARRAY or a.ndim != 1 or not (n := len(a)):
+        if type(a) is not _ARRAY and (a := _array_of(a, most - count[0])) is None:
+            return False
+        if a.ndim != 1 or not (n := len(a)):
             return False
         rows = count[0] + n
         column_1 = validate_1(a)
@@ -221,7 +231,9 @@ def _appending(
             return False
         column_2 = column_3 = None
         if b is not None:
-            if type(b) is not _ARRAY or b.ndim != 1 or len(b) != n:
+            if type(b) is not _ARRAY and (b := _array_of(b, n)) is None:
+                return False
+            if b.ndim != 1 or len(b) != n:
                 return False
             column_2 = validate_2(b)
             if column_2 is None:
@@ -231,7 +243,9 @@ def _appending(
         elif second is not None:
             return False
         if c is not None:
-            if type(c) is not _ARRAY or c.ndim != 1 or len(c) != n:
+            if type(c) is not _ARRAY and (c := _array_of(c, n)) is None:
+                return False
+            if c.ndim != 1 or len(c) != n:
                 return False
             column_3 = validate_3(c)
             if column_3 is None:
