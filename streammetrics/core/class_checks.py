@@ -17,7 +17,7 @@ from streammetrics.core.checks import (
 from streammetrics.core.conversion import listed, plain, shape_of, vector
 from streammetrics.core.errors import InputError, bad_rows
 
-_UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.integer]:
@@ -26,10 +26,11 @@ def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.in
     Whole floats become int64; names of classes are refused.
     """
     array: NDArray[Any] = vector(values, name)
-    kind = array.dtype.kind
-    if kind in "iu" and array.dtype.isnative:
+    dtype = array.dtype
+    kind = dtype.kind
+    if kind in "iu" and dtype.isnative:
         # As unsigned, negative numbers are the largest; `argmax` is faster than `max`.
-        bits = array if kind == "u" else array.view(_UNSIGNED[array.dtype.itemsize])
+        bits = array if kind == "u" else array.view(_UNSIGNED[dtype.itemsize])
         if not len(bits) or bits.item(bits.argmax()) < n_classes:
             return array
     elif kind == "b":
@@ -98,16 +99,16 @@ def label_table(
 
 def _table(array: NDArray[Any], n_columns: int, name: str) -> NDArray[Any]:
     """The array as [n, n_columns]; an empty list is a table of no rows."""
+    if array.ndim == 2 and array.shape[1] == n_columns:
+        return array
     if array.shape == (0,):
         return array.reshape(0, n_columns)
-    if array.ndim != 2 or array.shape[1] != n_columns:
-        raise InputError(
-            expected=f"an array [n, {n_columns}]",
-            got=shape_of(array),
-            where=name,
-            hint=listed(array, name) or "pass one column for each class or label",
-        )
-    return array
+    raise InputError(
+        expected=f"an array [n, {n_columns}]",
+        got=shape_of(array),
+        where=name,
+        hint=listed(array, name) or "pass one column for each class or label",
+    )
 
 
 def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:

@@ -208,7 +208,9 @@ LARGE: Final = 2.0**53  # from here on floats may be rounded integers
 
 def vector(values: object, name: str) -> NDArray[np.generic]:
     """`values` as a 1-D array; values that their library reports as missing are refused."""
-    array = values if type(values) is np.ndarray else _array(values, name)
+    if type(values) is np.ndarray and values.ndim == 1:
+        return values
+    array = _array(values, name)
     if array.ndim != 1:
         raise InputError(
             expected="a one-dimensional array [n]",

@@ -372,16 +372,17 @@ class Bound:
         for pair in self._pairs:
             require_both(given, pair, self._where)
         columns: dict[str, Column] = {}
-        n, first = -1, ""
+        n = -1
         for name, reader, optional in self._readers:
             values = given[name]
             if values is None and optional:
                 continue
-            column = columns[name] = reader(values)
-            if n < 0:
-                n, first = len(column), name  # type: ignore[arg-type]
-            elif len(column) != n:  # type: ignore[arg-type]
-                checks.same_length(n, column, name, first)  # type: ignore[arg-type]
+            column: Any = reader(values)
+            if len(column) != n:
+                if n >= 0:
+                    checks.same_length(n, column, name, next(iter(columns)))
+                n = len(column)
+            columns[name] = column
         return Batch(n, columns)
 
     def weigh(self, batch: Batch, weights: Any) -> None:
