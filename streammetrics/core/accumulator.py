@@ -106,8 +106,7 @@ class Accumulator(Declared, ABC):
         """
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        """With round_weights=True: record rows whose weight was rounded, perhaps to zero. Their
-        number is in a part `rounded`, unless a metric overrides this to record more."""
+        """Record rows whose weight was rounded, perhaps to zero: their number, in `rounded`."""
         if "rounded" in self._parts:
             self.__dict__["rounded"].add(np.zeros(batch.n, np.intp), slots)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from streammetrics.core.checks import (
 from streammetrics.core.conversion import listed, plain, shape_of, vector
 from streammetrics.core.errors import InputError, bad_rows
 
-_UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+_INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
 
 
 def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.integer]:
@@ -27,10 +27,14 @@ def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.in
     """
     array: NDArray[Any] = vector(values, name)
     dtype = array.dtype
+    # As unsigned, negative numbers are the largest; `argmax` is faster than `max`.
+    if dtype is _INT64:
+        bits = array.view(_UINT64)
+        if not len(bits) or bits.item(bits.argmax()) < n_classes:
+            return array
     kind = dtype.kind
     if kind in "iu" and dtype.isnative:
-        # As unsigned, negative numbers are the largest; `argmax` is faster than `max`.
-        bits = array if kind == "u" else array.view(_UNSIGNED[dtype.itemsize])
+        bits = array if kind == "u" else array.view(f"u{dtype.itemsize}")
         if not len(bits) or bits.item(bits.argmax()) < n_classes:
             return array
     elif kind == "b":

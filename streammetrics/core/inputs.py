@@ -197,7 +197,10 @@ class Classes(Input):
 
         def read(values: Any) -> Column:
             array = array_of(values, name)
-            return check(array, n, name) if array.ndim == 2 else class_numbers(values, n, name)
+            if array.ndim == 2:
+                return check(array, n, name)
+            whole = type(values) is list and array.dtype.kind == "i"
+            return class_numbers(array if whole else values, n, name)
 
         return read
 
