@@ -196,7 +196,7 @@ class Classes(Input):
         check = label_table if table == "labels" else score_table
 
         def read(values: Any) -> Column:
-            array = array_of(values, name)
+            array = values if type(values) is np.ndarray else array_of(values, name)
             if array.ndim == 2:
                 return check(array, n, name)
             whole = type(values) is list and array.dtype.kind == "i"

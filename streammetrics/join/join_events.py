@@ -100,10 +100,10 @@ def kinds_of(
     """
     whole = DictionaryColumn(np.zeros(n, np.intp), (given,)) if isinstance(given, str) else given
     kinds = dictionary_column(whole, name)
+    places = [known.index(v) if v in known else -1 for v in kinds.values]
+    index = np.array(places, np.intp)
     # A dictionary may have values without rows, and one kind may be given for no events.
-    index = np.array([known.index(v) if v in known else -1 for v in kinds.values], np.intp)
-    bad = np.flatnonzero(index[kinds.codes] < 0)
-    if len(bad) or (not n and (index < 0).any()):
+    if -1 in places and (len(bad := np.flatnonzero(index[kinds.codes] < 0)) or not n):
         got = kinds.values[kinds.codes[bad[0]] if len(bad) else int(np.argmin(index))]
         raise InputError(
             expected=f"one of {', '.join(known)}",
