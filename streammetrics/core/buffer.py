@@ -146,7 +146,7 @@ def _limit(pieces: Pieces) -> int:
 
 
 def _array_of(column: object, most: int) -> NDArray[Any] | None:
-    """The array of a list of at most so many numbers; None for all other columns."""
+    """The array of a list of numbers, of at most `most`; None for all other columns."""
     if (type(column) is not list and type(column) is not tuple) or len(column) > most:
         return None
     return plain_array(column)

@@ -223,7 +223,7 @@ def vector(values: object, name: str) -> NDArray[np.generic]:
     return array
 
 
-def plain_array(column: object) -> NDArray[Any] | None:
+def plain_array(column: object) -> NDArray[np.generic] | None:
     """The array itself, or that of a list of numbers, of False and True as 0 and 1; None for all
     that only a check can read."""
     if type(column) is np.ndarray:
@@ -239,7 +239,7 @@ def plain_array(column: object) -> NDArray[Any] | None:
     return array.astype(np.int64) if array.dtype.kind == "b" else array
 
 
-def has_rounded(values: Sequence[object], array: NDArray[Any]) -> bool:
+def has_rounded(values: Sequence[object], array: NDArray[np.generic]) -> bool:
     """Whether numpy may have rounded integers of a list when it made this array of it."""
     if array.dtype.kind != "f" or not array.size:
         return False

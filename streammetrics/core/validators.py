@@ -39,7 +39,7 @@ class Validator(IntEnum):
     BINARY = 5  # 0 or 1, or False or True
 
 
-def validated(column: object, validator: Validator) -> NDArray[Any] | None:
+def validated(column: object, validator: Validator) -> NDArray[np.generic] | None:
     """The column as an array, labels as uint8; None unless the check would certainly accept it."""
     array = plain_array(column)
     if array is None or array.ndim != 1 or not len(array):
