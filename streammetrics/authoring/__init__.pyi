@@ -38,7 +38,6 @@ from streammetrics.core.inputs import Real as Real
 from streammetrics.core.inputs import Table as Table
 from streammetrics.core.inputs import Unchecked as Unchecked
 from streammetrics.core.inputs import UnitIds as UnitIds
-from streammetrics.core.inputs import Validator as Validator
 from streammetrics.core.inputs import Weights as Weights
 from streammetrics.core.interval import Interval as Interval
 from streammetrics.core.joint_rows import JointBuckets as JointBuckets
@@ -82,6 +81,7 @@ from streammetrics.core.rows import Ragged as Ragged
 from streammetrics.core.rows import Terms as Terms
 from streammetrics.core.settings import Content as Content
 from streammetrics.core.settings import Setting as Setting
+from streammetrics.core.validators import Validator as Validator
 from streammetrics.core.weights import ONE as ONE
 from streammetrics.core.weights import Unit as Unit
 from streammetrics.core.weights import check_weight_settings as check_weight_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -127,7 +127,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         batch = super()._read_rows(given)
-        scores = cast("NDArray[Any]", batch.columns["predictions"])  # sooner than by attribute
+        scores: Any = batch.columns["predictions"]  # sooner than by attribute
         # Scores are reduced here and not kept: a pending batch costs a few bytes a row.
         if scores.ndim == 2:
             if self.top_k:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from streammetrics.authoring import (
     SLOT_0,
@@ -101,7 +101,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         batch = super()._read_rows(given)
-        columns = cast("Mapping[str, NDArray[Any]]", batch.columns)  # sooner than by attribute
+        columns: Mapping[str, Any] = batch.columns  # sooner than by attribute
         codes = label_codes(columns["labels"], columns["scores"], self.threshold)
         return Batch(batch.n, {"codes": codes})
 

@@ -24,7 +24,6 @@ from streammetrics.combine.children import Product
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown, unknown_key
-from streammetrics.core.inputs import Validator, strongest, validated
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
@@ -35,6 +34,7 @@ from streammetrics.core.settings import (
 )
 from streammetrics.core.slips import explained
 from streammetrics.core.totals import WithoutRows, totals_of
+from streammetrics.core.validators import Validator, strongest, validated
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import Part
 

@@ -280,10 +280,9 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         times = milliseconds(times_ms, "times_ms")
         rows = self.metric.check(**columns)
         require_as_many(len(times), rows.n, "times_ms")
-        panes = dictionary_column(
-            times // self.pane_ms
-        )  # near each other, and so fast to distinguish
-        starts = tuple(p * self.pane_ms for p in panes.values if isinstance(p, int))
+        pane_ms = self.pane_ms
+        panes = dictionary_column(times // pane_ms)  # near each other, and so fast to distinguish
+        starts = tuple([p * pane_ms for p in panes.values if isinstance(p, int)])
         return Batch(
             rows.n, {"keys": DictionaryColumn(panes.codes, starts), "rows": rows}, rows.total
         )

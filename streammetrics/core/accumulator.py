@@ -29,7 +29,7 @@ from streammetrics.core.codec import (
 )
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
-from streammetrics.core.inputs import VALIDATORS, Bound, Validator
+from streammetrics.core.inputs import Bound
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.joint_rows import RowsInPairs
 from streammetrics.core.layouts import columns, written
@@ -39,6 +39,7 @@ from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import contents, decode_head
 from streammetrics.core.slips import explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
+from streammetrics.core.validators import VALIDATORS, Validator
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
 MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
@@ -105,8 +106,7 @@ class Accumulator(Declared, RowsInPairs, ABC):
         """
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        """With round_weights=True: record rows whose weight was rounded, perhaps to zero. Their
-        number is in a part `rounded`, unless a metric overrides this to record more."""
+        """Record rows whose weight was rounded, perhaps to zero: their number, in `rounded`."""
         if "rounded" in self._parts:
             self.__dict__["rounded"].add(np.zeros(batch.n, np.intp), slots)
 

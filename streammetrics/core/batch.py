@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.rows import DictionaryColumn, Ragged, joined_codes
+from streammetrics.core.rows import DictionaryColumn, Ragged
 
 Column: TypeAlias = "NDArray[Any] | DictionaryColumn | Ragged[Any] | Batch"
 Indices: TypeAlias = NDArray[np.intp]
@@ -16,6 +16,7 @@ S = TypeVar("S")  # the slots of rows, from which a slice takes those of some
 
 QUANTA: Final = "weight quanta"  # the two columns made from weights; no input has these names
 ROUNDED: Final = "rounded weights"
+_ARRAY: Final = np.ndarray
 _PIECE: Final = 1 << 15  # rows whose temporaries stay in the cache
 
 
@@ -66,20 +67,11 @@ class Batch:
         return self.optional(QUANTA)
 
     @property
-    def shape(self) -> tuple[object, ...]:
-        """The names and kinds of the columns: batches of equal shape can be joined."""
-        return _shape(self, {})
-
-    @property
     def nbytes(self) -> int:
         """Bytes of memory of the columns; one that several metrics read counts once."""
         sizes: dict[int, int] = {}
         _measure(self, sizes)
         return sum(sizes.values())
-
-    def copy(self) -> Batch:
-        """The same rows in new arrays; a column that several metrics read is copied once."""
-        return _copied(self, {})
 
     def take(self, positions: Indices) -> Batch:
         """The rows at these indices; `total` stays an upper bound."""
@@ -107,32 +99,9 @@ class Batch:
             n = min(_PIECE, self.n - start)
             yield Batch(n, piece), slots if slots is None else slots[rows]  # type: ignore[index]
 
-    @staticmethod
-    def join(batches: Sequence[Batch]) -> Batch:
-        """All rows of batches of one shape."""
-        return batches[0] if len(batches) == 1 else _joined_batches(batches, {})
-
 
 # A column that several metrics of a panel read is one object in the batches of all. `results` maps
 # the `id` of an object to its result, which is valid while these batches live.
-def _shape(batch: Batch, results: dict[int, tuple[object, ...]]) -> tuple[object, ...]:
-    shape = results.get(id(batch))
-    if shape is None:
-        shape = tuple(
-            (
-                name,
-                _shape(c, results)
-                if type(c) is Batch
-                else c.shape[1:]  # labels may be class numbers in one batch and a table in the next
-                if isinstance(c, np.ndarray)
-                else type(c),
-            )
-            for name, c in batch.columns.items()
-        )
-        results[id(batch)] = shape
-    return shape
-
-
 def _measure(batch: Batch, results: dict[int, int]) -> None:
     for c in batch.columns.values():
         if isinstance(c, Batch):
@@ -141,47 +110,7 @@ def _measure(batch: Batch, results: dict[int, int]) -> None:
             results[id(c)] = c.nbytes
 
 
-def _copied(batch: Batch, results: dict[int, Any]) -> Batch:
-    columns = {}
-    for name, c in batch.columns.items():
-        twin = results.get(id(c))
-        if twin is None:
-            if isinstance(c, Batch):
-                twin = _copied(c, results)
-            else:
-                twin = (
-                    DictionaryColumn(c.codes.copy(), c.values)
-                    if isinstance(c, DictionaryColumn)
-                    else c.copy()
-                )
-            results[id(c)] = twin
-        columns[name] = twin
-    return Batch(batch.n, columns, batch.total)
-
-
 def _taken(column: Column, positions: Indices) -> Column:
     if isinstance(column, DictionaryColumn):
         return DictionaryColumn(column.codes[positions], column.values)
     return column.take(positions) if isinstance(column, (Ragged, Batch)) else column[positions]
-
-
-def _joined_batches(batches: Sequence[Batch], results: dict[tuple[int, ...], Column]) -> Batch:
-    columns = {}
-    for name in batches[0].columns:
-        pieces = [batch.columns[name] for batch in batches]
-        piece_ids = tuple(map(id, pieces))
-        if piece_ids not in results:
-            results[piece_ids] = _joined(pieces, results)
-        columns[name] = results[piece_ids]
-    return Batch(sum(b.n for b in batches), columns, sum(b.total for b in batches))
-
-
-def _joined(pieces: list[Column], results: dict[tuple[int, ...], Column]) -> Column:
-    match pieces[0]:
-        case Batch():
-            return _joined_batches(cast("list[Batch]", pieces), results)
-        case Ragged():
-            return Ragged.join(cast("list[Ragged[Any]]", pieces))
-        case DictionaryColumn():
-            return joined_codes(cast("list[DictionaryColumn]", pieces))
-    return np.concatenate(cast("list[NDArray[Any]]", pieces))

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence, Sized
 from decimal import Decimal
 from math import isnan
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.conversion import (
+    LARGE,
     among,
     array_of,
+    has_rounded,
     require_strings,
     vector,
     whole,
@@ -36,7 +38,6 @@ ONE_BITS_64 = 0x3FF0000000000000
 # Native arrays have these very dtype objects, and `is` is faster than `==`.
 _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 _FLOAT32, _FLOAT64, _INT64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
-_LARGE: Final = 2.0**53  # from here on floats may be rounded integers
 MAX_GRADE = 15
 _MAP = "map your {} to these first"
 
@@ -181,7 +182,7 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
         bad = np.flatnonzero(np.isnan(array))
         raise bad_rows(array, bad, name, "numbers", f"drop or fix the {len(bad)} NaN row(s)")
     if type(values) is not np.ndarray and (
-        greatest >= _LARGE or array.item(array.argmin()) <= -_LARGE
+        greatest >= LARGE or array.item(array.argmin()) <= -LARGE
     ):
         _refuse_rounded_of(values, array, name)
     return array
@@ -252,7 +253,7 @@ def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[
 
 def _refuse_rounded_of(values: ArrayLike, array: NDArray[np.floating], name: str) -> None:
     """Refuse integers that numpy rounded when it made an array of floats of a list."""
-    if isinstance(values, (list, tuple)) and _has_large(array):
+    if isinstance(values, (list, tuple)) and has_rounded(values, array):
         refuse_rounded(np.fromiter(values, object, len(values)), name)
 
 
@@ -296,7 +297,7 @@ def _of_type(
 def _has_large(array: NDArray[np.floating]) -> bool:
     """Whether some value may be an integer that was rounded to float64."""
     ends = (array.item(array.argmin()), array.item(array.argmax())) if len(array) else (0, 0)
-    return not (ends[0] > -_LARGE and ends[1] < _LARGE)  # also beside a NaN, which is both ends
+    return not (ends[0] > -LARGE and ends[1] < LARGE)  # also beside a NaN, which is both ends
 
 
 def _is_number(value: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from streammetrics.core.checks import (
 from streammetrics.core.conversion import listed, plain, shape_of, vector
 from streammetrics.core.errors import InputError, bad_rows
 
-_UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
 
 
 def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.integer]:
@@ -26,10 +26,15 @@ def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.in
     Whole floats become int64; names of classes are refused.
     """
     array: NDArray[Any] = vector(values, name)
-    kind = array.dtype.kind
-    if kind in "iu" and array.dtype.isnative:
-        # As unsigned, negative numbers are the largest; `argmax` is faster than `max`.
-        bits = array if kind == "u" else array.view(_UNSIGNED[array.dtype.itemsize])
+    dtype = array.dtype
+    # As unsigned, negative numbers are the largest; `argmax` is faster than `max`.
+    if dtype is _INT64:
+        bits = array.view(_UINT64)
+        if not len(bits) or bits.item(bits.argmax()) < n_classes:
+            return array
+    kind = dtype.kind
+    if kind in "iu" and dtype.isnative:
+        bits = array if kind == "u" else array.view(f"u{dtype.itemsize}")
         if not len(bits) or bits.item(bits.argmax()) < n_classes:
             return array
     elif kind == "b":
@@ -98,16 +103,16 @@ def label_table(
 
 def _table(array: NDArray[Any], n_columns: int, name: str) -> NDArray[Any]:
     """The array as [n, n_columns]; an empty list is a table of no rows."""
+    if array.ndim == 2 and array.shape[1] == n_columns:
+        return array
     if array.shape == (0,):
         return array.reshape(0, n_columns)
-    if array.ndim != 2 or array.shape[1] != n_columns:
-        raise InputError(
-            expected=f"an array [n, {n_columns}]",
-            got=shape_of(array),
-            where=name,
-            hint=listed(array, name) or "pass one column for each class or label",
-        )
-    return array
+    raise InputError(
+        expected=f"an array [n, {n_columns}]",
+        got=shape_of(array),
+        where=name,
+        hint=listed(array, name) or "pass one column for each class or label",
+    )
 
 
 def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:

@@ -188,11 +188,15 @@ def worth_of_nothing(zero_division: object, where: str) -> float:
 
 # Columns of other types are asked for their missing values.
 _KNOWN = (np.ndarray, list, tuple)
+_NO_ARRAY: Final = (ValueError, TypeError, RuntimeError, BufferError)  # of numpy's conversion
+LARGE: Final = 2.0**53  # from here on floats may be rounded integers
 
 
 def vector(values: object, name: str) -> NDArray[np.generic]:
     """`values` as a 1-D array; values that their library reports as missing are refused."""
-    array = values if type(values) is np.ndarray else _array(values, name)
+    if type(values) is np.ndarray and values.ndim == 1:
+        return values
+    array = _array(values, name)
     if array.ndim != 1:
         raise InputError(
             expected="a one-dimensional array [n]",
@@ -203,6 +207,31 @@ def vector(values: object, name: str) -> NDArray[np.generic]:
     if not isinstance(values, _KNOWN):
         _refuse_missing(_missing(values), name)
     return array
+
+
+def plain_array(column: object) -> NDArray[np.generic] | None:
+    """The array itself, or that of a list of numbers, of False and True as 0 and 1; None for all
+    that only a check can read."""
+    if type(column) is np.ndarray:
+        return column
+    if type(column) is not list and type(column) is not tuple:
+        return None
+    try:
+        array = np.asarray(column)
+    except _NO_ARRAY:
+        return None
+    if has_rounded(column, array):
+        return None
+    return array.astype(np.int64) if array.dtype.kind == "b" else array
+
+
+def has_rounded(values: Sequence[object], array: NDArray[np.generic]) -> bool:
+    """Whether numpy may have rounded integers of a list when it made this array of it."""
+    if array.dtype.kind != "f" or not array.size:
+        return False
+    if array.item(array.argmax()) < LARGE and array.item(array.argmin()) > -LARGE:  # no NaN
+        return False
+    return any(issubclass(kind, int | np.integer) for kind in set(map(type, values)))
 
 
 def shape_of(array: NDArray[np.generic]) -> str:
@@ -317,7 +346,7 @@ def _array(values: object, name: str) -> NDArray[Any]:
             return _unmixed(values, array) if array.dtype.kind == "U" else array
         if not isinstance(values, (np.ndarray, DictionaryColumn)):
             return _of_library(values)
-    except (ValueError, TypeError, RuntimeError, BufferError) as error:
+    except _NO_ARRAY as error:
         raise _no_array(values, name, error) from None
     if isinstance(values, DictionaryColumn):
         raise InputError(

@@ -39,7 +39,9 @@ def milliseconds(times: ArrayLike | Sequence[datetime], name: str) -> NDArray[np
         raise InputError(expected=_EXPECTED, got="texts", where=name, hint=_PARSE)
     else:
         array: NDArray[Any] = vector(times, name)
-        if array.dtype.kind == "M":
+        if array.dtype.kind == "i":
+            times_ms = integers(array, name)
+        elif array.dtype.kind == "M":
             times_ms = _of_datetime64(array, name)
         elif array.dtype.kind == "O" and any(isinstance(time, datetime) for time in array):
             times_ms = _of_datetimes(array, name)

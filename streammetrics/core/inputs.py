@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from enum import IntEnum
 from fractions import Fraction
 from keyword import iskeyword
-from math import inf, isnan
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.batch import Batch, Column
@@ -26,6 +23,7 @@ from streammetrics.core.errors import bad_rows
 from streammetrics.core.ids.keys import group_ids
 from streammetrics.core.ids.unit_hashes import unit_words
 from streammetrics.core.slips import require_both
+from streammetrics.core.validators import Validator, validated
 from streammetrics.core.weights import ONE, weigh
 
 if TYPE_CHECKING:
@@ -34,112 +32,6 @@ if TYPE_CHECKING:
 Reader: TypeAlias = Callable[[Any], Column]
 Widths: TypeAlias = tuple[int | None, ...]
 IDS: Final = "ArrayLike | DictionaryColumn"  # the type of a column of ids
-
-_ARRAY: Final = np.ndarray
-# Native arrays have these very dtype objects, and `is` is faster than `==`.
-_BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
-_UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-_ZERO, _ONE = np.zeros(()), np.ones(())  # compared in half the time of Python's numbers
-_EXACT: Final = 1 << 53
-
-
-# -- validators ---------------------------------------------------------------------------------
-class Validator(IntEnum):
-    """A property that a plain array [n] certainly has; BINARY implies UNIT, and so on to NUMBERS.
-
-    A validator knows only common columns. All others are left to the input's own check, which is
-    slower, accepts more, and reports errors.
-    """
-
-    INTEGERS = 0  # of 64 bits
-    NUMBERS = 1  # none of them NaN
-    FINITE = 2
-    AMOUNTS = 3  # finite, at least 0, and no float is -0.0
-    UNIT = 4  # floats within [0, 1], none of them -0.0
-    BINARY = 5  # 0 or 1, or False or True
-
-
-def validated(column: object, validator: Validator) -> NDArray[Any] | None:
-    """The column, labels as uint8; None unless the check would certainly accept it."""
-    if type(column) is not _ARRAY or column.ndim != 1 or not len(column):
-        return None
-    return VALIDATORS[validator](column)
-
-
-def strongest(validators: set[Validator]) -> Validator | None:
-    """The validator that implies all of these; None if there is none."""
-    if len(validators) > 1 and Validator.INTEGERS in validators:
-        return None
-    return max(validators)
-
-
-def _integers(column: NDArray[Any]) -> NDArray[Any] | None:
-    return column if column.dtype is _INT64 else None
-
-
-def _numbers(column: NDArray[Any]) -> NDArray[Any] | None:
-    kind = column.dtype
-    if kind is _FLOAT64 or kind is _FLOAT32:
-        return None if isnan(column.item(column.argmax())) else column  # argmax stops at a NaN
-    if kind.kind not in "biu":
-        return None
-    if kind.itemsize < 8:
-        return column
-    low, high = column.item(column.argmin()), column.item(column.argmax())
-    return column if low >= -_EXACT and high <= _EXACT else None  # exact in float64
-
-
-def _finite(column: NDArray[Any]) -> NDArray[Any] | None:
-    if column.dtype is not _FLOAT64 and column.dtype is not _FLOAT32:
-        return _numbers(column)
-    high, low = column.item(column.argmax()), column.item(column.argmin())
-    return column if -inf < low and high < inf else None
-
-
-def _amounts(column: NDArray[Any]) -> NDArray[Any] | None:
-    kind = column.dtype
-    if kind is not _FLOAT64 and kind is not _FLOAT32:
-        numbers = _numbers(column)
-        return None if numbers is None or numbers.item(numbers.argmin()) < 0 else numbers
-    # As unsigned integers, the bits of negative numbers and of NaN exceed those of infinity.
-    words, infinite = (_UINT32, 0x7F800000) if kind is _FLOAT32 else (_UINT64, 0x7FF << 52)
-    bits = column.view(words)
-    return column if bits.item(bits.argmax()) < infinite else None
-
-
-def _unit(column: NDArray[Any]) -> NDArray[Any] | None:
-    kind = column.dtype
-    if kind is not _FLOAT64 and kind is not _FLOAT32:
-        return None
-    if len(column) == 1 and 0 < column.item() <= 1:  # half the time for a single row
-        return column
-    # As unsigned integers, the bits of floats in [0, 1] except -0.0 are at most those of 1.
-    words, limit = (
-        (_UINT32, checks.ONE_BITS_32) if kind is _FLOAT32 else (_UINT64, checks.ONE_BITS_64)
-    )
-    bits = column.view(words)
-    return column if bits.item(bits.argmax()) <= limit else None
-
-
-def _binary(column: NDArray[Any]) -> NDArray[Any] | None:
-    kind = column.dtype
-    if kind is _UINT8:
-        return column if column.item(column.argmax()) <= 1 else None
-    if kind is _INT64:
-        words = column.view(_UINT64)  # in which negative numbers are large
-        return column.astype(_UINT8) if words.item(words.argmax()) <= 1 else None
-    if kind is _BOOL:
-        return column.view(_UINT8)
-    if kind is not _FLOAT64 and kind is not _FLOAT32:
-        return None
-    ones, is_binary = np.equal(column, _ONE), np.equal(column, _ZERO)
-    is_binary |= ones
-    return ones.view(_UINT8) if is_binary.item(is_binary.argmin()) else None  # faster than `all`
-
-
-# By the validator's number.
-VALIDATORS: Final = (_integers, _numbers, _finite, _amounts, _unit, _binary)
 
 
 # -- kinds of columns ---------------------------------------------------------------------------
@@ -216,7 +108,7 @@ class Real(Input):
             column = validated(values, Validator.AMOUNTS) if amounts else None
             if column is not None and column.dtype.kind == "f":
                 return column
-            array = check(values, name)
+            array = check(values if column is None else column, name)
             if len(array) and array.item(array.argmin()) < least:
                 bad = np.flatnonzero(array < least)
                 hint = f"drop or fix the {len(bad)} smaller row(s)"
@@ -304,8 +196,11 @@ class Classes(Input):
         check = label_table if table == "labels" else score_table
 
         def read(values: Any) -> Column:
-            array = array_of(values, name)
-            return check(array, n, name) if array.ndim == 2 else class_numbers(values, n, name)
+            array = values if type(values) is np.ndarray else array_of(values, name)
+            if array.ndim == 2:
+                return check(array, n, name)
+            whole = type(values) is list and array.dtype.kind == "i"
+            return class_numbers(array if whole else values, n, name)
 
         return read
 
@@ -480,16 +375,17 @@ class Bound:
         for pair in self._pairs:
             require_both(given, pair, self._where)
         columns: dict[str, Column] = {}
-        n, first = -1, ""
+        n = -1
         for name, reader, optional in self._readers:
             values = given[name]
             if values is None and optional:
                 continue
-            column = columns[name] = reader(values)
-            if n < 0:
-                n, first = len(column), name  # type: ignore[arg-type]
-            elif len(column) != n:  # type: ignore[arg-type]
-                checks.same_length(n, column, name, first)  # type: ignore[arg-type]
+            column: Any = reader(values)
+            if len(column) != n:
+                if n >= 0:
+                    checks.same_length(n, column, name, next(iter(columns)))
+                n = len(column)
+            columns[name] = column
         return Batch(n, columns)
 
     def weigh(self, batch: Batch, weights: Any) -> None:

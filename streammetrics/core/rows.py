@@ -3,9 +3,9 @@ and totals of arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from sys import getsizeof
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -23,6 +23,11 @@ def keys_nbytes(keys: Collection[Key]) -> int:
     """Bytes of these keys themselves, estimated from the first ones."""
     sample = list(islice(keys, _SAMPLE))
     return int(sum(map(_size, sample)) / len(sample) * len(keys)) if sample else 0
+
+
+def dictionary_nbytes(values: tuple[Key, ...]) -> int:
+    """Bytes of memory of the values of a `DictionaryColumn`, about."""
+    return getsizeof(values) + keys_nbytes(values)
 
 
 def _size(key: Key) -> int:
@@ -53,7 +58,7 @@ class DictionaryColumn:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds, about."""
-        return self.codes.nbytes + getsizeof(self.values) + keys_nbytes(self.values)
+        return self.codes.nbytes + dictionary_nbytes(self.values)
 
 
 @dataclass(slots=True, eq=False)  # frozen, it would take three times as long to create
@@ -86,16 +91,6 @@ class Ragged(Generic[V]):
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
         return Ragged(self.values[np.repeat(self.offsets[:-1][positions], sizes) + inside], offsets)
 
-    def copy(self) -> Ragged[V]:
-        """The same rows in new arrays."""
-        return Ragged(self.values.copy(), self.offsets.copy())
-
-    @staticmethod
-    def join(columns: Sequence[Ragged[V]]) -> Ragged[V]:
-        """All rows, one column after the other."""
-        values = np.concatenate([column.values for column in columns])
-        return Ragged(values, offsets_of(np.concatenate([column.sizes for column in columns])))
-
 
 def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where rows of these sizes begin, and where the last one ends; [n + 1]."""
@@ -104,16 +99,12 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return offsets
 
 
-def joined_codes(columns: Sequence[DictionaryColumn]) -> DictionaryColumn:
-    """All rows, one column after the other; a value in several columns is held once."""
-    every = dict.fromkeys(chain.from_iterable([column.values for column in columns]))
-    value_codes = {value: code for code, value in enumerate(every)}
-    codes = []
-    for column in columns:
-        n = len(column.values)
-        column_codes = np.fromiter(map(value_codes.__getitem__, column.values), np.intp, n)
-        codes.append(column_codes[column.codes] if n else column.codes)
-    return DictionaryColumn(np.concatenate(codes), tuple(value_codes))
+def sorted_distinct(values: NDArray[V]) -> NDArray[V]:
+    """The different values [m], ascending: of integers in a tenth of the time of `np.unique`."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
 
 
 def ranges(

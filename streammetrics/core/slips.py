@@ -113,10 +113,10 @@ def _is_rounded(value: object) -> bool:
 
 def refuse_other_units(times_ms: NDArray[np.int64], name: str) -> None:
     """Refuse Unix times in seconds, microseconds or nanoseconds where milliseconds are wanted."""
-    if not len(times_ms) or (
-        times_ms.item(times_ms.argmin()) >= _AFTER_S
-        and times_ms.item(times_ms.argmax()) < _FIRST_S * 10**6
-    ):
+    if not len(times_ms):
+        return
+    first, last = times_ms.item(times_ms.argmin()), times_ms.item(times_ms.argmax())
+    if last < _FIRST_S or (first >= _AFTER_S and last < _FIRST_S * 10**6):
         return
     for factor, unit in _FACTORS:
         bad = np.flatnonzero((times_ms >= _FIRST_S * factor) & (times_ms < _AFTER_S * factor))

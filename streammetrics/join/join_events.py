@@ -35,8 +35,10 @@ class EventKeys(NamedTuple):
 def event_keys(ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> EventKeys:
     """Checked ids, as mixed words, and times, in new arrays."""
     times = milliseconds(times_ms, "times_ms").copy()
-    bad = np.flatnonzero((times <= -MAX_TIME) | (times >= MAX_TIME))
-    if len(bad):
+    if len(times) and not (
+        times.item(times.argmin()) > -MAX_TIME and times.item(times.argmax()) < MAX_TIME
+    ):
+        bad = np.flatnonzero((times <= -MAX_TIME) | (times >= MAX_TIME))
         expected = "times in milliseconds, between -2**62 and 2**62"
         raise bad_rows(times, bad, "times_ms", expected, "pass milliseconds since the epoch")
     words = unit_hashes(ids, _ID_SALT, "ids")
@@ -98,10 +100,10 @@ def kinds_of(
     """
     whole = DictionaryColumn(np.zeros(n, np.intp), (given,)) if isinstance(given, str) else given
     kinds = dictionary_column(whole, name)
+    places = [known.index(v) if v in known else -1 for v in kinds.values]
+    index = np.array(places, np.intp)
     # A dictionary may have values without rows, and one kind may be given for no events.
-    index = np.array([known.index(v) if v in known else -1 for v in kinds.values], np.intp)
-    bad = np.flatnonzero(index[kinds.codes] < 0)
-    if len(bad) or (not n and (index < 0).any()):
+    if -1 in places and (len(bad := np.flatnonzero(index[kinds.codes] < 0)) or not n):
         got = kinds.values[kinds.codes[bad[0]] if len(bad) else int(np.argmin(index))]
         raise InputError(
             expected=f"one of {', '.join(known)}",
@@ -124,7 +126,7 @@ def _picked(column: Given, indices: Positions, n: int, name: str) -> Given:
             places.astype(np.intp), tuple(column.values[i] for i in used.tolist())
         )
     if isinstance(column, list | tuple):
-        same_length(n, np.empty(len(column)), name, "ids")
+        same_length(n, column, name, "ids")
         return [column[i] for i in indices.tolist()]
     array = column if isinstance(column, np.ndarray) else np.asarray(column)
     if not array.ndim:

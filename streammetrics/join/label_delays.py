@@ -99,8 +99,8 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         delays = integers(given["delays_ms"], "delays_ms")
         kinds = kinds_of(given["outcomes"], len(delays), self.outcomes, "outcomes")
-        bad = np.flatnonzero(delays < -1)
-        if len(bad):
+        if len(delays) and delays.item(delays.argmin()) < -1:
+            bad = np.flatnonzero(delays < -1)
             expected = "delays of at least 0 milliseconds, or -1 if unknown"
             hint = "pass -1 for an outcome before its impression"
             raise bad_rows(delays, bad, "delays_ms", expected, hint)

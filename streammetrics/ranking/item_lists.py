@@ -13,7 +13,7 @@ from streammetrics.core import checks
 from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.inputs import Unchecked
-from streammetrics.core.rows import Ragged
+from streammetrics.core.rows import Ragged, offsets_of
 from streammetrics.kernels.ranking.item_similarity import by_length
 from streammetrics.ranking.lists import list_offsets
 
@@ -62,11 +62,10 @@ def checked_cut(k: object, where: str) -> int:
 def first_of(lists: Ragged[np.int64], k: int | None) -> Ragged[np.int64]:
     """The first k items of each list; all if k is None."""
     sizes = lists.sizes
-    if k is None or not len(sizes) or sizes.max() <= k:
+    if k is None or not len(sizes) or sizes.item(sizes.argmax()) <= k:
         return lists
     kept_sizes = np.minimum(sizes, k)
-    ends = np.zeros(len(kept_sizes) + 1, np.int64)
-    np.cumsum(kept_sizes, out=ends[1:])
+    ends = offsets_of(kept_sizes)
     inside = np.arange(ends[-1]) - np.repeat(ends[:-1], kept_sizes)
     return Ragged(lists.values[np.repeat(lists.offsets[:-1], kept_sizes) + inside], ends)
 
@@ -94,15 +93,15 @@ def _flat(
         return _integers(nested.reshape(-1), ends), ends
     try:
         rows = list(nested)
-        strings = any(isinstance(row, str | bytes) for row in rows)
-        sizes = [0 if strings else len(row) for row in rows]
+        kinds = set(map(type, rows))
+        strings = any(issubclass(kind, str | bytes) for kind in kinds)
+        sizes = [] if strings else [*map(len, rows)]
     except TypeError:
         raise _form(shown(lists)) from None
     if strings or isinstance(lists, str | bytes):
         raise _form(shown(lists))
-    ends = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(np.array(sizes, np.int64), out=ends[1:])
-    if rows and all(isinstance(row, np.ndarray) and row.ndim == 1 for row in rows):
+    ends = offsets_of(np.array(sizes, np.int64))
+    if kinds == {np.ndarray} and all(row.ndim == 1 for row in rows):
         return _integers(np.concatenate(rows), ends), ends
     return _integers(list(chain.from_iterable(rows)), ends), ends
 

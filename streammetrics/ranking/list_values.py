@@ -113,7 +113,7 @@ def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
     highest = min([measure.highest for measure in measures])
     grades, unseen = lists.grades, lists.unseen
     in_list = len(grades) > 0 and grades.item(grades.argmax()) > highest
-    if not in_list and (unseen is None or not unseen[:, highest + 1 :].any()):
+    if not in_list and (unseen is None or not np.count_nonzero(unseen[:, highest + 1 :])):
         return
     lowest = next(measure for measure in measures if measure.highest == highest)
     positions = np.flatnonzero(lists.grades > highest)

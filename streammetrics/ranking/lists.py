@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.checks import MAX_GRADE
-from streammetrics.core.conversion import array_of, list_column
+from streammetrics.core.conversion import array_of, list_column, plain_array
 from streammetrics.core.errors import InputError, bad_rows
 from streammetrics.core.rows import exact_total, offsets_of
 from streammetrics.kernels.ranking.graded_lists import Lists
@@ -53,7 +52,7 @@ def list_offsets(
             else "pass the start of each list, then the end of the last one",
         )
     falls = ends[1:] < ends[:-1]
-    if falls.any():
+    if np.count_nonzero(falls):  # in a fifth of the time of `any`
         falling = np.flatnonzero(falls)
         position = int(falling[0])
         raise InputError(
@@ -95,6 +94,7 @@ MAX_UNSEEN: Final = 1 << 20  # known items of one grade that a list lacks; more 
 
 Grades = NDArray[np.uint8]
 Whole = NDArray[np.int64]
+C = TypeVar("C")
 
 
 def graded_lists(
@@ -113,6 +113,7 @@ def graded_lists(
     InputError otherwise. graded_from: n_relevant [n] is refused if a list lacks some and holds such
     a grade or a higher one.
     """
+    labels, scores = _as_numbers(labels), _as_numbers(scores)
     nested = None if _is_flat(labels) else list_column(labels, "labels")
     marked = offsets is not None or group_sizes is not None
     ends: Whole | None = None
@@ -154,7 +155,13 @@ def graded_lists(
     if n_relevant is None:
         return lists
     unseen = _unseen(lists, array_of(n_relevant, "n_relevant"), graded_from)
-    return replace(lists, unseen=unseen)
+    return Lists(grades, flat_scores, ends, unseen, is_judged, of_items)
+
+
+def _as_numbers(column: C) -> C | NDArray[np.generic]:
+    """The array of a list of numbers, or of lists of one length; all other columns unchanged."""
+    array = plain_array(column)
+    return column if array is None or array.dtype.kind not in "if" else array
 
 
 def _is_flat(labels: ArrayLike) -> bool:
@@ -270,8 +277,10 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
     cells = owners * columns + (np.minimum(grades, columns) - 1)
     shown_items = np.bincount(cells, minlength=n * columns).reshape(n, columns)
     unseen = relevant - shown_items
-    bad = np.flatnonzero(((unseen < 0) | (unseen > MAX_UNSEEN)).any(axis=1))
-    if len(bad):
+    if unseen.size and not (
+        unseen.item(unseen.argmin()) >= 0 and unseen.item(unseen.argmax()) <= MAX_UNSEEN
+    ):
+        bad = np.flatnonzero(((unseen < 0) | (unseen > MAX_UNSEEN)).any(axis=1))
         i = int(bad[0])
         _refuse(
             bad,

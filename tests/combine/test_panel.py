@@ -29,7 +29,7 @@ from streammetrics import (
 from streammetrics.combine import panel as panel_module
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.inputs import Validator, validated
+from streammetrics.core.validators import Validator, validated
 from tests.toys import Tally
 
 LABELS = [0, 1, 1, 0, 1]
@@ -236,8 +236,10 @@ def test_columns_are_buffered_once_and_as_they_are_where_a_metric_is_sure_of_the
     rows = panel().check(**COLUMNS)
     assert rows.nbytes == sum(column.nbytes for column in COLUMNS.values())
     assert rows.total == 5
+    lists = panel().check(**{name: column.tolist() for name, column in COLUMNS.items()})
+    assert lists.columns.keys() == rows.columns.keys()
     auc = Panel({"auc": HistogramAUC()})
-    unsure = auc.check(labels=COLUMNS["labels"], scores=COLUMNS["scores"].tolist())
+    unsure = auc.check(labels=COLUMNS["labels"], scores=COLUMNS["scores"].astype(object))
     assert unsure.columns.keys().isdisjoint({"labels", "scores"})
 
 

@@ -31,8 +31,8 @@ from streammetrics.core.buffer import (
     Placed,
     Validate,
 )
-from streammetrics.core.inputs import VALIDATORS, Validator
 from streammetrics.core.rows import Ragged
+from streammetrics.core.validators import VALIDATORS, Validator
 
 LABELS = np.array([0, 1, 1], np.uint8)
 SCORES = np.array([0.25, 0.5, 1.0], np.float32)

@@ -21,17 +21,9 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import Buffer, Placed
 from streammetrics.core.ids.id_hashes import hash_ids
-from streammetrics.core.inputs import (
-    VALIDATORS,
-    Binary,
-    Inputs,
-    Real,
-    Validator,
-    Weights,
-    strongest,
-    validated,
-)
+from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
+from streammetrics.core.validators import VALIDATORS, Validator, strongest, validated
 from tests.cases import CASES
 
 ALL: Final = list(Validator)
@@ -52,7 +44,11 @@ MOST: Final[dict[Validator, list[NDArray[Any]]]] = {
         np.array([0.0, 3.4028234663852886e38], np.float32),
         np.array([0, 2**53]),
     ],
-    Validator.UNIT: [np.array([0.0, 1.0, 5e-324]), np.array([1, 1e-45, 0], np.float32)],
+    Validator.UNIT: [
+        np.array([0.0, 1.0, 5e-324]),
+        np.array([1, 1e-45, 0], np.float32),
+        np.array([-0.0, 1.0]),
+    ],
     Validator.BINARY: [
         np.array([0, 1, 1], np.uint8),
         np.array([1, 0]),
@@ -104,7 +100,6 @@ def test_columns_of_another_kind_are_left_to_the_check() -> None:
         (Validator.AMOUNTS, np.array([np.nan, 0.5])),
         (Validator.AMOUNTS, np.array([0.5, -5e-324])),
         (Validator.AMOUNTS, np.array([0, -1])),
-        (Validator.UNIT, np.array([0.5, -0.0])),
         (Validator.UNIT, np.array([0.5, np.nextafter(1, 2)])),
         (Validator.UNIT, np.array([0.5, -5e-324])),
         (Validator.UNIT, np.array([0.5, np.nan], np.float32)),
@@ -118,9 +113,14 @@ def test_columns_of_another_kind_are_left_to_the_check() -> None:
         assert validated(column, validator) is None
         for kind in (column.dtype, *KINDS):
             assert kept(validator, kind, column) is None
-    for validator in ALL:  # and so is what is no array of rows
-        for one in ([0, 1], None, "labels", 1, np.zeros(0, np.int64), np.zeros((2, 1), np.int64)):
+    for validator in ALL:  # and so is what is no column of rows
+        for one in (
+            *(None, "labels", 1, {0: 1}, range(2), [], [[0], [1]], [[0], [1, 2]], ["0"], [None]),
+            *([0.5, 2**53 + 1], [np.float32(1), np.int64(-(2**53))], [0, 2**64], hash_ids(["a"])),
+            *(np.zeros(0, np.int64), np.zeros((2, 1), np.int64)),
+        ):
             assert validated(one, validator) is None
+            assert kept(validator, np.int64, one) is None
         for kind, shape in product(KINDS, [(0,), (2, 1), ()]):
             for held in (kind, np.dtype(np.uint8)):
                 assert kept(validator, held, np.zeros(shape, kind)) is None
@@ -154,6 +154,21 @@ def test_the_bytes_of_what_a_validator_finds_are_kept() -> None:
                 assert kept(validator, found.dtype, one) == found.tobytes()
 
 
+def test_a_list_is_validated_as_the_array_of_its_numbers() -> None:
+    for validator in ALL:
+        for column in MOST[validator]:
+            numbers = column.tolist()
+            wide = column.astype(np.float64 if column.dtype.kind == "f" else np.int64)
+            expected = validated(wide, validator)
+            for one in (numbers, tuple(numbers)):
+                found = validated(one, validator)
+                assert (found is None) == (expected is None)
+                if found is not None and expected is not None:
+                    assert found.dtype is expected.dtype
+                    assert found.tobytes() == expected.tobytes()
+                    assert kept(validator, found.dtype, one) == expected.tobytes()
+
+
 def test_a_column_of_another_type_than_is_pending_is_kept_only_as_float64_of_integers() -> None:
     for kind, validator in product(KINDS, ALL):
         for column in MOST[validator]:
@@ -179,9 +194,10 @@ def test_what_is_appended_is_bit_for_bit_what_the_check_makes(name: str) -> None
         state = metric.empty()
         for at in (slice(0, 1), slice(1, 3)):
             state.update(**{name: column[at] for name, column in first.items()})
-        if state._buffer.append(*then.values()):
+        given: dict[str, Any] = {k: c.tolist() for k, c in then.items()} if i % 3 else {**then}
+        if state._buffer.append(*given.values()):
             taken += 1
-            pending, checked = state._buffer.take_all(), metric.check(**then)
+            pending, checked = state._buffer.take_all(), metric.check(**given)
             assert (pending.n, pending.total) == (12, 12)
             assert pending.columns.keys() == checked.columns.keys()
             for name in checked.columns:

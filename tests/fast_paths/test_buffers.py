@@ -107,6 +107,7 @@ def hostile(column: np.ndarray, rng: np.random.Generator) -> list[object]:
         found += [some, some.astype(np.uint8), some.astype(np.int8), some.astype(np.uint64)]
     return [
         *found,
+        *[some.tolist() for some in found],
         column[:-1],
         np.concatenate([column, column[:1]]),
         column[:0],
@@ -119,6 +120,10 @@ def hostile(column: np.ndarray, rng: np.random.Generator) -> list[object]:
         None,
         "1",
         [*column.tolist(), "x"],
+        tuple(column.tolist()),
+        [*column.tolist(), [1, 2]],
+        [*column.tolist()[:-1], 2**53 + 1],
+        [*column.tolist()[:-1], np.float64(2**60)],
     ]
 
 

@@ -21,7 +21,7 @@ from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.id_hashes import hashed_ids
 from streammetrics.core.ids.keys import encode_key
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.rows import DictionaryColumn, sorted_distinct
 
 MAX_IDS: Final = (1 << 31) - 2
 _INT: Final = getsizeof(1 << 20)
@@ -282,7 +282,7 @@ class IntegerIds(Ids):
             new = np.flatnonzero(indices == _EMPTY)
             if len(new):
                 strangers, new_indices = block.take(new), np.empty(len(new), np.int32)
-                self._add(np.unique(strangers))
+                self._add(sorted_distinct(strangers))
                 self._find(strangers, new_indices)
                 indices[new] = new_indices
         return out.view(np.uint32)

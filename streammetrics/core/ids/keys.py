@@ -190,7 +190,9 @@ def _codes_of(keys: DictionaryColumn, name: str) -> NDArray[np.intp]:
 def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
     if not len(array):
         return DictionaryColumn(np.empty(0, np.intp), ())
-    low, high = int(array.min()), int(array.max())
+    low, high = array.item(array.argmin()), array.item(array.argmax())
+    if low == high:
+        return DictionaryColumn(np.zeros(len(array), np.intp), (low,))
     if high - low < 4 * len(array) and high < 1 << 63:
         codes = array.astype(np.int64) - low
         present = np.flatnonzero(np.bincount(codes) != 0)

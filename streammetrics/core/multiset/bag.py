@@ -29,6 +29,7 @@ from streammetrics.core.parts.score_bits import (
     result_type,
     scores_of,
 )
+from streammetrics.core.pieces import Pieces, parts_of
 from streammetrics.core.rows import DictionaryColumn, exact_total
 from streammetrics.core.weights import Units, add_surplus
 
@@ -59,8 +60,7 @@ class BagColumn(Column):
         self.surplus = np.zeros(width, np.int64)
         self.over = np.zeros(width, np.bool_)  # past `max_rows`
         self.dead = 0  # at most this many of the rows held belong to slots past `max_rows`
-        self.waiting: list[Batch] = []  # rows whose ids have no index yet
-        self.n_waiting = 0
+        self.waiting = Pieces()  # rows whose ids have no index yet
         self.keys = Keys(self._layout(None))
         self.enough = _FEW  # number of entries after which equal ones are counted
 
@@ -71,7 +71,7 @@ class BagColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        row_bytes = self.keys.nbytes + sum(rows.nbytes for rows in self.waiting)
+        row_bytes = self.keys.nbytes + self.waiting.nbytes
         ids = 0 if self.ids is None else self.ids.nbytes
         return row_bytes + ids + self.totals.nbytes + self.surplus.nbytes + self.over.nbytes
 
@@ -218,11 +218,12 @@ class BagColumn(Column):
             rows = rows.take(np.flatnonzero(~self.over[row_slots]))
         if isinstance(groups, np.ndarray) and rows.n < _WAIT // 2:
             # Looking up a few ids costs nearly as much as looking up thousands.
-            if self.waiting and self.waiting[0].shape != rows.shape:
+            parts = parts_of(rows)
+            if parts[0] != self.waiting.kinds:
                 self._index_waiting()
-            self.waiting.append(rows.copy())
-            self.n_waiting += rows.n
-            if self.n_waiting >= _WAIT:
+                self.waiting = Pieces(rows, parts)
+            self.waiting.add(rows.n, parts)
+            if self.waiting.count[0] >= _WAIT:
                 self._index_waiting()
             return
         for i in range(0, rows.n, _PIECE):
@@ -230,8 +231,9 @@ class BagColumn(Column):
             self._add(piece)
 
     def _index_waiting(self) -> None:
-        if self.waiting:
-            rows, self.waiting, self.n_waiting = Batch.join(self.waiting), [], 0
+        if n := self.waiting.count[0]:
+            rows = self.waiting.batch(n)
+            self.waiting.clear()
             self._add(rows)
 
     def _add(self, rows: Batch) -> None:
@@ -368,7 +370,7 @@ class BagColumn(Column):
             return
         self.over[passed] = True
         self.dead += limit * len(passed)
-        if 2 * self.dead >= self.n_waiting + len(self.keys):
+        if 2 * self.dead >= self.waiting.count[0] + len(self.keys):
             if not self.over.all():
                 self._index_waiting()
             self._purge()
@@ -380,7 +382,7 @@ class BagColumn(Column):
         keys, over, self.dead = self.keys, self.over, 0
         self.keys = Keys(keys.layout)
         if over.all():
-            self.waiting, self.n_waiting, self.ids = [], 0, self.rule.no_ids()
+            self.waiting, self.ids = Pieces(), self.rule.no_ids()
             return
 
         def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:

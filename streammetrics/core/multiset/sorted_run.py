@@ -290,25 +290,29 @@ def _sorted_with(low: Words, high: NDArray[np.uint64] | None, counts: Words, in_
 
 
 def _order(low: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """The sort order of two-word keys: by the first 64 bits that may differ, then among ties."""
+    """The sort order of two-word keys: by the first bits that may differ, and then among ties."""
     least = high.min()
     bits = int(high.max() - least).bit_length()
     if bits == 0:
         return np.argsort(low)
     if bits >= 64:
         return np.lexsort((low, high))
-    first = (high - least) << np.uint64(64 - bits)
-    first |= low >> np.uint64(bits)
-    order = np.argsort(first)
-    first = first[order]
-    tied = first[1:] == first[:-1]
-    by_low = low[order]
-    if bool((tied & (by_low[1:] < by_low[:-1])).any()):
+    # The row is the last bits: to sort such words takes a third of the time of `argsort`.
+    row_bits = (len(low) - 1).bit_length()
+    last = np.uint64((1 << row_bits) - 1)
+    words = (high - least) << np.uint64(64 - bits)
+    words |= low >> np.uint64(bits)
+    words &= ~last
+    words |= np.arange(len(low), dtype=np.uint64)
+    words.sort()
+    ties = np.flatnonzero(words[1:] ^ words[:-1] <= last)
+    order: NDArray[np.intp] = (words & last).view(np.intp)
+    a, b = order[ties], order[ties + 1]
+    if bool(((high[b] < high[a]) | ((high[b] == high[a]) & (low[b] < low[a]))).any()):
         members = np.zeros(len(low), np.bool_)
-        members[1:] = tied
-        members[:-1] |= tied
-        ties = np.flatnonzero(members)
-        order[ties] = order[ties][np.lexsort((by_low[ties], first[ties]))]
+        members[ties] = members[ties + 1] = True
+        rows = order[members]
+        order[members] = rows[np.lexsort((low[rows], high[rows]))]
     return order
 
 

@@ -12,7 +12,7 @@ from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import ranges
+from streammetrics.core.rows import ranges, sorted_distinct
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -51,7 +51,7 @@ class UnitsColumn(Column):
             rows = np.flatnonzero(hashes <= self.last)
             hashes, slots = hashes[rows], None if slots is None else slots[rows]
         if slots is None:
-            unique_hashes = _distinct(hashes)
+            unique_hashes = sorted_distinct(hashes)
             self._append(np.zeros(len(unique_hashes), np.intp), unique_hashes)
         else:
             self._append(*_distinct_pairs(slots, hashes))
@@ -169,15 +169,10 @@ def check_unit_settings(owner: Declared) -> None:
         )
 
 
-def _distinct(hashes: Words) -> Words:
-    ordered = np.sort(hashes)
-    return ordered[_first(ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-
-
 def _distinct_pairs(slots: Slots, hashes: Words) -> tuple[Slots, Words]:
     """Each pair once, ascending."""
     if not len(slots) or (slots[0] == slots).all():
-        unique_hashes = _distinct(hashes)
+        unique_hashes = sorted_distinct(hashes)
         return slots[: len(unique_hashes)].copy(), unique_hashes  # a view would keep all of them
     order = np.lexsort((hashes, slots))
     slots, hashes = slots[order], hashes[order]

@@ -8,6 +8,7 @@ result is a function of the row alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -50,6 +51,7 @@ def binary_cells(
     return cells
 
 
+@lru_cache(maxsize=64)  # of few different thresholds; `errstate` takes longer than a small batch
 def threshold_as(kind: np.dtype[np.floating], threshold: float) -> np.floating:
     """The least number of this precision that is not below the threshold.
 

@@ -63,6 +63,17 @@ def test_many_words_with_few_upper_halves_are_sorted_whatever_these_are() -> Non
         assert combined([Run(low)]).low.tolist() == expected
 
 
+def test_keys_of_two_words_are_in_order_whatever_bits_differ() -> None:
+    """The first bits that differ decide, and all others among ties of these."""
+    for low_bits, high_bits, n in product((0, 2, 40, 64), (3, 20, 63, 64), (2, 300)):
+        low = RNG.integers(0, 1 << 64, n, np.uint64) >> np.uint64(min(64 - low_bits, 63))
+        high = RNG.integers(0, 1 << 64, n, np.uint64) >> np.uint64(64 - high_bits)
+        for words in (low, RNG.choice(low[:2], n)):  # the same in many keys
+            expected = sorted(zip(high.tolist(), words.tolist(), strict=True))
+            run = combined([Run(words.copy(), high.copy())])
+            assert keys_of(run.repeated()) == expected
+
+
 def test_counts_add_up_however_large() -> None:
     for count, n_highs, top in product((1, 200, 2**33), (0, 1, 300), (2**20, 2**64 - 1)):
         low = np.array([0, 7, top, 7, top], np.uint64)
