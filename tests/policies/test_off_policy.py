@@ -187,7 +187,6 @@ def test_the_other_direction_needs_a_probability_that_the_log_lacks(data: Path) 
         fed(OffPolicy(), rows, target=0.5)
 
 
-@pytest.mark.slow
 def test_the_plug_in_that_is_refused_is_the_known_one(data: Path) -> None:
     lines = (data / "obd_men_events.jsonl").read_text(encoding="utf-8").splitlines()
     rows = list(map(json.loads, lines))
