@@ -33,7 +33,7 @@ def scores(kind: str, n: int, seed: int) -> np.ndarray:
     }[kind]()  # fmt: skip
 
 
-KINDS = ("log odds", "Elo", "near 1", "ties", "more ties", "outliers")
+KINDS = ("near 1", "outliers", "log odds", "Elo", "ties", "more ties")
 
 
 def empty(width: int = 1, possible: int | None = None) -> CollapsedColumn:
