@@ -10,6 +10,8 @@ import pytest
 from benchmarks.against import Comparison, Job, compared, jobs
 from tests.update_jobs import batches_of, cases
 
+pytestmark = pytest.mark.slow
+
 VERSION = """
 elapsed = 0
 
@@ -51,7 +53,8 @@ def against(tmp_path: Path, old: int, new: int, column: str = "values") -> Compa
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "slower"), [(1000, 1000, 0), (1000, 1040, 0), (1000, 1060, 1)]
+    ("old", "new", "slower"),
+    [(1000, 1000, 0), (1000, 1040, 0), (1000, 1060, 1)],
 )
 def test_a_version_fails_if_its_updates_take_longer_than_the_limit(
     tmp_path: Path, old: int, new: int, slower: int

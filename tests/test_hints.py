@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 
 import pytest
@@ -13,6 +14,8 @@ from streammetrics_consumers.cli.arguments import COMMANDS
 
 from tests.python_source import sources_of
 from tests.requirements import ROOT
+
+pytestmark = pytest.mark.xdist_group("architecture")  # one worker reads the source, once
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -31,8 +34,10 @@ PAGES = sorted(
 )
 
 
-def texts() -> Iterator[tuple[str, str]]:
+@cache
+def texts() -> list[tuple[str, str]]:
     """Every text of the code with its place; parts that are not known are `UNKNOWN`."""
+    texts = []
     for source in CODE:
         inside = {
             id(part)
@@ -46,9 +51,10 @@ def texts() -> Iterator[tuple[str, str]]:
                 continue
             if isinstance(node, ast.JoinedStr):
                 parts = (p.value if isinstance(p, ast.Constant) else UNKNOWN for p in node.values)
-                yield f"{source.path}:{node.lineno}", "".join(map(str, parts))
+                texts.append((f"{source.path}:{node.lineno}", "".join(map(str, parts))))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield f"{source.path}:{node.lineno}", node.value
+                texts.append((f"{source.path}:{node.lineno}", node.value))
+    return texts
 
 
 def installs(text: str) -> Iterator[tuple[str, str]]:

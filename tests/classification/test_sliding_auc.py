@@ -46,6 +46,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(EVENTS, st.integers(1, 20))
 def test_after_each_event_it_is_the_area_of_the_last_rows(events: list[Row], rows: int) -> None:
     metric = SlidingAUC(rows=rows)

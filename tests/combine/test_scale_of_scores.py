@@ -132,10 +132,11 @@ METRICS: Final[list[tuple[Accumulator, list[str]]]] = [
 
 
 def first_and_other_scales() -> Iterator[Any]:
-    """The metrics, each with its first scale, and in `make test` with the others too."""
-    for metric, scales in METRICS:
+    """The first metric with its first scale, and in `make test` all with all scales."""
+    for number, (metric, scales) in enumerate(METRICS):
         name = type(metric).__name__
-        yield pytest.param(metric, scales[:1], id=name)
+        slow = [pytest.mark.slow] if number else []
+        yield pytest.param(metric, scales[:1], id=name, marks=slow)
         yield pytest.param(metric, scales[1:], id=f"{name} further", marks=pytest.mark.slow)
 
 
@@ -162,7 +163,8 @@ def test_an_increasing_transformation_of_the_scores_changes_no_value_and_hardly_
             assert one.reason == other.reason
 
 
-@pytest.mark.parametrize("correlation", [0.5, 0.9, 0.95])
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [*further_are_slow(0.95, 0.9, 0.5)])
 def test_two_models_that_are_much_alike_have_one_interval_on_any_scale(correlation: float) -> None:
     """With 256 scores in the groups of each the interval changed by up to 4 %."""
     given = rows(9000, users=150)
@@ -241,7 +243,8 @@ def test_the_example_of_four_scales_has_one_interval() -> None:
         assert one.deff > 2 and not one.reason
 
 
-@pytest.mark.parametrize("scale", [*further_are_slow(*SCALES, fast=3)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [*further_are_slow(*SCALES)])
 def test_the_variance_is_that_of_all_scores(scale: str) -> None:
     given = rows(9000)
     result = counted(ExactAUC(), SCALES[scale], given)
@@ -385,6 +388,7 @@ def test_groups_agree_only_where_they_know_what_all_rows_know() -> None:
     assert COARSE_GROUPS not in values.compute().interval("median").reason
 
 
+@pytest.mark.slow
 def test_a_view_that_needs_each_score_has_the_variance_of_its_groups_on_any_scale() -> None:
     given = rows(6000)
     for scale in ("log odds", "Elo"):

@@ -20,7 +20,7 @@ from streammetrics import (
     UserGroups,
 )
 from tests.depth import further_are_slow
-from tests.fast_paths.drawn import METRICS, Draw
+from tests.fast_paths.drawn import METRICS, Draw, each
 
 PANEL = Panel({"auc": HistogramAUC(), "exact": ExactAUC(), "fit": Calibration()})
 CASES: dict[str, tuple[Accumulator, Draw]] = {
@@ -34,7 +34,7 @@ SIZES = (120, 1, 20)
 
 
 @pytest.mark.parametrize("max_keys", [*further_are_slow(6, 100)])
-@pytest.mark.parametrize("name", CASES)
+@each(CASES, CASES)
 def test_some_keys_of_stored_states_equal_those_of_their_sum(name: str, max_keys: int) -> None:
     metric, draw = CASES[name]
     rng = np.random.default_rng(max_keys)

@@ -133,6 +133,7 @@ def test_a_guardrail_of_a_quantile() -> None:
     assert fallen.verdict == "broken"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [0, 600])
 def test_a_comparison_of_quantiles_is_read_as_an_experiment_reads_it(users: int) -> None:
     arms = waits(0, 3_000, users=users), waits(1, 3_000, 0.5, users=users)

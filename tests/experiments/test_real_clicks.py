@@ -73,6 +73,7 @@ def test_the_effect_and_the_lift_are_theirs_to_the_last_bit(
         assert near(1 + clicks.compared(case).rel_effect_size, 1 + case["value"])
 
 
+@pytest.mark.slow
 def test_the_intervals_of_each_rate_and_of_their_difference_are_theirs(
     clicks: Clicks, cases: list[Case]
 ) -> None:

@@ -129,12 +129,14 @@ SAME_STATE = ("HistogramAUC coarse", "HistogramAUC float32", "HistogramAUC equal
 STATES = [name for name in METRICS if name not in (*SAME_STATE, "GroupedAUC on a grid")]
 
 
-def each(names: Iterable[str]) -> pytest.MarkDecorator:
+def each(
+    names: Iterable[str], metrics: Mapping[str, tuple[Accumulator, Draw]] = METRICS
+) -> pytest.MarkDecorator:
     """The test is of each metric; `make check` has the first of each class, and the one with
     weights."""
     parameters, classes = [], set[type[Accumulator]]()
     for name in names:
-        kind = type(METRICS[name][0])
+        kind = type(metrics[name][0])
         slow = kind in classes and name != "BinaryConfusion weighted"
         parameters.append(pytest.param(name, marks=[pytest.mark.slow] if slow else []))
         classes.add(kind)

@@ -29,7 +29,7 @@ from streammetrics import (
 )
 from streammetrics.core.parts.counts import CountsColumn
 from tests.depth import further_are_slow
-from tests.fast_paths.drawn import METRICS, each
+from tests.fast_paths.drawn import METRICS
 
 _PRIME = sys.hash_info.modulus  # n and n + _PRIME have one hash, and so do -1 and -2
 KEYS: list[Any] = [
@@ -118,7 +118,7 @@ def require_totals(state: PerKey, rows: Totals, sums: Totals, most: int) -> None
     assert (found.overflow.rows if found.overflow else 0) == others
 
 
-@pytest.mark.parametrize("most", [2, 9, 10_000])
+@pytest.mark.parametrize("most", [*further_are_slow(9, 2, 10_000)])
 @pytest.mark.parametrize("seed", [*further_are_slow(*range(3))])
 def test_rows_are_counted_by_a_dict_of_their_keys(seed: int, most: int) -> None:
     rng = np.random.default_rng(seed)
@@ -190,7 +190,7 @@ def test_keys_of_windows_are_counted_by_a_dict_of_both() -> None:
         }
 
 
-@pytest.mark.parametrize("form", [as_list, as_codes, as_array])
+@pytest.mark.parametrize("form", [*further_are_slow(as_list, as_codes, as_array)])
 @pytest.mark.parametrize(
     "bad", [True, 1.0, float("nan"), b"1", (True,), (1.0,), ((1,),), "x" * 5_000], ids=repr
 )
@@ -233,7 +233,12 @@ def test_names_of_several_keys_are_strings_of_columns_as_long_as_the_rows(bad: A
     assert state == state.empty()
 
 
-@each(METRICS)
+# Parts that add up rows with several keys, one of each; `make check` has these.
+SEVERAL = ["Ratio", "BinaryConfusion weighted", "ExactAUC", "GroupedScores"]
+OTHERS = [name for name in METRICS if name not in SEVERAL]
+
+
+@pytest.mark.parametrize("name", [*further_are_slow(*SEVERAL, *OTHERS, fast=len(SEVERAL))])
 def test_several_keys_of_a_row_count_as_one_after_another(name: str) -> None:
     metric, draw = METRICS[name]
     for n in (1, 40, 9_000):
@@ -264,6 +269,7 @@ def with_a_key(name: str, pool: list[Any], codes: np.ndarray) -> tuple[list[Any]
     return [key for key, there in zip(named, some.tolist(), strict=True) if there], some
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buckets", [*further_are_slow(2, 64)])
 def test_several_keys_of_users_in_windows_count_as_one_after_another(buckets: int) -> None:
     metrics = {"auc": HistogramAUC(), "fit": Calibration(), "ctr": Ratio(), "exact": ExactAUC()}
@@ -305,6 +311,7 @@ def test_experiments_are_independent_of_the_rows_that_are_in_none_of_them() -> N
     assert state.to_bytes() == expected.to_bytes()
 
 
+@pytest.mark.slow
 def test_the_keys_past_the_limit_hold_the_sums_of_many_columns_of_keys() -> None:
     """All of these columns add to one state, whose sums exceed what a float64 holds."""
     numbers = 1 - np.random.default_rng(3).random(1 << 15) / 16
@@ -325,8 +332,9 @@ def test_a_row_that_has_one_key_twice_counts_twice() -> None:
     assert sum(one.rows for one in by_key.compute().values()) + by_key.compute().overflow.rows == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", [*further_are_slow(1 << 34, 100)])
-@pytest.mark.parametrize("most", [3, 1 << 40])
+@pytest.mark.parametrize("most", [*further_are_slow(1 << 40, 3)])
 def test_sparse_cells_hold_what_a_dict_of_cells_holds(cells: int, most: int) -> None:
     rng = np.random.default_rng(most)
     column, expected = CountsColumn((cells,), 50), dict[tuple[int, int], int]()

@@ -35,7 +35,7 @@ from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.results import counts_of, figure_of, kinds_of, texts_of, views_of
 from streammetrics.testing import Case
 from tests.cases import CASES
-from tests.depth import most_are_slow, tries
+from tests.depth import further_are_slow, most_are_slow, tries
 from tests.laws.test_hostile_bytes import framed, opened, small_state
 
 pytestmark = pytest.mark.xdist_group("hostile")  # with the states of test_hostile_bytes.py
@@ -283,7 +283,7 @@ _MANY_READ = {
 }
 
 
-@pytest.mark.parametrize("name", _MANY_READ)
+@pytest.mark.parametrize("name", [*further_are_slow(*_MANY_READ, fast=3)])
 def test_numbers_among_those_of_many_keys_are_refused_as_alone(name: str) -> None:
     metric, numbers = _MANY_READ[name]
     random, refused = Random(name), 0

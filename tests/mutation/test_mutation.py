@@ -246,6 +246,7 @@ def test_the_slowest_test_that_kills_nothing_of_its_own_is_needless(tmp_path: Pa
     assert "- a.py:1 f: 1 -> 2 (no living function) `5`" in report
 
 
+@pytest.mark.slow
 def test_a_mutant_that_was_killed_must_not_survive(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     killed = ["core/test_a.py::1"]

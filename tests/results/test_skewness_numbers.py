@@ -90,21 +90,33 @@ SIMILAR = IntraListSimilarity(RNG.normal(size=(36, 3)))
 RANKING = RankingMetrics([MRR, NDCG @ 3, PooledHR @ 2])
 
 
+Skewed = tuple[Accumulator, str, list[Fraction]]
+
+
 @pytest.mark.parametrize(
-    ("state", "view", "values"),
+    "case",
     [
-        (counted(Regression(), LABELS, LABELS + ERRORS), "mae", fractions(ERRORS)),
-        (counted(Signed(), LABELS, LABELS + ERRORS), "mean", [-x for x in fractions(ERRORS)]),
-        (counted(Calibration(), LABELS, SCORES), "log_loss", LOSSES),
-        (counted(Calibration(), LABELS, SCORES), "brier", BRIERS),
-        (counted(RANKING, GRADES, RANKED), "MRR", one_by_one(RANKING, "MRR", GRADES, RANKED)),
-        (counted(RANKING, GRADES, RANKED), "NDCG@3", one_by_one(RANKING, "NDCG@3", GRADES, RANKED)),
-        (counted(SIMILAR, SHOWN), "ils", one_by_one(SIMILAR, "ils", SHOWN)),
+        lambda: (counted(Regression(), LABELS, LABELS + ERRORS), "mae", fractions(ERRORS)),
+        lambda: (
+            counted(Signed(), LABELS, LABELS + ERRORS),
+            "mean",
+            [-x for x in fractions(ERRORS)],
+        ),
+        lambda: (counted(Calibration(), LABELS, SCORES), "log_loss", LOSSES),
+        lambda: (counted(Calibration(), LABELS, SCORES), "brier", BRIERS),
+        lambda: of_lists(RANKING, "MRR", GRADES, RANKED),
+        lambda: of_lists(RANKING, "NDCG@3", GRADES, RANKED),
+        lambda: of_lists(SIMILAR, "ils", SHOWN),
     ],
     ids=["mae", "mean", "log_loss", "brier", "MRR", "NDCG@3", "ils"],
 )
-def test_it_is_that_of_the_rows(state: Accumulator, view: str, values: list[Fraction]) -> None:
+def test_it_is_that_of_the_rows(case: Callable[[], Skewed]) -> None:
+    state, view, values = case()
     assert skewness_of(state.compute(), view) == pytest.approx(brute(values), rel=1e-9)
+
+
+def of_lists(empty: Accumulator, view: str, *columns: Any) -> Skewed:
+    return counted(empty, *columns), view, one_by_one(empty, view, *columns)
 
 
 def test_that_of_a_ratio_over_all_lists_is_of_what_each_adds_to_it() -> None:

@@ -34,13 +34,21 @@ print(code, *sys.modules, file=sys.stderr)
     ("words", "left_out"),
     [
         ("--help", ("numpy", "sqlalchemy", "rich", "msgspec", "asyncio")),
-        ("status --help", ("numpy", "sqlalchemy", "rich", "msgspec", "asyncio")),
+        pytest.param(
+            "status --help",
+            ("numpy", "sqlalchemy", "rich", "msgspec", "asyncio"),
+            marks=pytest.mark.slow,
+        ),
         ("--version", ("numpy", "sqlalchemy", "asyncio")),
-        ("completion bash", ("numpy", "sqlalchemy", "asyncio")),
+        pytest.param("completion bash", ("numpy", "sqlalchemy", "asyncio"), marks=pytest.mark.slow),
         ("status STORE --json", ("numpy", "rich", *OF_OTHERS)),
         pytest.param("status STORE", ("numpy", *OF_OTHERS), marks=pytest.mark.slow),
         pytest.param("quarantine STORE", ("numpy", "rich"), marks=pytest.mark.slow),
-        ("results STORE", ("rich.progress", "streammetrics.engines", *OF_EXPERIMENTS, *OF_OTHERS)),
+        pytest.param(
+            "results STORE",
+            ("rich.progress", "streammetrics.engines", *OF_EXPERIMENTS, *OF_OTHERS),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_command_imports_only_what_it_uses(

@@ -250,6 +250,7 @@ def test_a_partition_that_comes_back_brings_its_ids_with_it(tmp_path: Path) -> N
         assert sum(len(ids) for _, ids in read_seen(ledger.store, head)) == 8 * 3
 
 
+@pytest.mark.slow
 def test_a_pane_of_repeats_alone_is_no_difference_to_the_log(tmp_path: Path) -> None:
     """A commit that has nothing but a repeat in the newest pane writes that pane without ids."""
     at = [f"2024-01-01T{hour:02}:00:00Z" for hour in (0, 9, 18)]

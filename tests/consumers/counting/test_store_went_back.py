@@ -142,6 +142,7 @@ def test_it_is_noticed_while_the_log_is_quiet_and_counted_again(run: Counting) -
     require_fold(run)
 
 
+@pytest.mark.slow
 def test_other_commits_at_the_same_offset_are_another_history(run: Counting) -> None:
     start = SavedStore(run.ledger.store)
     run.step(Deliver(15))

@@ -61,6 +61,7 @@ def advice(found: Results) -> tuple[str, str]:
     return found.recommendation.action, found.recommendation.sentence
 
 
+@pytest.mark.slow
 def test_units_that_balance_later_do_not_end_the_alarm(tmp_path: Path) -> None:
     found = results(tmp_path, turned())
     assert found.srm is not None and found.srm.counts == {"new": 2000, "old": 2000}
@@ -72,6 +73,7 @@ def test_units_that_balance_later_do_not_end_the_alarm(tmp_path: Path) -> None:
     assert "Check the setup" in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_an_acknowledgement_ends_the_alarm_and_stands_in_the_report(tmp_path: Path) -> None:
     said = 'sample_ratio_acknowledged = "two days of bots"'
     found = results(tmp_path, turned(), f"mde = 0.05\n{said}")
@@ -108,9 +110,9 @@ def test_windows_of_a_week_say_nothing_about_days(tmp_path: Path) -> None:
     ("keys", "days", "action"),
     [
         ("days = 3", 1, "wait"),
-        ("days = 3", 4, "ship"),
-        ("days = 3\nmin_days = 1", 2, "ship"),
         ("", 1, "ship"),
+        pytest.param("days = 3", 4, "ship", marks=pytest.mark.slow),
+        pytest.param("days = 3\nmin_days = 1", 2, "ship", marks=pytest.mark.slow),
     ],
 )
 def test_nothing_is_shipped_before_the_planned_days(
@@ -147,6 +149,7 @@ def test_a_metric_may_decide_and_be_a_guardrail(tmp_path: Path) -> None:
     assert advice(found) == ("ship", "Ship: ctr is better and guardrail ctr is kept.")
 
 
+@pytest.mark.slow
 def test_the_effect_since_the_decision_comes_from_the_looks(tmp_path: Path) -> None:
     ups = (0.2, 0.05)
     found = results(tmp_path, [day_of(d, 1500, 1500, up=up) for d, up in enumerate(ups)])

@@ -10,6 +10,7 @@ import pytest
 from streammetrics_consumers.cli.main import main
 
 from tests.consumers.experiment_run import run, write
+from tests.depth import further_are_slow
 
 
 def flipped(store: Path, at: int) -> None:
@@ -22,7 +23,7 @@ def flipped(store: Path, at: int) -> None:
             connection.execute("UPDATE delta SET state = ? WHERE id = ?", (wrong, number))
 
 
-@pytest.mark.parametrize("at", [0, 10, 50, 99])
+@pytest.mark.parametrize("at", [*further_are_slow(50, 0, 10, 99)])
 def test_a_damaged_state_of_the_experiment_ends_the_readers_with_an_error(
     at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -208,6 +208,7 @@ SETTINGS = [(8, 3000, 2000), (1, 20_000, 8 << 20), (1, 32 << 20, 2000), (8, 32 <
 FURTHER = [(1, 20_000, 2000), (8, 20_000, 8 << 20), (8, 32 << 20, 2000), (1, 32 << 20, 8 << 20)]
 
 
+@pytest.mark.slow
 @each_store
 @pytest.mark.parametrize(
     ("databases", "settings"),
@@ -373,6 +374,7 @@ def test_a_key_that_would_be_too_large_for_a_row_keeps_several(ledger: Ledger) -
     assert list(compactor.steps()) == [], "what cannot be merged is not tried again"
 
 
+@pytest.mark.slow
 def test_it_ends_while_a_worker_commits_more_than_it_merges(tmp_path: Path) -> None:
     with closing(Ledger.open(str(tmp_path / "store.db"), create=True)) as ledger:
         generation, heads = filled(ledger, 20)

@@ -30,6 +30,8 @@ from tests.consumers.stores import stored
 from tests.depth import tries
 from tests.requirements import ROOT
 
+pytestmark = pytest.mark.slow
+
 KEYS = 20
 COMMAND = (sys.executable, "-m", "streammetrics_consumers.cli", "compact")
 
@@ -61,7 +63,6 @@ def test_two_compactors_whose_steps_take_turns(ledger: Ledger, seed: int) -> Non
     require_true_rows(stored(ledger), KEYS, 900)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_threads_that_commit_merge_and_read(ledger: Ledger) -> None:
     generation, heads = begun(ledger)
@@ -115,7 +116,6 @@ def require_sums(ledger: Ledger) -> None:
         assert len(sums(seen)) == len(PANES) * len(ends)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_a_floor_that_rises_while_its_windows_are_merged(ledger: Ledger) -> None:
     generation, _ = filled(ledger, 90, keys=KEYS)
@@ -139,7 +139,6 @@ def test_a_floor_that_rises_while_its_windows_are_merged(ledger: Ledger) -> None
     require_true_rows(seen, KEYS)
 
 
-@pytest.mark.slow
 def test_a_compactor_that_is_killed_leaves_all_or_nothing_of_a_group(tmp_path: Path) -> None:
     path = tmp_path / "killed.db"
     rng = random.Random(1)

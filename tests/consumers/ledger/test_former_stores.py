@@ -181,6 +181,7 @@ def test_a_store_that_cannot_go_on_is_refused_before_anything_is_written(
         assert file_hash(tmp_path / "store.db") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "kind"), cases([file for file in UNREADABLE if file[1] == "plain"])
 )
@@ -208,6 +209,7 @@ def test_a_metric_whose_states_cannot_be_read_is_counted_anew_on_request(
     assert main(["verify", str(path)]) == 0
 
 
+@pytest.mark.slow
 def test_states_that_no_one_reads_any_more_stay_as_they_are(tmp_path: Path) -> None:
     path = former(tmp_path, 1, "plain")
     kept = [line for line in config("plain").splitlines() if not line.startswith(("ctr", "by_"))]
@@ -245,6 +247,7 @@ def test_a_metric_of_a_former_layout_that_counted_nothing_goes_on(tmp_path: Path
     assert run(path, "--check") == 3
 
 
+@pytest.mark.slow
 def test_verify_finds_a_changed_state_beside_what_is_unknown(tmp_path: Path) -> None:
     path = former(tmp_path, 7, "means")
     assert run(path) == 0

@@ -61,6 +61,7 @@ def pictures(data: bytes) -> list[str]:
     return [base64.b64decode(data).decode() for _, _, data in sources]
 
 
+@pytest.mark.slow
 def test_quantiles_of_independent_rows_have_a_column_for_their_band(tmp_path: Path) -> None:
     events = [event(i % 60, "ab"[i % 2], i % 3 == 0, i / 128) for i in range(128)]
     wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'

@@ -99,6 +99,7 @@ def made_up(connection: Connection) -> None:
     connection.execute(insert(schema.quarantine).values(values))
 
 
+@pytest.mark.slow
 def test_refusals_are_compared_by_their_codes_not_by_the_words_of_another_version(
     run: Run, tmp_path: Path
 ) -> None:
@@ -334,6 +335,7 @@ def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
             verified(run, tmp_path, wanted=some)
 
 
+@pytest.mark.slow
 def test_a_log_that_ends_early_differs_and_one_that_is_gone_is_a_note(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
     run()

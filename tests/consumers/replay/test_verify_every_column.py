@@ -23,6 +23,8 @@ from tests.consumers.memory_source import Deliver, Log
 from tests.consumers.replay.verified_run import WITH_C, tried, verified
 from tests.consumers.small_config import config, event
 
+pytestmark = pytest.mark.slow
+
 REST = (
     '[store]\ncommit_interval_s = 0.01\n[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'
 )
@@ -181,7 +183,6 @@ def test_every_column_is_in_the_table_or_on_the_page(run: Run, tmp_path: Path) -
     assert (good.differences, good.notes) == ([], [])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("column", FOUND)
 def test_a_fact_that_is_altered_is_found(run: Run, tmp_path: Path, column: str) -> None:
     table, _, name = column.partition(".")
@@ -191,7 +192,6 @@ def test_a_fact_that_is_altered_is_found(run: Run, tmp_path: Path, column: str) 
     says(run, tmp_path, FOUND[column][1])
 
 
-@pytest.mark.slow
 def test_each_counter_that_is_altered_is_found(run: Run, tmp_path: Path) -> None:
     more = ", ".join(f"{name} = {name} + 1" for name in COUNTERS)
     alter(run, f"UPDATE head SET {more} WHERE id = 1")
@@ -201,7 +201,6 @@ def test_each_counter_that_is_altered_is_found(run: Run, tmp_path: Path) -> None
         assert sum(text in one for one in found) == 1, (name, found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", GONE)
 def test_a_row_that_is_gone_is_found(run: Run, tmp_path: Path, table: str) -> None:
     which = " WHERE done = 0" if table == "quarantine" else ""
@@ -228,7 +227,6 @@ IMPOSSIBLE = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("statement", IMPOSSIBLE)
 def test_what_cannot_be_is_an_error_in_words_for_all_who_read(
     run: Run, tmp_path: Path, statement: str

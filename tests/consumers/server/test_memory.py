@@ -137,6 +137,7 @@ def test_a_server_keeps_no_more_than_it_may_and_says_how_much_it_uses(many: Path
     assert much - little > (large - small) / 2  # what is removed is given back
 
 
+@pytest.mark.slow
 def test_with_little_memory_left_nothing_is_kept(many: Path) -> None:
     emptied: list[str] = []
     full = False

@@ -43,6 +43,7 @@ def app(store: Path) -> Iterator[ASGIApp]:
         yield application(ledger, store=str(store))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slow", "at_once", "others"),
     [

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from streammetrics import ExactAUC, MulticlassAUC
 from streammetrics.core.multiset.bag import BagColumn
@@ -25,6 +26,7 @@ from tests.core.multiset.bags import (
 )
 
 
+@pytest.mark.slow
 def test_counts_past_32_bits_are_counts() -> None:
     for rule in RULES:
         three = ((0, 0.5, 0), (0, 0.75, 1), (1, 2.0, 1))

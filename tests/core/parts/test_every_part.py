@@ -445,10 +445,12 @@ def walk(kind: Kind, random: Random) -> None:
 
 
 def names_of_kinds() -> Iterator[Any]:
-    """All of them; `make check` has the bags of many labels once."""
-    many_labels = [name for name in KINDS if "-17-" in name]
-    for name in KINDS:
-        yield pytest.param(name, marks=[pytest.mark.slow] if name in many_labels[1:] else [])
+    """All of them; `make check` has the first of each class, and bags of each kind of ids."""
+    seen = set[object]()
+    for name, kind in KINDS.items():
+        of = (kind.rule.ids, kind.rule.weighted) if isinstance(kind, BagKind) else ()
+        yield pytest.param(name, marks=[pytest.mark.slow] if (type(kind), of) in seen else [])
+        seen.add((type(kind), of))
 
 
 @pytest.mark.usefixtures("tiny")

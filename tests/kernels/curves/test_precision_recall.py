@@ -122,6 +122,7 @@ def is_nearest(value: float, exact: Fraction) -> bool:
     return value == exact.numerator / exact.denominator
 
 
+@pytest.mark.slow
 def test_every_small_sample_has_the_exact_value() -> None:
     for rows in binary.small_samples((0.25, 0.5, 0.75), 4):
         found = curves.groups(rows)

@@ -96,6 +96,7 @@ def test_what_is_no_share_or_no_number_of_degrees_is_nan() -> None:
     assert all(map(math.isnan, undefined))
 
 
+@pytest.mark.slow
 def test_many_degrees_of_freedom() -> None:
     for df, t in ((4000.0, 5.0), (4096.0, 0.7), (4096.0, 12.0), (1e6, 5.0)):
         f, bounds = mpf(df), [t, t + 1, t + 3, t + 10, t + 40]
