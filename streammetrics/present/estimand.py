@@ -52,28 +52,6 @@ class Hooks(Estimator[object]):
         values = request.view, request.arguments, request.value, request.level, request.method
         return self._hook(result, "_interval", Asked(*values, self.parsed))
 
-    def band(self, result: object, request: IntervalRequest) -> Interval | None:
-        values = request.view, request.arguments, request.value, request.level, request.method
-        if not declaration(result, self.parsed.name).band:
-            return None
-        return self._hook(result, "_band", Asked(*values, self.parsed))
-
-    def scarce(self, result: object, arguments: Arguments) -> str:
-        return self._hook(result, "_scarce", self.parsed) or ""
-
-    def behind(self, result: object, arguments: Arguments) -> Behind | None:
-        return self._hook(result, "_behind", self.parsed)
-
-    def ends(self, result: object, arguments: Arguments) -> tuple[str, str] | None:
-        return self._hook(result, "_range_of", self.parsed)
-
-    def shares(self, result: object, arguments: Arguments) -> Arms | None:
-        return self._hook(result, "_arms", self.parsed)
-
-    def extended(self, result: object, arguments: Arguments, interval: Interval) -> Interval:
-        hook = getattr(result, "_extended", None)
-        return interval if hook is None else hook(self.parsed, interval)
-
     def replicates(self, result: object, arguments: Arguments) -> Replicates | None:
         return self._hook(result, "_unit_replicates", self.parsed)
 
@@ -83,9 +61,6 @@ class Hooks(Estimator[object]):
     def skewness_number(self, result: object, arguments: Arguments) -> float:
         number = self._hook(result, "_skewness_number", self.parsed)
         return math.nan if number is None else number
-
-    def moments(self, result: object, arguments: Arguments) -> Moments | None:
-        return self._hook(result, "_moments_of", self.parsed)
 
     def sides(self, result: object) -> Successes | None:
         return self._hook(result, "_sides")
@@ -142,9 +117,6 @@ class Estimand:
     @property
     def never(self) -> str:
         """Why the view has no interval, over users either, or ""."""
-        hook = getattr(self.result, "_without", None)
-        if hook and self.view.estimator is JACKKNIFE_ONLY:
-            return str(hook(self.text))
         return self.view.no_interval or self.estimator.never(self.rows, self.arguments)
 
     @property
@@ -157,9 +129,6 @@ class Estimand:
     @property
     def replicated(self) -> str:
         """The other view whose values without each group of users show the variance, or ""."""
-        if hook := getattr(self.result, "_replicated", None):
-            other = hook(self.text)
-            return "" if other == self.text.text else other
         return self.view.replicated
 
     @property
