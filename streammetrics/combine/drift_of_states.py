@@ -77,7 +77,7 @@ def drift(
         hint = "leave it out for the scores of all rows"
         raise _bad("label", "0 or 1, where 1 is the positive class", shown(label), hint)
     bins, label = n_bins, of_class
-    sides = _Counted.of(reference), _Counted.of(current)
+    sides = _MetricSide.of(reference), _MetricSide.of(current)
     for name, side in zip(("reference", "current"), sides, strict=True):
         _require_readable(name, side, label)
     groups = [side.groups for side in sides if side.groups is not None]
@@ -96,7 +96,7 @@ def drift(
     return _drift(a, b, bins, users=_BothGroups(_in_groups(*groups), rows, label, bins))
 
 
-class _Counted(NamedTuple):
+class _MetricSide(NamedTuple):
     """A metric that is compared, and the groups of users that count it, if any do."""
 
     metric: Accumulator
@@ -251,7 +251,7 @@ def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator,
     return states_of(a), states_of(b)
 
 
-def _require_readable(name: str, side: _Counted, label: int | None) -> None:
+def _require_readable(name: str, side: _MetricSide, label: int | None) -> None:
     """Refuse a state without values or scores, and a label for one without labels."""
     kind, rows = type(side.metric).__name__, getattr(side.metric, "_drift_of", "")
     if not rows:
@@ -263,7 +263,7 @@ def _require_readable(name: str, side: _Counted, label: int | None) -> None:
         raise _bad("label", "none, since the rows have no labels", got, "leave it out")
 
 
-def _require_one_grid(reference: _Counted, current: _Counted) -> None:
+def _require_one_grid(reference: _MetricSide, current: _MetricSide) -> None:
     """Refuse states whose buckets, of values or of users, are not the same."""
     kinds = [_KINDS[not _is_on_grid(side.metric)] for side in (reference, current)]
     if kinds[0] != kinds[1]:

@@ -21,10 +21,10 @@ from streammetrics.kernels.curves.steps import UNDEFINED, Figure, shares
 from streammetrics.kernels.curves.uplift import (
     GAIN,
     RADCLIFFE,
-    Area,
     ArmSteps,
     Height,
     Part,
+    UpliftArea,
     area,
     arm_steps,
     effect,
@@ -285,11 +285,11 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return np.concatenate([np.array([first], scores.dtype), scores])
 
     @cached_property
-    def _radcliffe(self) -> Area | None:
+    def _radcliffe(self) -> UpliftArea | None:
         return area(self._steps, RADCLIFFE, bounded=not self.exact)
 
     @cached_property
-    def _gain(self) -> Area | None:
+    def _gain(self) -> UpliftArea | None:
         return area(self._steps, GAIN, bounded=not self.exact)
 
     def _in_parts(self, k: int) -> list[Part]:
@@ -309,12 +309,12 @@ class UpliftCurve(Generic[V_co], OfUnits):
         counts = without_group(self, whole, rest, ranks)
         return UpliftCurve(counts[0], counts[1].reshape(2, 2, -1), exact=True, rows=rest.rows)
 
-    def _area(self, found: Area | None) -> V_co:
+    def _area(self, found: UpliftArea | None) -> V_co:
         if found is None:
             return self._figure(UNDEFINED)
         return self._figure(found.figure(by=1 / self.weight_unit**2))  # from units to weights
 
-    def _normalized(self, kind: Height, found: Area | None) -> V_co:
+    def _normalized(self, kind: Height, found: UpliftArea | None) -> V_co:
         return self._figure(UNDEFINED if found is None else normalized(self._steps, kind, found))
 
     def _figure(self, found: Figure) -> V_co:

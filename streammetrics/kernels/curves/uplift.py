@@ -215,7 +215,7 @@ class Sum:
 _ROUNDED: Final = Fraction(1, 1 << 90)  # exceeds the rounding error of `Sum`, relative to its terms
 
 
-class Area(NamedTuple):
+class UpliftArea(NamedTuple):
     """An area and its bounds, not yet rounded; all equal where scores are exact."""
 
     value: Sum
@@ -335,7 +335,7 @@ def _rates(y0: Ints, y1: Ints, n0: Ints, n1: Ints, rows: Ints) -> tuple[Terms, T
     return Terms(y0, rows, np.maximum(least, 1)), Terms(y1, rows, np.maximum(most, 1))
 
 
-def area(steps: ArmSteps, height: Height, *, bounded: bool) -> Area | None:
+def area(steps: ArmSteps, height: Height, *, bounded: bool) -> UpliftArea | None:
     """The area under a curve by trapezoids against rows; None without rows of both arms."""
     if not steps.both:
         return None
@@ -345,17 +345,17 @@ def area(steps: ArmSteps, height: Height, *, bounded: bool) -> Area | None:
     sizes = np.diff(rows)
     value = Sum([terms.times(np.append(sizes, 0) + np.append(0, sizes))])
     if not bounded:
-        return Area(value, value, value)
+        return UpliftArea(value, value, value)
     ends = np.full(len(rows), 2)
     ends[[0, -1]] = 1
     low, high = height.inside(cuts.between(None, -1), cuts.between(1, None))
     least, most = (
         [terms.times(ends), *(inner.times(2) for inner in bound)] for bound in (low, high)
     )
-    return Area(value, Sum(least), Sum(most))
+    return UpliftArea(value, Sum(least), Sum(most))
 
 
-def normalized(steps: ArmSteps, height: Height, curve_area: Area) -> Figure:
+def normalized(steps: ArmSteps, height: Height, curve_area: UpliftArea) -> Figure:
     """The area above the chord over that of a perfect order, as in scikit-uplift; nan if that is 0,
     since no perfect order is anywhere below its chord. curve_area: of these steps."""
     whole_table = steps.kinds[:, -1].reshape(2, 2)
