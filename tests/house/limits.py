@@ -4,11 +4,11 @@
 # then write the new one. It grows only with a reason that stands in the commit. Where the name says
 # which class or file has it, the name is up to the bracket.
 MOST = {
-    "hook methods for views": 52,
-    "kinds of hook methods for views": 17,
-    "isinstance of a metric outside its file": 33,
+    "hook methods for views": 22,
+    "kinds of hook methods for views": 12,
+    "isinstance of a metric outside its file": 26,
     "isinstance of a set of metrics": 66,
-    "comparisons with a view's name outside the parser": 88,
+    "comparisons with a view's name outside the parser": 41,
     "fields of the largest record of the library": 33,
     "fields of the largest record of the consumers": 44,
     "files on top of one another in experiments": 16,
@@ -17,7 +17,7 @@ MOST = {
     "modules that the file of Calibration imports": 21,
     "modules that a metric file imports, at most": 22,
     "functions that begin with a preposition": 311,
-    "source files below 60 lines": 47,
+    "source files below 60 lines": 50,
     "assert isinstance in the library": 5,
 }
 # A new class of results may have one more of these, so long as its views are computed by hooks.
