@@ -79,7 +79,7 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         as labels, scores_a and scores_b. UserGroups take `groups` as well. So both models have all
         rows, and a row that only one of them scored (None, NaN) is refused.
     State
-        The metric of each model. For means (and the accuracy of MulticlassConfusion) also the exact
+        The metric of each model. For means over rows (by the estimators of views) also the exact
         sums of the differences of rows, of their squares and of their products with weights; for
         BinaryConfusion the rows by label and both predictions; for HistogramAUC those by label and
         by both scores on a grid of about 250 x 250 cells; for ExactAUC the multiset of (label, both
