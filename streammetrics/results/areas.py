@@ -38,7 +38,9 @@ class SlidingArea(HasIntervals):
     0.75
     """
 
-    auc: float = field(metadata=View(better=HIGHER, range=SHARE, undefined="one class has no rows"))
+    auc: float = field(
+        metadata=View(better=HIGHER, range=SHARE, origin=0.5, undefined="one class has no rows")
+    )
     rows: int
     positives: int
 
@@ -77,7 +79,7 @@ class GroupedArea(RoundedWeights):
     """
 
     gauc: float | Bounded = field(
-        metadata=View(better=HIGHER, range=SHARE, undefined="no group has both classes")
+        metadata=View(better=HIGHER, range=SHARE, origin=0.5, undefined="no group has both classes")
     )
     groups: int | None
     groups_kept: int | None

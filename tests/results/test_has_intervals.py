@@ -18,9 +18,9 @@ from streammetrics import (
     Units,
 )
 from streammetrics.core.interval import Interval
+from streammetrics.estimators.request import widened
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.views import range_of
-from streammetrics.estimators.request import widened
 from streammetrics.results.rates import Rates
 
 AREA = Interval(
