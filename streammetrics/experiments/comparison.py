@@ -20,6 +20,15 @@ from streammetrics.present.views import counts_of
 NO_LIFT: Final = "no formula for the lift of a quantile"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimates:
+    """A view of a metric, and its estimates in both arms."""
+
+    view: str
+    control: float
+    treatment: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Comparison(Shown):
     """Treatment and control, and their difference; undefined values are nan, with a reason.
@@ -29,23 +38,31 @@ class Comparison(Shown):
     that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of treatment -
     control at one look that was fixed beforehand, two-sided; 1 - level if only the interval is
     known to exclude 0, as where both quantiles are certain; nan without an error, with the reason.
-    view: of the metric. method: of the interval. n: rows, lists or users of both arms; deff: the
-    design effect, n_eff = n / deff. effect, lift: both with their intervals. evidence: what holds
-    at all looks rests on, with anytime_error and anytime_df, the error of both arms together.
+    both: the view and its estimates. method: of the interval. n: rows, lists or users of both arms;
+    deff: the design effect, n_eff = n / deff. effect, lift: both with their intervals. evidence:
+    what holds at all looks rests on; anytime_error, anytime_df: the error of both arms together.
     epochs: those compared; left_out: those in which an arm has too few rows.
     """
 
     estimates: ClassVar[bool] = True
-    control: float
-    treatment: float
+    both: Estimates
     effect: Interval
     lift: Interval
     pvalue: float
     statistic: float
-    view: str
     evidence: Evidence
     epochs: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    @property
+    def control(self) -> float:
+        """The estimate of the control."""
+        return self.both.control
+
+    @property
+    def treatment(self) -> float:
+        """The estimate of the treatment."""
+        return self.both.treatment
 
     @property
     def effect_size(self) -> float:
@@ -91,6 +108,11 @@ class Comparison(Shown):
     def level(self) -> float:
         """The level of the intervals."""
         return self.effect.level
+
+    @property
+    def view(self) -> str:
+        """The view of the metric."""
+        return self.both.view
 
     @property
     def method(self) -> str:

@@ -70,36 +70,6 @@ class Contrast(Shown):
     rows_per_unit: RowsPerUnit | None = field(default=None, repr=False, compare=False)
 
     @property
-    def name(self) -> str:
-        """`metric.view/treatment`, its key in looks, with " (guardrail)" if the metric decides."""
-        return self.names.whole
-
-    @property
-    def watched(self) -> str:
-        """The metric as the plan names it."""
-        return self.names.watched
-
-    @property
-    def metric(self) -> str:
-        """The metric."""
-        return self.names.metric
-
-    @property
-    def view(self) -> str:
-        """The view of the metric."""
-        return self.names.view
-
-    @property
-    def control_variant(self) -> str:
-        """The variant of the control."""
-        return self.names.control
-
-    @property
-    def treatment_variant(self) -> str:
-        """The variant of the treatment."""
-        return self.names.treatment
-
-    @property
     def label(self) -> Anytime | None:
         """An exact reading of a rate of independent units from its events alone: an interval of
         the treatment's rate divided by the control's; of interleaving, its wins divided by the
@@ -182,3 +152,33 @@ class Contrast(Shown):
     def deff(self) -> float:
         """The factor by which the correlation of a user's rows multiplies the variance."""
         return self.comparison.deff
+
+    @property
+    def name(self) -> str:
+        """`metric.view/treatment`, its key in looks, with " (guardrail)" if the metric decides."""
+        return self.names.whole
+
+    @property
+    def watched(self) -> str:
+        """The metric as the plan names it."""
+        return self.names.watched
+
+    @property
+    def metric(self) -> str:
+        """The metric."""
+        return self.names.metric
+
+    @property
+    def view(self) -> str:
+        """The view of the metric."""
+        return self.names.view
+
+    @property
+    def control_variant(self) -> str:
+        """The variant of the control."""
+        return self.names.control
+
+    @property
+    def treatment_variant(self) -> str:
+        """The variant of the treatment."""
+        return self.names.treatment

@@ -44,7 +44,7 @@ def contrast_of(
     )
     variants = plan.control, treatment
     comparison = compared(pair, plan.level, successes=successes, names=variants)
-    comparison = replace(comparison, view=view)
+    comparison = replace(comparison, both=replace(comparison.both, view=view))
     safeguard = guardrail
     horizon = plan.horizon_of(watched, treatment)
     alpha = plan.alpha_of(safeguard)

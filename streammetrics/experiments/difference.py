@@ -19,7 +19,7 @@ from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import arm_of, effects_of, is_effect
 from streammetrics.experiments.arms import NO_VARIANCE, Arm, Arms, pair_of, without_effect
-from streammetrics.experiments.comparison import NO_LIFT, Comparison
+from streammetrics.experiments.comparison import NO_LIFT, Comparison, Estimates
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
 from streammetrics.experiments.evidence import Evidence
 from streammetrics.experiments.horizon import check_share
@@ -172,13 +172,11 @@ def compared(
         deff=deff,
     )
     return Comparison(
-        control=a.estimate,
-        treatment=b.estimate,
+        both=Estimates(view=b.view, control=a.estimate, treatment=b.estimate),
         effect=effect,
         lift=_lift_interval(effect, lift, lift_bounds),
         pvalue=pvalue,
         statistic=surely / test_error if test_error > 0 else math.nan,
-        view=b.view,
         evidence=Evidence(
             effect_size=estimate,
             std_error=error,

@@ -24,7 +24,6 @@ from streammetrics.kernels.inference.pooled_variance import SKEWNESS
 from streammetrics.present.estimand import estimand_of
 from streammetrics.present.numerals import about, plain
 from streammetrics.present.views import view_of
-from streammetrics.results.has_intervals import HasIntervals
 
 _LEAST_DAYS: Final = 1.0  # of an earlier period, before it has a pace: days differ by the hour
 # 1 / K of k normal contributions is 6 χ² / k², with one degree of freedom: in 5 % above 23 / k².
@@ -291,7 +290,7 @@ def _rows_for_counts(arm: Arm) -> float:
 
 def _may_be_share(figures: object, view: str) -> bool:
     """Whether a view of a result without rows has the interval of a share."""
-    if not isinstance(figures, HasIntervals) or is_effect(figures, view):
+    if is_effect(figures, view):
         return False
     estimand = estimand_of(figures, view)
     try:
