@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Protocol, cast
 
@@ -13,147 +11,35 @@ from streammetrics.combine.clustered import growth, no_jackknife
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Replicates
-from streammetrics.experiments.masses import Basis, Kind, class_rows, masses_of
-from streammetrics.experiments.quantile_arms import QuantileArm, quantile_arm
-from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+from streammetrics.estimators.estimator import Kind
+from streammetrics.estimators.quantile_evidence import QuantileEvidence
+from streammetrics.experiments.arms import Arm, Counts, Precision, Traits, WithoutGroups
+from streammetrics.experiments.masses import class_rows, masses_of
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.pooled_variance import (
-    ALONE,
-    ALONE_ROWS,
     most_skewness_number,
     skewness_number,
 )
 from streammetrics.kernels.inference.proportions import share_variance
+from streammetrics.kernels.inference.variances import GroupVariance
 from streammetrics.present.estimand import Estimand, estimand_of
-from streammetrics.present.view import NONE, Direction, Range, declared_views
+from streammetrics.present.value_rows import reason_of
+from streammetrics.present.view import declared_views
 from streammetrics.present.views import (
     counts_of,
     direction_of,
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import doubts_of
+from streammetrics.results.has_intervals import HasIntervals, doubts_of, no_interval
 from streammetrics.results.list_results import Averages
-from streammetrics.results.sums import Quotient
 
-GROUPS: Final = 16  # with rows, before an interval that holds at all looks
-
-# The least counts of each arm of a comparison, and of a state that is compared with no other one.
-BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 10, "mean": 100, "quantile": 10}
-ALONE_BURN_IN: Final[dict[Kind, int]] = {**BURN_IN, "area": 30}
-_TOO_SKEW: Final = "the estimate rests on too few values: skewness number {:g}, needs {:g}"
 _CHOSEN: Final = (
     "the rows choose the threshold of this view, so no interval holds at all looks: fix the "
     "threshold beforehand and watch confusion(t)"
 )
-NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
 # Intervals with bounds of their own, from which those of a difference follow.
 _BOUNDED: Final = ("wilson", "jackknife, wilson", "ranks", "woodruff")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
-    """An estimate, its variance, and the counts that show whether there are enough rows.
-
-    value: the estimate, a fraction if it is a share. lower, upper: the bounds of a share or a
-    quantile, from which those of the difference follow, else infinite. rows: the counted rows; n:
-    the number of values that the estimate is a mean of. kind, counted: successes and failures of a
-    rate; the smallest cell of a view of a confusion matrix; positives and negatives of an area, and
-    of any other function of two classes; rows or lists of a mean; rows below and above a quantile.
-    counted_of: the rows that they are counted of.
-    share: successes and n, of independent rows. unit: what rows are called. masses: by name, of
-    what the estimate is one, such as its rows and users, for the variance of a difference.
-    skewness: the skewness number of the values of a mean, or a bound of it; nan if unknown.
-    replicates: the estimate without each group of users, None for
-    a group without rows and nan if undefined; None if rows are independent. together: the estimate
-    of which they are replicates, `value` or that of coarser scores. direction: the direction in
-    which the view is better, as its result declares it. limits: the least and the greatest value of
-    the view. largest_group: the largest share of the rows in one group of users, 0 if unknown.
-    never: why no interval of the view holds at all looks, or "". moments: of independent rows whose
-    values are bounded by design, from which follows an interval that is exact at all looks; None
-    for others. quantile: the rows, if the view is a quantile. sides: of a view that is itself an
-    effect, the rows that each variant won. effects: the views of the result that are themselves
-    effects. no_jackknife: why `replicates` do not show the variance, so that they are nan, as those
-    of a quantile; "" if they do. known: the control of an effect,
-    which is 0 without any rows. doubts: reasons to doubt the estimate although it is defined, such
-    as weights of a policy that are not 1 on average.
-    """
-
-    view: str
-    value: float | Fraction
-    variance: float
-    df: float
-    lower: float = -math.inf
-    upper: float = math.inf
-    method: str
-    rows: int
-    n: int
-    deff: float
-    resolution: float = 0.0
-    kind: Kind
-    counted: tuple[int, ...]
-    share: tuple[int, int] | None = None
-    counted_of: int = 0
-    unit: str = "rows"
-    masses: Mapping[str, Basis] = field(default_factory=dict)
-    skewness: float = math.inf
-    replicates: Replicates | None = None
-    together: float = math.nan
-    reason: str = ""
-    direction: Direction = NONE
-    limits: Range = (-math.inf, math.inf)
-    largest_group: float = 0.0
-    never: str = ""
-    moments: Moments | None = None
-    quantile: QuantileArm | None = None
-    sides: Successes | None = None
-    effects: tuple[str, ...] = ()
-    known: bool = False
-    no_jackknife: str = ""
-    of_units: Replicates | None = None
-    doubts: tuple[str, ...] = ()
-
-    @property
-    def estimate(self) -> float:
-        """The value as a float."""
-        return float(self.value)
-
-    @property
-    def groups(self) -> int | None:
-        """The number of groups that have rows; None if rows are independent."""
-        if self.replicates is None:
-            return None
-        return sum(replicate is not None for replicate in self.replicates)
-
-    @property
-    def least(self) -> int:
-        """The smallest of the counts, divided by the design effect if it is known."""
-        least = min(self.counted)
-        return math.floor(least / self.deff) if 1.0 < self.deff < math.inf else least
-
-    @property
-    def no_sequence(self) -> str:
-        """Why there is no always-valid interval of this arm alone although there are enough rows,
-        or "": the rows choose the view, or the estimate is too far from normal. Groups of users are
-        judged by their skewness number, unless `least` suffices."""
-        if self.never or self.known:
-            return self.never
-        if self.quantile is not None:
-            return "" if self.quantile.known else NO_VARIANCE
-        if self.variance == 0:
-            return NO_VARIANCE
-        if math.isnan(self.variance) or not self.is_skew:
-            return ""  # without a variance there is no interval at all, and `reason` says why
-        need = ALONE_ROWS if self.replicates is None else ALONE
-        number = 0.0 if math.isnan(self.skewness) else _rounded_down(self.skewness)
-        return _TOO_SKEW.format(number, need) if not self.skewness >= need else ""
-
-    @property
-    def is_skew(self) -> bool:
-        """Whether the skewness number decides whether its rows suffice."""
-        clustered = self.replicates is not None and math.isnan(self.deff)
-        return self.quantile is None and (self.kind == "mean" or clustered)
 
 
 class _Result(Protocol):
@@ -186,8 +72,8 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
     chosen = view_of(figures, view).text
     plain = cast("_Result", figures).interval(chosen, level=level)
     interval = grouped.interval(chosen, level=level) if grouped else plain
-    counts, share = counts_of(figures), _share(plain, figures, chosen)
     estimand = estimand_of(figures, chosen)
+    counts, share = counts_of(figures), _share(plain, estimand)
     cell = estimand.least_cell
     quantile = quantile_arm(figures, chosen, grouped)
     classes = class_rows(figures, counts.get("rows", 0), grouped)
@@ -215,36 +101,45 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
     return Arm(
         view=chosen,
         value=Fraction(*share) if share and share[1] else interval.estimate,
-        variance=share_variance(*independent) if independent else interval.se * interval.se,
-        df=interval.df,
-        lower=interval.lower if bounded else -math.inf,
-        upper=interval.upper if bounded else math.inf,
-        method=interval.method,
-        rows=rows,
-        n=interval.n,
-        deff=interval.deff if grouped else 1.0,
-        resolution=interval.resolution,
-        kind=kind,
-        counted=counted,
-        share=independent,
-        counted_of=sum(counted) if kind == "rate" else rows,
-        unit=unit,
-        masses=masses_of(kind, figures, plain.n, rows, grouped, interval.deff),
-        skewness=_skewness(estimand, plain, replicates),
-        replicates=replicates,
-        together=grouped.group_estimate(chosen) if grouped else interval.estimate,
-        reason=interval.reason,
-        direction=direction_of(figures, chosen),
-        limits=range_of(figures, chosen),
-        largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
-        never=_CHOSEN if estimand.chosen else growing,
+        precision=Precision(
+            variance=share_variance(*independent) if independent else interval.se * interval.se,
+            df=interval.df,
+            method=interval.method,
+            n=interval.n,
+            deff=interval.deff if grouped else 1.0,
+            lower=interval.lower if bounded else -math.inf,
+            upper=interval.upper if bounded else math.inf,
+            resolution=interval.resolution,
+            reason=interval.reason,
+        ),
+        counts=Counts(
+            kind=kind,
+            counted=counted,
+            rows=rows,
+            counted_of=sum(counted) if kind == "rate" else rows,
+            unit=unit,
+            share=independent,
+            masses=masses_of(kind, figures, plain.n, rows, grouped, interval.deff),
+            skewness=_skewness(estimand, plain, replicates),
+            largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
+        ),
+        without=WithoutGroups(
+            replicates=replicates,
+            of_units=of_units,
+            together=grouped.group_estimate(chosen) if grouped else interval.estimate,
+            no_jackknife=unsound,
+        ),
+        traits=Traits(
+            direction=direction_of(figures, chosen),
+            limits=range_of(figures, chosen),
+            origin=estimand.origin,
+            never=_CHOSEN if estimand.chosen else growing,
+            effects=effects_of(figures),
+            doubts=doubts_of(figures, chosen),
+        ),
         moments=None if grouped else _moments(independent, estimand),
         quantile=quantile,
         sides=estimand.sides,
-        effects=effects_of(figures),
-        no_jackknife=unsound,
-        doubts=doubts_of(figures, chosen),
-        of_units=of_units,
     )
 
 
@@ -269,28 +164,6 @@ def effects_of(result: object) -> tuple[str, ...]:
     return tuple(sorted(view.name for view in declared if view.effect))
 
 
-def without_effect(arm: Arm) -> Arm:
-    """The control of an arm whose view is itself an effect: 0, known without any rows."""
-    groups = arm.replicates
-    return Arm(
-        view=arm.view,
-        value=Fraction(0),
-        variance=0.0,
-        df=math.inf,
-        method=arm.method,
-        rows=0,
-        n=0,
-        deff=1.0,
-        kind=arm.kind,
-        counted=arm.counted,
-        replicates=groups and tuple(None if replicate is None else 0.0 for replicate in groups),
-        together=0.0,
-        direction=arm.direction,
-        limits=(0.0, 0.0),
-        known=True,
-    )
-
-
 def _one_metric(state: Accumulator) -> str:
     """The hint for a state of several metrics, keys or windows."""
     match state:
@@ -306,36 +179,11 @@ def _one_metric(state: Accumulator) -> str:
     return "compare the states of one metric and one key"
 
 
-def no_arm(view: str) -> Arm:
-    """An arm without a state."""
-    nothing = math.nan
-    return Arm(
-        view=view,
-        value=nothing,
-        variance=nothing,
-        df=nothing,
-        method="",
-        rows=0,
-        n=0,
-        deff=nothing,
-        kind="mean",
-        counted=(0,),
-        reason="no rows",
-    )
-
-
-def _rounded_down(number: float) -> float:
-    return number if math.isinf(number) else math.floor(10 * number) / 10
-
-
-def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | None:
+def _share(plain: Interval, estimand: Estimand) -> tuple[int, int] | None:
     """Successes and n if the estimate is a share of unweighted rows."""
-    if isinstance(figures, Quotient) and view == "ratio":
-        exact = figures.exact if figures.is_share else None
-        return (int(exact[0]), figures.rows) if exact else None
     if plain.method == "wilson" and math.isfinite(plain.estimate):
         return round(plain.estimate * plain.n), plain.n  # a quotient of integers, rounded once
-    return None
+    return None if plain.n else estimand.successes
 
 
 def _skewness(
@@ -360,7 +208,7 @@ def _counted(
     cell: int | None,
     counts: dict[str, int],
     n: int,
-    quantile: QuantileArm | None,
+    quantile: QuantileEvidence | None,
     classes: tuple[int, int],
 ) -> tuple[Kind, tuple[int, ...]]:
     if quantile is not None:
@@ -372,3 +220,26 @@ def _counted(
     if "positives" in counts and "rows" in counts:
         return "area", classes
     return "mean", (n,)
+
+
+def quantile_arm(
+    figures: object, view: str, grouped: UserGroupsResult[object] | None
+) -> QuantileEvidence | None:
+    """The arm of a view that is a quantile, with the rows that its sequence needs; else None."""
+    estimand = estimand_of(figures, view)
+    quantile = estimand.quantile
+    if quantile is None or reason_of(figures, view):
+        return None
+    (p, ordered), rows = quantile, counts_of(figures)["rows"]
+    if grouped is None:
+        unweighted = not no_interval(cast("HasIntervals", figures), view)
+        return QuantileEvidence(p, ordered, rows) if unweighted else None
+    behind = estimand.behind
+    if behind is None:
+        return QuantileEvidence(p, ordered, rows, GroupVariance(math.nan, 0, ""))
+    whole, shares = grouped.group_estimate(behind.view), grouped.replicates(behind.view)
+    replicates = (
+        share if weight else whole for share, weight in zip(shares, grouped.weights, strict=True)
+    )
+    users = grouped._variance_behind(behind).variance
+    return QuantileEvidence(p, ordered, rows, users, tuple(replicates))

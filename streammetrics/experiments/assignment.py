@@ -15,7 +15,6 @@ import numpy as np
 from streammetrics.combine.units import UnitsResult, in_several
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import Words
-from streammetrics.experiments.numerals import least, plain
 from streammetrics.experiments.one_look import e_value
 from streammetrics.experiments.plan import Plan
 from streammetrics.kernels.inference.dirichlet_multinomial import (
@@ -27,6 +26,7 @@ from streammetrics.kernels.inference.dirichlet_multinomial import (
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.kernels.inference.tails import chi2_sf
 from streammetrics.present.notebook import Shown
+from streammetrics.present.numerals import least, plain
 from streammetrics.present.value_rows import ValueRow, rows_of_views
 from streammetrics.present.view import View
 

@@ -10,26 +10,17 @@ from typing import Final, Literal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import among, flag, numeric
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.experiments.arm import ALONE_BURN_IN, GROUPS, Arm, arm_of
-from streammetrics.experiments.compared import (
-    Compared,
-    Evidence,
-    error_of,
-    information,
-    not_ready,
-)
+from streammetrics.estimators.enough import ENOUGH, GROUPS
+from streammetrics.experiments.arm import arm_of
+from streammetrics.experiments.arms import Arm
+from streammetrics.experiments.comparison import Comparison
+from streammetrics.experiments.event_readings import PRIOR, evidence_of_events, reading_of_events
+from streammetrics.experiments.evidence import Evidence
+from streammetrics.experiments.horizon import Horizon, check_share
 from streammetrics.experiments.one_look import Anytime, Guarded
-from streammetrics.experiments.plan import Horizon, check_share
-from streammetrics.experiments.quantile_arms import (
-    anytime_of_quantiles,
-    guarded_of_quantiles,
-)
+from streammetrics.experiments.quantile_looks import anytime_of_quantiles, guarded_of_quantiles
 from streammetrics.kernels.inference import empirical_bernstein
 from streammetrics.kernels.inference.area_interval import COARSE
-from streammetrics.kernels.inference.dirichlet_multinomial import (
-    log_e_of_successes,
-    relative_rates,
-)
 from streammetrics.kernels.inference.normal_mixture import (
     as_t,
     gaussianised,
@@ -41,9 +32,6 @@ from streammetrics.kernels.inference.normal_mixture import (
 )
 
 _UNBOUNDED: Final = "no bounds of the values of rows are known by design, or users are grouped"
-# Only lists that two variants drafted have users and successes. If each draft is random, a coin
-# decides for whom a click counts, whoever clicks; another share of wins may depend on the user.
-_SEVERAL: Final = "users may have several lists, for which only equal shares can be tested"
 _KINDS: Final = ("asymptotic", "empirical_bernstein", "label")
 UNDECLARED = "neither a horizon nor an mde was declared before the data"
 _OF_ROWS: Final = (
@@ -52,6 +40,9 @@ _OF_ROWS: Final = (
 )
 _FAR: Final = "the information so far is {:.2g}, too little of the planned {:.2g}"
 _ONE_RATE: Final = "this sequence compares two rates; one has no such interval"
+
+
+_LEAST: Final = 10  # of a comparison whose kind is unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +84,7 @@ class ConfidenceSequence:
     min_count: int | None = None
     kind: Literal["asymptotic", "empirical_bernstein", "label"] = "asymptotic"
     reference: float = 0.5
-    prior: float = 100.0
+    prior: float = PRIOR
 
     def __post_init__(self) -> None:
         check_share("alpha", self.alpha)
@@ -122,7 +113,7 @@ class ConfidenceSequence:
                 hint="pass the mean of an earlier period, or leave it out for 0.5",
             )
 
-    def at(self, comparison: Compared) -> Anytime:
+    def at(self, comparison: Comparison | Evidence) -> Anytime:
         """The reading at this look, as an experiment has it; never raises on sparse data.
 
         If buckets may have moved the effect by some amount, the interval is wider by that amount,
@@ -138,17 +129,18 @@ class ConfidenceSequence:
         >>> found.lower, found.upper
         (123.0, 277.0)
         """
-        _check_compared(comparison)
+        evidence = _evidence_of(comparison)
         if self.kind == "label":
-            return self._label(comparison)
+            return reading_of_events(evidence, self.alpha, self.prior)
         if self.kind == "empirical_bernstein":
-            return self._undeclared if self.v_opt is None else self._bounded(comparison, self.v_opt)
-        missing = _missing(comparison, self.v_opt, self.horizon, self.min_count)
+            return self._undeclared if self.v_opt is None else self._bounded(evidence, self.v_opt)
+        missing = _missing(evidence, self.v_opt, self.horizon, self.min_count)
         if missing is not None:
-            return replace(missing, log_e=self._of_events(comparison)) if missing.gated else missing
-        if comparison.quantiles is not None and self.horizon is not None:
-            return anytime_of_quantiles(comparison.quantiles, self.horizon, self.alpha)
-        return self._asymptotic(comparison, _tuning(self.v_opt, self.horizon))
+            log_e = evidence_of_events(evidence, self.prior) if missing.gated else 0.0
+            return replace(missing, log_e=log_e)
+        if evidence.quantiles is not None and self.horizon is not None:
+            return anytime_of_quantiles(evidence.quantiles, self.horizon, self.alpha)
+        return self._asymptotic(evidence, _tuning(self.v_opt, self.horizon))
 
     def of(self, state: Accumulator, view: str | None = None) -> Anytime:
         """The interval of a view of one state, such as the value of a policy or a p99, at this
@@ -174,17 +166,23 @@ class ConfidenceSequence:
         (452.0, 547.0)
         """
         arm = arm_of(state, view, 1.0 - self.alpha)
-        if arm.never:
-            return Anytime(reason=arm.never)
+        if arm.traits.never:
+            return Anytime(reason=arm.traits.never)
         if self.kind == "label":
             if arm.sides is None:
                 return Anytime(reason=_ONE_RATE)
-            return self._label(Evidence(successes=(arm.sides,), groups=arm.groups))
+            return reading_of_events(
+                Evidence(successes=(arm.sides,), groups=arm.groups), self.alpha, self.prior
+            )
         if self.kind == "empirical_bernstein":
             return self._of_bounded(arm)
-        error = math.sqrt(arm.variance) if arm.variance >= 0 else math.nan
+        error = math.sqrt(arm.precision.variance) if arm.precision.variance >= 0 else math.nan
         unknown = math.isnan(arm.estimate) or math.isnan(error)
-        if arm.quantile is None and unknown and (why := arm.reason or arm.no_jackknife):
+        if (
+            arm.quantile is None
+            and unknown
+            and (why := arm.precision.reason or arm.without.no_jackknife)
+        ):
             return Anytime(gated=True, reason=why)
         v_opt, rows = (self.v_opt, None) if self.horizon is None else self.horizon.of_one
         if arm.quantile is not None and rows is None and self.v_opt is not None:
@@ -201,10 +199,12 @@ class ConfidenceSequence:
         evidence = Evidence(
             effect_size=arm.estimate,
             std_error=error,
-            df=arm.df,
+            df=arm.precision.df,
             least_count=arm.least,
             no_sequence=arm.no_sequence,
-            resolution=arm.resolution if arm.resolution > COARSE * error else 0.0,
+            resolution=arm.precision.resolution
+            if arm.precision.resolution > COARSE * error
+            else 0.0,
         )
         missing = not_ready(evidence, self._need(arm))
         if missing is not None:
@@ -217,13 +217,13 @@ class ConfidenceSequence:
         return Anytime(reason=UNDECLARED if self.horizon is None else self.horizon.reason)
 
     def _need(self, arm: Arm) -> int:
-        return ALONE_BURN_IN[arm.kind] if self.min_count is None else self.min_count
+        return ENOUGH[arm.counts.kind].alone if self.min_count is None else self.min_count
 
     def _of_bounded(self, arm: Arm) -> Anytime:
         if self.v_opt is None:
             return self._undeclared
         if arm.moments is None:
-            return Anytime(reason=arm.no_jackknife or _UNBOUNDED)
+            return Anytime(reason=arm.without.no_jackknife or _UNBOUNDED)
         settings = (arm.moments, self.reference, self.v_opt, self.alpha)
         return Anytime(*empirical_bernstein.interval(*settings))
 
@@ -239,11 +239,13 @@ class ConfidenceSequence:
         bounds = arm.quantile.bounds(planned, deff, self.alpha)
         if bounds != (-math.inf, math.inf):
             return Anytime(*bounds)
-        return Anytime(gated=True, reason=f"too few rows: {arm.n}" if arm.n else "no rows")
+        return Anytime(
+            gated=True, reason=f"too few rows: {arm.precision.n}" if arm.precision.n else "no rows"
+        )
 
-    def _asymptotic(self, found: Compared, v_opt: float) -> Anytime:
-        v, rho = information(found), tuned(v_opt, self.alpha)
-        (error, df), effect, off = error_of(found), found.effect_size, found.resolution
+    def _asymptotic(self, found: Evidence, v_opt: float) -> Anytime:
+        v, rho = found.information, tuned(v_opt, self.alpha)
+        error, df, effect, off = found.std_error, found.df, found.effect_size, found.resolution
         surely = math.copysign(max(0.0, abs(effect) - off), effect)
         z = gaussianised(surely / error, df)
         reach = as_t(multiplier(v, rho, self.alpha), df) * error
@@ -251,23 +253,7 @@ class ConfidenceSequence:
             return Anytime(gated=True, reason=_FAR.format(v, v_opt))
         return Anytime(effect - reach - off, effect + reach + off, log_e(z, v, rho))
 
-    def _of_events(self, found: Compared) -> float:
-        """The evidence of the events alone, which needs no burn-in, of a rate of independent rows
-        with planned shares; 0 for others."""
-        if found.successes is None or found.kind != "rate" or found.groups is not None:
-            return 0.0
-        return log_e_of_successes(found.successes, self.prior)
-
-    def _label(self, found: Compared) -> Anytime:
-        if found.successes is None:
-            hint = "compare rates of independent rows in an Experiment"
-            return Anytime(reason=f"no events with planned shares: {hint}")
-        log_e = log_e_of_successes(found.successes, self.prior)
-        if found.groups is not None:
-            return Anytime(log_e=log_e, reason=_SEVERAL)
-        return Anytime(*relative_rates(found.successes, self.alpha, self.prior), log_e)
-
-    def _bounded(self, found: Compared, v_opt: float) -> Anytime:
+    def _bounded(self, found: Evidence, v_opt: float) -> Anytime:
         if found.moments is None:
             return Anytime(reason="the comparison has no moments of values in [0, 1]")
         control, treatment = found.moments
@@ -276,29 +262,50 @@ class ConfidenceSequence:
         return Anytime(low, high, empirical_bernstein.log_e(*settings))
 
 
-def _check_compared(given: object) -> None:
-    if not hasattr(given, "effect_size"):
-        raise InputError(
-            expected="a comparison of two states",
-            got=shown(given),
-            where="at(comparison)",
-            hint="pass compare(control, treatment), or one state to ConfidenceSequence.of",
-        )
+def _evidence_of(comparison: object) -> Evidence:
+    evidence = getattr(comparison, "evidence", comparison)
+    if isinstance(evidence, Evidence):
+        return evidence
+    raise InputError(
+        expected="a comparison of two states",
+        got=shown(comparison),
+        where="at(comparison)",
+        hint="pass compare(control, treatment), or one state to ConfidenceSequence.of",
+    )
 
 
-def no_horizon(found: Compared, horizon: Horizon) -> str:
-    """Why the horizon gives no interval of this comparison, or "": that of a quantile needs rows,
-    any other one needs information."""
-    has_rows = found.kind == "quantile" and horizon.planned_rows is not None
-    return "" if has_rows else horizon.reason
+def not_ready(found: Evidence, min_count: int | None) -> Anytime | None:
+    """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready.
+    min_count: None for that of the kind."""
+    error, df = found.std_error, found.df
+    is_known = found.quantiles is not None or (0 < error < math.inf and df > 0)
+    if not (math.isfinite(found.effect_size) and is_known):
+        why = found.reason or found.no_sequence or "the effect or its standard error is undefined"
+        return Anytime(gated=True, reason=why)
+    if found.groups is not None and found.groups < GROUPS:
+        why = f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
+        return Anytime(gated=True, reason=why)
+    need = min_count
+    if need is None:
+        need = ENOUGH[found.kind].need if found.kind else _LEAST
+    if found.least_count < need and found.shortage is not None:
+        return Anytime(gated=True, reason=found.shortage.reason(need))
+    if found.least_count < need:
+        effective = "" if found.groups is None else "effective "
+        counted = "low a burn-in count"
+        if found.kind:
+            counted = f"few {effective}{ENOUGH[found.kind].few}"
+        why = f"an arm has too {counted}: {found.least_count}, needs {need}"
+        return Anytime(gated=True, reason=why)
+    return Anytime(gated=True, reason=found.no_sequence) if found.no_sequence else None
 
 
 def _missing(
-    found: Compared, v_opt: float | None, horizon: Horizon | None, min_count: int | None
+    found: Evidence, v_opt: float | None, horizon: Horizon | None, min_count: int | None
 ) -> Anytime | None:
     """Why there is no interval, or not yet; None if there is one."""
     if horizon is not None:
-        why = no_horizon(found, horizon)
+        why = horizon.lack(found.kind)
     elif v_opt is None:
         why = UNDECLARED
     else:
@@ -374,20 +381,20 @@ class Guardrail:
                 hint="pass the greatest harm that you can accept, without a sign",
             )
 
-    def at(self, comparison: Compared) -> Guarded:
+    def at(self, comparison: Comparison | Evidence) -> Guarded:
         """The verdict at this look; never raises on sparse data."""
-        _check_compared(comparison)
+        evidence = _evidence_of(comparison)
         sign = 1.0 if self.higher_is_better else -1.0
-        missing = _missing(comparison, self.v_opt, self.horizon, self.min_count)
+        missing = _missing(evidence, self.v_opt, self.horizon, self.min_count)
         if missing is not None:
             return Guarded(-sign * math.inf, gated=missing.gated, reason=missing.reason)
-        if (arms := comparison.quantiles) is not None and self.horizon is not None:
+        if (arms := evidence.quantiles) is not None and self.horizon is not None:
             settings = self.alpha, self.margin, self.higher_is_better
             return guarded_of_quantiles(arms, self.horizon, *settings)
-        error, df = error_of(comparison)
-        effect = comparison.effect_size - sign * comparison.resolution  # the worst by buckets
+        error, df = evidence.std_error, evidence.df
+        effect = evidence.effect_size - sign * evidence.resolution  # the worst by buckets
         v_opt = _tuning(self.v_opt, self.horizon)
-        v, rho = information(comparison), tuned(v_opt, 2.0 * self.alpha)
+        v, rho = evidence.information, tuned(v_opt, 2.0 * self.alpha)
         z = gaussianised((sign * effect + self.margin) / error, df)
         reach = as_t(one_sided_multiplier(v, rho, self.alpha), df) * error
         if reach == math.inf:

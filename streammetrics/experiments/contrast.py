@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from streammetrics.core.interval import Interval
-from streammetrics.experiments.arm import Arm
-from streammetrics.experiments.comparison import Comparison, compared
-from streammetrics.experiments.confidence_sequence import (
-    ConfidenceSequence,
-    Guardrail,
-    no_horizon,
-)
+from streammetrics.experiments.arms import Arms
+from streammetrics.experiments.comparison import Comparison
+from streammetrics.experiments.event_readings import reading_of_events
+from streammetrics.experiments.horizon import Horizon
 from streammetrics.experiments.one_look import Anytime, Guarded, e_value
-from streammetrics.experiments.plan import Horizon, Plan, Safeguard
+from streammetrics.experiments.plan import Safeguard
 from streammetrics.experiments.rows_per_unit import RowsPerUnit
-from streammetrics.experiments.strata import Pair, by_epoch
-from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
+from streammetrics.kernels.inference.dirichlet_multinomial import log_e_of_successes
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
 from streammetrics.present.view import NONE, Direction
 from streammetrics.present.views import counts_of
 
 AS_GUARDRAIL: Final = " (guardrail)"  # in the name of a contrast whose metric decides as well
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What a contrast is of: a metric as the plan names it, its view, and both variants.
+
+    whole: `metric.view/treatment`, with " (guardrail)" if the metric decides as well.
+    """
+
+    watched: str
+    metric: str
+    view: str
+    control: str
+    treatment: str
+    decides: bool = False
+
+    @property
+    def whole(self) -> str:
+        """The name of the contrast, its key in looks."""
+        return f"{self.metric}.{self.view}/{self.treatment}{AS_GUARDRAIL * self.decides}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -42,19 +57,14 @@ class Contrast(Shown):
     """
 
     estimates: ClassVar[bool] = True
-    name: str
-    watched: str
-    metric: str
-    view: str
-    control_variant: str
-    treatment_variant: str
+    names: Names
     comparison: Comparison
     anytime: Anytime
     alpha: float
     safeguard: Safeguard | None = None
     guarded: Guarded | None = None
     direction: Direction = NONE
-    pair: Pair | None = field(default=None, repr=False, compare=False)
+    pair: Arms | None = field(default=None, repr=False, compare=False)
     horizon: Horizon = field(default_factory=Horizon, repr=False)
     units: int | None = None
     rows_per_unit: RowsPerUnit | None = field(default=None, repr=False, compare=False)
@@ -67,8 +77,7 @@ class Contrast(Shown):
         Computed at each access, in tens of milliseconds."""
         if self.safeguard is not None or self.comparison.successes is None:
             return None
-        sequence = ConfidenceSequence(alpha=self.alpha, v_opt=None, kind="label")
-        return sequence.at(self.comparison)
+        return reading_of_events(self.comparison.evidence, self.alpha)
 
     def e_value(self, last: Anytime) -> float:
         """The e-value of the last look. If that is this one, and a rate of independent units is
@@ -85,15 +94,17 @@ class Contrast(Shown):
     def is_of_units(self) -> bool:
         """Whether the arms are rates of units, which are independent although they have no
         groups."""
-        return self.pair is not None and self.pair.treatment.of_units is not None
+        return self.pair is not None and self.pair.treatment.without.of_units is not None
 
     @property
     def is_per_row(self) -> bool:
         """Whether the metric is a mean or a rate of rows, of which a unit may have several."""
         arms = () if self.pair is None else (self.pair.control, self.pair.treatment)
-        counted = [arm for arm in arms if arm.rows]
+        counted = [arm for arm in arms if arm.counts.rows]
         return bool(counted) and all(
-            arm.kind in ("rate", "mean") and arm.unit != "units" and not arm.effects
+            arm.counts.kind in ("rate", "mean")
+            and arm.counts.unit != "units"
+            and not arm.traits.effects
             for arm in counted
         )
 
@@ -105,7 +116,7 @@ class Contrast(Shown):
     @property
     def no_horizon(self) -> str:
         """Why the declared horizon gives no interval, or ""."""
-        return no_horizon(self.comparison, self.horizon)
+        return self.horizon.lack(self.comparison.kind)
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         yield self.effect_row(self.anytime.lower, self.anytime.upper, self.anytime.reason)
@@ -142,81 +153,32 @@ class Contrast(Shown):
         """The factor by which the correlation of a user's rows multiplies the variance."""
         return self.comparison.deff
 
+    @property
+    def name(self) -> str:
+        """`metric.view/treatment`, its key in looks, with " (guardrail)" if the metric decides."""
+        return self.names.whole
 
-def contrast_of(
-    plan: Plan,
-    watched: str,
-    metric: str,
-    view: str,
-    treatment: str,
-    arms: Mapping[str, tuple[Arm, Arm]],
-    units: Mapping[str, int],
-    guardrail: Safeguard | None = None,
-    decides: bool = False,
-) -> Contrast:
-    """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`. guardrail:
-    of the plan, if the contrast is of one; decides: whether the plan decides by its view as well.
-    """
-    pair = by_epoch(arms, units)
-    assert pair is not None
-    successes = _successes(plan, treatment, pair, arms)
-    names = plan.control, treatment
-    comparison = compared(pair, plan.level, successes=successes, names=names)
-    comparison = replace(comparison, view=view)
-    safeguard = guardrail
-    horizon = plan.horizon_of(watched, treatment)
-    alpha = plan.alpha_of(safeguard)
-    default = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
-    direction_of = plan.direction_of if safeguard else plan.direction_of_decision
-    direction = direction_of(watched, metric, view, default)
-    if safeguard is not None:
-        safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
-    contrast = Contrast(
-        name=f"{metric}.{view}/{treatment}{AS_GUARDRAIL * decides}",
-        watched=watched,
-        metric=metric,
-        view=view,
-        control_variant=plan.control,
-        treatment_variant=treatment,
-        comparison=comparison,
-        anytime=ConfidenceSequence(alpha=alpha, horizon=horizon).at(comparison),
-        alpha=alpha,
-        direction=direction,
-        pair=pair,
-        horizon=horizon,
-    )
-    if safeguard is None:
-        return contrast
-    rail = Guardrail(
-        margin=safeguard.margin,
-        horizon=horizon,
-        higher_is_better=safeguard.higher_is_better is not False,
-        alpha=alpha,
-    )
-    guarded, anytime = rail.at(comparison), contrast.anytime
-    ends = (
-        (guarded.bound, anytime.upper)
-        if safeguard.higher_is_better
-        else (anytime.lower, guarded.bound)
-    )
-    reading = Anytime(*ends, guarded.log_e, guarded.gated, guarded.reason)
-    return replace(contrast, anytime=reading, safeguard=safeguard, guarded=guarded)
+    @property
+    def watched(self) -> str:
+        """The metric as the plan names it."""
+        return self.names.watched
 
+    @property
+    def metric(self) -> str:
+        """The metric."""
+        return self.names.metric
 
-def _successes(
-    plan: Plan, treatment: str, pair: Pair, arms: Mapping[str, tuple[Arm, Arm]]
-) -> tuple[Successes, ...] | None:
-    """The successes of a rate of independent rows, with the planned share, by epoch, or the rows
-    that each variant won; else None."""
-    successes = []
-    for epoch in pair.used:
-        sides = arms[epoch][1].sides
-        if sides is not None and arms[epoch][0].known:
-            successes.append(sides)
-            continue
-        weights, (a, b) = plan.weights(epoch), arms[epoch]
-        control, treated = Fraction(weights[plan.control]), Fraction(weights[treatment])
-        if a.share is None or b.share is None or not (control and treated):
-            return None
-        successes.append(Successes(a.share[0], b.share[0], treated / (control + treated)))
-    return tuple(successes) or None
+    @property
+    def view(self) -> str:
+        """The view of the metric."""
+        return self.names.view
+
+    @property
+    def control_variant(self) -> str:
+        """The variant of the control."""
+        return self.names.control
+
+    @property
+    def treatment_variant(self) -> str:
+        """The variant of the treatment."""
+        return self.names.treatment

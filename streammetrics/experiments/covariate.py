@@ -23,8 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.experiments.arm import Arm, arm_of
-from streammetrics.experiments.strata import Pair, pair_of
+from streammetrics.experiments.arm import arm_of
+from streammetrics.experiments.arms import Arm, Arms, pair_of
+from streammetrics.experiments.plan import check_slope
 from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.variances import jackknife_variance
 
@@ -106,33 +107,10 @@ class Covariate:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCovariate:
-    """The planned covariate of a metric: another metric, `metric` or `metric.view`, of the same
-    users in the same groups, and the slope, frozen before the data (`user_slope`)."""
-
-    metric: str
-    theta: float
-
-    def __post_init__(self) -> None:
-        check_slope(self.theta, "PlannedCovariate.theta")
-
-
 _QUANTILE: Final = "no covariate adjusts the always-valid interval of a quantile"
 
 
-def check_slope(value: object, where: str) -> None:
-    """Raise SettingsError for a slope that is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingsError(
-            expected="a finite number",
-            got=shown(value),
-            where=where,
-            hint="pass the slope of an earlier period, from user_slope",
-        )
-
-
-def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
+def adjusted_pair(pair: Arms, covariate: Covariate, level: float) -> Arms:
     """The pair with both arms adjusted for the covariate; the effect is d_y - θ d_x.
 
     The estimates are adjusted to the mean covariate of the two arms. SettingsError if there are no
@@ -147,8 +125,8 @@ def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
         )
     view = covariate.view
     x = arm_of(covariate.control, view, level), arm_of(covariate.treatment, view, level)
-    x = _by_groups(x[0]), _by_groups(x[1])
-    y = _by_groups(pair.control), _by_groups(pair.treatment)
+    x = x[0].grouped_by_units, x[1].grouped_by_units
+    y = pair.control.grouped_by_units, pair.treatment.grouped_by_units
     _require_same_groups(y, x)
     slope = covariate.theta
     if slope is None:
@@ -163,35 +141,40 @@ def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple
 
     SettingsError if there are no groups, or different ones.
     """
-    if not all(arm.rows for arm in y):
+    if not all(arm.counts.rows for arm in y):
         return y  # nothing to adjust
-    if not all(arm.rows for arm in x):
+    if not all(arm.counts.rows for arm in x):
         return _unknown(y[0]), _unknown(y[1])
-    x, y = (_by_groups(x[0]), _by_groups(x[1])), (_by_groups(y[0]), _by_groups(y[1]))
+    x, y = (
+        (x[0].grouped_by_units, x[1].grouped_by_units),
+        (y[0].grouped_by_units, y[1].grouped_by_units),
+    )
     _require_same_groups(y, x)
     middle = (x[0].estimate + x[1].estimate) / 2.0
     return _adjusted(y[0], x[0], slope, middle), _adjusted(y[1], x[1], slope, middle)
 
 
-def _by_groups(arm: Arm) -> Arm:
-    """The arm, with the groups of its units if it is a rate of these, so that users may leave both
-    it and the covariate."""
-    return arm if arm.of_units is None else replace(arm, replicates=arm.of_units)
-
-
 def _unknown(arm: Arm) -> Arm:
     """The arm as undefined, because its covariate is unknown."""
     why = "the covariate has no rows in an arm"
-    bare = replace(arm, value=math.nan, variance=math.nan, lower=-math.inf, upper=math.inf)
-    return replace(bare, share=None, replicates=None, reason=why)
+    unknown = replace(arm.precision, variance=math.nan, lower=-math.inf, upper=math.inf, reason=why)
+    return replace(
+        arm,
+        value=math.nan,
+        precision=unknown,
+        counts=replace(arm.counts, share=None),
+        without=replace(arm.without, replicates=None),
+    )
 
 
 def _require_same_groups(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> None:
     for arm in (*x, *y):
-        if arm.replicates is None or len(arm.replicates) != len(y[0].replicates or ()):
+        if arm.without.replicates is None or len(arm.without.replicates) != len(
+            y[0].without.replicates or ()
+        ):
             raise SettingsError(
                 expected="UserGroups with the same buckets, for the metric and its covariate",
-                got=f"{shown([len(side.replicates or ()) for side in (*y, *x)])} buckets",
+                got=f"{shown([len(side.without.replicates or ()) for side in (*y, *x)])} buckets",
                 where="covariate",
                 hint="count both in UserGroups of the same buckets and salt, by the same users",
             )
@@ -228,31 +211,41 @@ def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
 def _by_group(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
     """The replicates of both by group, None if neither has rows in it; if only one has none, its
     replicate is the estimate of all groups."""
-    for a, b in zip(y.replicates or (), x.replicates or (), strict=True):
+    for a, b in zip(y.without.replicates or (), x.without.replicates or (), strict=True):
         if a is None and b is None:
             yield None
         else:
-            yield y.together if a is None else a, x.together if b is None else b
+            yield y.without.together if a is None else a, x.without.together if b is None else b
 
 
 def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
     groups = list(_by_group(y, x))
     residuals = [pair[0] - theta * pair[1] for pair in groups if pair]
     spread = jackknife_variance(residuals)
+    replicates = tuple(pair and pair[0] - theta * (pair[1] - middle) for pair in groups)
     return replace(
         y,
         value=y.estimate - theta * (x.estimate - middle),
-        variance=spread.variance,
-        df=spread.df,
-        lower=-math.inf,
-        upper=math.inf,
-        method="cuped",
-        deff=math.nan,
-        share=None,
-        skewness=skewness_number(residuals),
-        replicates=tuple(pair and pair[0] - theta * (pair[1] - middle) for pair in groups),
-        together=y.together - theta * (x.together - middle),
-        reason=y.no_jackknife or x.no_jackknife or spread.reason or y.reason or x.reason,
-        never=y.never if y.quantile is None else _QUANTILE,
+        precision=replace(
+            y.precision,
+            variance=spread.variance,
+            df=spread.df,
+            lower=-math.inf,
+            upper=math.inf,
+            method="cuped",
+            deff=math.nan,
+            reason=y.without.no_jackknife
+            or x.without.no_jackknife
+            or spread.reason
+            or y.precision.reason
+            or x.precision.reason,
+        ),
+        counts=replace(y.counts, share=None, skewness=skewness_number(residuals)),
+        without=replace(
+            y.without,
+            replicates=replicates,
+            together=y.without.together - theta * (x.without.together - middle),
+        ),
+        traits=y.traits if y.quantile is None else replace(y.traits, never=_QUANTILE),
         quantile=None,
     )

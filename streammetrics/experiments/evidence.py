@@ -1,136 +1,15 @@
-"""What a verdict on two arms rests on: the variance of their difference, and whether each arm has
-enough rows. Both ask both arms together, never the small one about itself; `pooled_variance` has
-the formulas. What is shown of one look does not come from here."""
+"""Evidence: what holds at all looks reads from a comparison, and what it lacks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
-from streammetrics.experiments.arm import Arm
-from streammetrics.experiments.masses import Basis
-from streammetrics.experiments.numerals import about
-from streammetrics.experiments.strata import Pair, Stratum, scaled_variance, stratum_variance
-from streammetrics.kernels.inference.pooled_variance import (
-    SKEWNESS,
-    Parts,
-    RowsAndUsers,
-    expected_counts,
-    pooling_factors,
-)
-from streammetrics.kernels.inference.t_interval import welch_df
-
-NAMES: Final = ("control", "treatment")
-_OWN: Final = ""  # the name of no mass: each arm has its own variance
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The variance of a difference at all looks together, and its degrees of freedom.
-
-    parts: for each form that the variance may have, what control and treatment add to it.
-
-    >>> Spread(((0.5, 0.25), (0.25, 0.5)), (math.inf, math.inf)).variance()
-    0.75
-    """
-
-    parts: tuple[Parts[float], ...]
-    dfs: tuple[float, float]
-
-    def variance(self, ratio: float = 1.0) -> float:
-        """The greatest variance of treatment - ratio · control; nan if one is."""
-        return sum(self._greatest(ratio))
-
-    def df(self, ratio: float = 1.0) -> float:
-        """Degrees of freedom of that variance."""
-        control, treatment = self._greatest(ratio)
-        return welch_df(control, self.dfs[0], treatment, self.dfs[1])
-
-    def _greatest(self, ratio: float) -> Parts[float]:
-        square = ratio * ratio
-        return max(((square * c, t) for c, t in self.parts), key=sum)
-
-
-def spread_of(pair: Pair) -> Spread:
-    """The spread of a pair of arms, of one epoch or of several."""
-    a, b = pair.control, pair.treatment
-    variances = a.variance, b.variance
-    if a.known:
-        return Spread((variances,), (a.df, b.df))
-    dfs = _df(a), _df(b)
-    if not math.isfinite(sum(variances)):
-        return Spread((variances,), dfs)
-    if len(pair.strata) < 2:
-        return Spread(
-            (variances, *(_times(variances, multiplier) for multiplier in factors(a, b).values())),
-            dfs,
-        )
-    forms = [{_OWN: (1.0, 1.0), **factors(s.control, s.treatment)} for s in pair.strata]
-    chosen = [[name] * len(forms) for name in dict.fromkeys(n for form in forms for n in form)]
-    chosen.append([_widest(s, form) for s, form in zip(pair.strata, forms, strict=True)])
-    parts = []
-    for names in chosen:
-        multipliers = [form.get(name, (1.0, 1.0)) for name, form in zip(names, forms, strict=True)]
-        parts.append(_together(pair, multipliers))
-    return Spread(tuple(dict.fromkeys(parts)), dfs)
-
-
-def not_surer(pair: Pair) -> tuple[Arm, Arm]:
-    """Both arms, neither with a smaller variance than a unit of the other one would give it."""
-    a, b = pair.control, pair.treatment
-    if a.known:
-        return a, b
-    pooled = [_times((a.variance, b.variance), multiplier) for multiplier in factors(a, b).values()]
-    return (
-        replace(a, variance=max([a.variance, *(t for _, t in pooled)])),
-        replace(b, variance=max([b.variance, *(c for c, _ in pooled)])),
-    )
-
-
-def factors(a: Arm, b: Arm) -> dict[str, Parts[float]]:
-    """For each mass that both arms have, what their variances are multiplied by."""
-    bases = {name: (basis, b.masses[name]) for name, basis in a.masses.items() if name in b.masses}
-    multipliers = {name: _factors(*pair) for name, pair in bases.items()}
-    return {name: multiplier for name, multiplier in multipliers.items() if multiplier is not None}
-
-
-def _factors(control: Basis, treatment: Basis) -> Parts[float] | None:
-    if isinstance(control, RowsAndUsers) and isinstance(treatment, RowsAndUsers):
-        masses = control.rows, control.users, treatment.rows, treatment.users
-        return (
-            control.factors(treatment) if all(0 < number < math.inf for number in masses) else None
-        )
-    if isinstance(control, RowsAndUsers) or isinstance(treatment, RowsAndUsers):
-        return None
-    is_known = 0 < control < math.inf and 0 < treatment < math.inf
-    return pooling_factors(control, treatment) if is_known else None
-
-
-def _times(variances: Parts[float], factor: Parts[float]) -> Parts[float]:
-    return variances[0] * factor[0], variances[1] * factor[1]
-
-
-def _df(arm: Arm) -> float:
-    """Those of groups or of a small area; the mean of rows is compared by the normal mixture."""
-    return math.inf if arm.replicates is None and arm.kind == "mean" else arm.df
-
-
-def _widest(stratum: Stratum, form: dict[str, Parts[float]]) -> str:
-    variances = float(stratum_variance(stratum.control)), float(stratum_variance(stratum.treatment))
-    return max(form, key=lambda name: sum(_times(variances, form[name])))
-
-
-def _together(pair: Pair, multipliers: Sequence[Parts[float]]) -> Parts[float]:
-    """What both arms add over all epochs, if those of each epoch are pooled over this mass."""
-    of_control, of_treatment = zip(*multipliers, strict=True)
-    control = scaled_variance([s.control for s in pair.strata], pair.weights, of_control)
-    treatment = scaled_variance([s.treatment for s in pair.strata], pair.weights, of_treatment)
-    return control, treatment
-
-
-# Whether there are enough rows.
+from streammetrics.estimators.estimator import Kind
+from streammetrics.estimators.quantile_evidence import QuantileArms
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.present.numerals import about
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,69 +41,40 @@ class Shortage:
         )
 
 
-_SPARSE: Final = {"rate": ("rate", "events"), "cells": ("metric", "rows that decide it")}
-_QUANTILE: Final = "rows below or above it"
-
-
-def shortage_of(pair: Pair, names: tuple[str, str] = NAMES) -> Shortage | None:
-    """The least count of both arms of what a view of this kind needs; None without an arm.
-
-    Of a rate the events, and the other rows, that each arm would have at the rate of both together,
-    divided by the design effect; never the observed ones, because a treatment may end all events.
-    """
-    shortages = [shortage for shortage in _shortages(pair, names) if not math.isnan(shortage.count)]
-    return min(shortages, key=lambda shortage: shortage.count, default=None)
-
-
-def _shortages(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
-    a, b = pair.control, pair.treatment
-    if a.kind == b.kind and a.kind in _SPARSE and not a.known:
-        yield from _expected(pair, names)
-        return
-    for name, arm in zip(names, (a, b), strict=True):
-        if arm.known:
-            continue
-        if a.kind != b.kind:
-            yield Shortage(name, arm.rows, f"{{}} {arm.unit}", arm.rows, arm.unit, "metric")
-        elif arm.kind == "area":
-            for count, label in zip(arm.counted, ("positives", "negatives"), strict=True):
-                yield Shortage(name, count, f"{{}} {label}", arm.rows, arm.unit, "area")
-        elif arm.kind == "quantile":
-            template = f"{{}} {'effective ' * (arm.groups is not None)}{_QUANTILE}"
-            yield Shortage(name, arm.least, template, arm.rows, arm.unit, "quantile")
-        else:
-            template = f"{{}} {'effective ' * (arm.groups is not None)}{arm.unit}"
-            yield Shortage(name, arm.least, template, arm.rows, arm.unit, "mean")
-
-
-def _expected(pair: Pair, names: tuple[str, str]) -> Iterator[Shortage]:
-    """What each arm would have of the cells of a rate, or of a view of a confusion matrix."""
-    arms = pair.control, pair.treatment
-    deff = max((arm.deff for arm in arms if 1.0 < arm.deff < math.inf), default=1.0)
-    quantity, events = _SPARSE[pair.control.kind]
-    for cell in range(len(pair.control.counted)):
-        expectations = [_of_stratum(stratum, cell) for stratum in pair.strata]
-        label = "rows without an event" if cell else events
-        for side, (name, arm) in enumerate(zip(names, arms, strict=True)):
-            count = math.fsum(sides[side] for sides in expectations) / deff
-            yield Shortage(name, count, f"{{}} {label} expected", arm.rows, arm.unit, quantity)
-
-
-def _of_stratum(stratum: Stratum, cell: int) -> Parts[float]:
-    rows = stratum.control.counted_of, stratum.treatment.counted_of
-    counts = stratum.control.counted[cell], stratum.treatment.counted[cell]
-    return expected_counts(counts, rows) if sum(rows) else (0.0, 0.0)
-
-
-def too_skew(pair: Pair, names: tuple[str, str] = NAMES) -> str:
-    """Why a mean is too far from normal in an arm that has a variance, or ""."""
-    for name, arm in zip(names, (pair.control, pair.treatment), strict=True):
-        if arm.variance > 0 and arm.is_skew and not arm.skewness >= SKEWNESS:
-            number = 0.0 if math.isnan(arm.skewness) else arm.skewness
-            template = "its skewness number is {}"
-            return Shortage(name, number, template, arm.rows, arm.unit, "mean").reason(SKEWNESS)
-    return ""
-
-
 def _down(number: float) -> float:
     return number if math.isinf(number) else math.floor(10 * number) / 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What holds at all looks reads from a comparison; a missing value is None.
+
+    effect_size: treatment - control. std_error, df: of both arms together, inf if it is not from
+    groups. least_count: the smallest burn-in count of either arm: expected events, and other rows,
+    of a rate, positives and negatives of an area, units of a mean. shortage: of which arm, and what
+    would be enough. no_sequence: why there is no always-valid interval of an arm, such as an
+    estimate that is too far from normal, or "". groups: of users, None if rows are independent.
+    successes: by epoch. moments: of control and treatment, values with bounds known by design.
+    kind: the quantity that a burn-in counts. quantiles: both arms of a quantile, which has no
+    standard error. resolution: how far buckets may have moved the effect, or 0. reason: why the
+    effect is undefined, or "".
+    """
+
+    effect_size: float = math.nan
+    std_error: float = math.nan
+    df: float = math.inf
+    least_count: int = 0
+    shortage: Shortage | None = None
+    no_sequence: str = ""
+    groups: int | None = None
+    successes: tuple[Successes, ...] | None = None
+    moments: tuple[Moments, Moments] | None = None
+    kind: Kind | None = None
+    quantiles: QuantileArms | None = None
+    resolution: float = 0.0
+    reason: str = ""
+
+    @property
+    def information(self) -> float:
+        """The clock v = 1 / V."""
+        return 1.0 / self.std_error / self.std_error

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from streammetrics.combine.units import Units, UnitsResult, without_units
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.experiments.arm import Arm, arm_of, is_effect, no_arm, without_effect
+from streammetrics.experiments.arm import arm_of, is_effect
+from streammetrics.experiments.arms import Arm, no_arm, without_effect
 from streammetrics.experiments.assignment import (
     Found,
     SampleRatioFound,
@@ -19,7 +20,8 @@ from streammetrics.experiments.assignment import (
     units_of,
     why_unknown,
 )
-from streammetrics.experiments.contrast import Contrast, contrast_of
+from streammetrics.experiments.contrast import Contrast
+from streammetrics.experiments.contrasts import contrast_of
 from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.masses import USERS
 from streammetrics.experiments.monitor import Watched
@@ -27,12 +29,13 @@ from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan, Safeguard, known
 from streammetrics.experiments.rates_beside import not_watched, rate_beside, why_no_rate
 from streammetrics.experiments.report import Outcome, Report
-from streammetrics.experiments.rows_per_unit import RowsPerUnit, arm_of_units, rows_per_unit
+from streammetrics.experiments.rows_of_units import arm_of_units, rows_per_unit
+from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.experiments.same_rows import same_rows
 from streammetrics.kernels.inference.pooled_variance import RowsAndUsers
 
-Arms = Mapping[str, Mapping[str, Accumulator]]
-States = Mapping[str, Arms]
+StatesByMetric = Mapping[str, Mapping[str, Accumulator]]
+States = Mapping[str, StatesByMetric]
 UnitStates = Mapping[str, Mapping[str, Units]]
 
 
@@ -68,7 +71,7 @@ class Experiment:
         def __init__(
             self,
             plan: Plan,
-            states: Arms | States,
+            states: StatesByMetric | States,
             units: Mapping[str, Units] | UnitStates = ...,
             metrics: Collection[str] = ...,
             days: Mapping[int, UnitStates] = ...,
@@ -237,7 +240,10 @@ class Experiment:
             for epoch in self.states
             for variant in self.plan.variants
         }
-        arm_view = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
+        arm_view = next(
+            (arm.view for arm in arms.values() if arm.counts.rows or arm.precision.method),
+            view or "",
+        )
         decides = guardrail is not None and self._decides(metric, arm_view)
         for treatment in self.plan.treatments:
             pairs = {
@@ -361,12 +367,12 @@ class Experiment:
             (arm, by_variant[name].sampled if name in by_variant else None)
             for name, arm in named_arms
         ]
-        if any(arm.replicates is None or not units for arm, units in sized_arms):
+        if any(arm.without.replicates is None or not units for arm, units in sized_arms):
             return pair
         a, b = (
             arm
-            if isinstance(arm.masses.get(USERS), RowsAndUsers)
-            else replace(arm, masses={**arm.masses, USERS: float(n or 0)})
+            if isinstance(arm.counts.masses.get(USERS), RowsAndUsers)
+            else arm.add_mass(USERS, float(n or 0))
             for arm, n in sized_arms
         )
         return a, b
@@ -383,7 +389,7 @@ class Experiment:
             ]
             sampled = [result.sampled for result in results]
             if len(results) < 2 or None in sampled:
-                return {name: a.rows + b.rows for name, (a, b) in pairs.items()}
+                return {name: a.counts.rows + b.counts.rows for name, (a, b) in pairs.items()}
             sizes[epoch] = sum(n for n in sampled if n is not None)
         return sizes
 

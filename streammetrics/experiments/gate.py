@@ -15,14 +15,15 @@ from typing import Final, Literal
 from streammetrics.combine import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError
-from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, arm_of, is_effect
-from streammetrics.experiments.numerals import about, plain
+from streammetrics.estimators.enough import ENOUGH, GROUPS
+from streammetrics.experiments.arm import arm_of, is_effect
+from streammetrics.experiments.arms import Arm
 from streammetrics.experiments.plan import Plan, Safeguard, known
 from streammetrics.experiments.strata import ONE_EPOCH
 from streammetrics.kernels.inference.pooled_variance import SKEWNESS
 from streammetrics.present.estimand import estimand_of
+from streammetrics.present.numerals import about, plain
 from streammetrics.present.views import view_of
-from streammetrics.results.has_intervals import HasIntervals
 
 _LEAST_DAYS: Final = 1.0  # of an earlier period, before it has a pace: days differ by the hour
 # 1 / K of k normal contributions is 6 χ² / k², with one degree of freedom: in 5 % above 23 / k².
@@ -150,26 +151,26 @@ def _gates_of(
     arm = arm_of(earlier[metric], view, plan.level)
     span = days.get(metric) if isinstance(days, Mapping) else days
     pace = math.nan
-    if arm.rows and span is not None and span >= _LEAST_DAYS:
-        pace = arm.rows / span
+    if arm.counts.rows and span is not None and span >= _LEAST_DAYS:
+        pace = arm.counts.rows / span
     result = earlier[metric].compute()
     figures = result.value if isinstance(result, UserGroupsResult) else result
-    by_users = plan.cluster == "groups" and arm.unit != "units"
-    needed = _needed(arm, figures, by_users or arm.replicates is not None)
-    may_need_more = (by_users and arm.replicates is None) or (
-        arm.kind == "mean" and len(plan.epochs) > 1
+    by_users = plan.cluster == "groups" and arm.counts.unit != "units"
+    needed = _needed(arm, figures, by_users or arm.without.replicates is not None)
+    may_need_more = (by_users and arm.without.replicates is None) or (
+        arm.counts.kind == "mean" and len(plan.epochs) > 1
     )
     for treatment in plan.treatments:
         variants = (treatment,) if arm.sides is not None else (plan.control, treatment)
-        gate = Gate(watched=watched, treatment=treatment, guardrail=rail, unit=arm.unit)
+        gate = Gate(watched=watched, treatment=treatment, guardrail=rail, unit=arm.counts.unit)
         last = _last(plan, variants)
         why = _never(plan, watched, treatment, arm)
         if why or last is None:
-            absent = f"no {arm.unit} are planned for {' and '.join(variants)} together"
+            absent = f"no {arm.counts.unit} are planned for {' and '.join(variants)} together"
             yield replace(gate, reason=why or absent)
             continue
         first, longest = (needed.rows / share / pace for share in reversed(last[1]))
-        if arm.unit == "units" and needed.rows > arm.rows * last[1][0]:
+        if arm.counts.unit == "units" and needed.rows > arm.counts.rows * last[1][0]:
             longest = math.inf
         yield replace(
             gate,
@@ -213,15 +214,15 @@ def _named(watched: str, earlier: Mapping[str, Accumulator]) -> tuple[str, str |
 def _never(plan: Plan, watched: str, treatment: str, arm: Arm) -> str:
     """Why no number of rows would be enough, or ""."""
     horizon = plan.horizon_of(watched, treatment)
-    if arm.never:
-        return arm.never
-    if arm.quantile is not None or arm.kind == "quantile":
+    if arm.traits.never:
+        return arm.traits.never
+    if arm.quantile is not None or arm.counts.kind == "quantile":
         if len(plan.epochs) > 1:
             return ONE_EPOCH
         return "" if horizon.planned_rows is not None else horizon.reason
-    has_value = arm.rows > 1 and math.isfinite(arm.value)
-    if has_value and arm.replicates is None and math.isnan(arm.variance):
-        return arm.reason
+    has_value = arm.counts.rows > 1 and math.isfinite(arm.value)
+    if has_value and arm.without.replicates is None and math.isnan(arm.precision.variance):
+        return arm.precision.reason
     return horizon.reason
 
 
@@ -244,22 +245,22 @@ def _size(is_most: bool, is_least: bool) -> Size:
 
 
 def _needed(arm: Arm, figures: object, grouped: bool) -> _Needed:
-    bounded = all(map(math.isfinite, arm.limits))
-    if not arm.rows:
-        kind = "rate" if _may_be_share(figures, arm.view) else arm.kind
-        grouped = grouped and not (kind == "rate" and arm.unit == "units")
-        words = _words(kind, arm.unit, grouped)
+    bounded = all(map(math.isfinite, arm.traits.limits))
+    if not arm.counts.rows:
+        kind = "rate" if _may_be_share(figures, arm.view) else arm.counts.kind
+        grouped = grouped and not (kind == "rate" and arm.counts.unit == "units")
+        words = ENOUGH[kind].words(arm.counts.unit, grouped)
         if kind == "rate" and not (bounded or view_of(figures, arm.view).rest):
-            words += f", if its {arm.unit} are all 0 or 1"
+            words += f", if its {arm.counts.unit} are all 0 or 1"
         return _Needed(words, advice="" if kind != "mean" or bounded else _HEAVY)
-    words, rows = _words(arm.kind, arm.unit, grouped), _rows_for_counts(arm)
-    if not (arm.is_skew and arm.variance > 0):
+    words, rows = ENOUGH[arm.counts.kind].words(arm.counts.unit, grouped), _rows_for_counts(arm)
+    if not (arm.is_skew and arm.precision.variance > 0):
         return _Needed(words, rows)
-    by_skewness = _rows_for(arm.rows, arm.skewness, SKEWNESS)
+    by_skewness = _rows_for(arm.counts.rows, arm.counts.skewness, SKEWNESS)
     if math.isnan(by_skewness) or by_skewness <= rows:
         return _Needed(words, max(rows, by_skewness))
     groups = arm.groups
-    is_most = groups is not None and arm.skewness > groups * groups / _BY_CHANCE
+    is_most = groups is not None and arm.counts.skewness > groups * groups / _BY_CHANCE
     return _Needed(words, by_skewness, is_most, "" if bounded or is_most else _HEAVY)
 
 
@@ -270,40 +271,29 @@ def _rows_for(rows: int, count: float, need: float) -> float:
 
 
 def _rows_for_counts(arm: Arm) -> float:
-    deff = arm.deff if 1.0 < arm.deff < math.inf and arm.kind != "area" else 1.0
-    needs = [_rows_for(arm.rows, count / deff, BURN_IN[arm.kind]) for count in arm.counted]
-    groups, buckets = arm.groups or 0, len(arm.replicates or ())
+    deff = (
+        arm.precision.deff
+        if 1.0 < arm.precision.deff < math.inf and arm.counts.kind != "area"
+        else 1.0
+    )
+    needs = [
+        _rows_for(arm.counts.rows, count / deff, ENOUGH[arm.counts.kind].need)
+        for count in arm.counts.counted
+    ]
+    groups, buckets = arm.groups or 0, len(arm.without.replicates or ())
     if buckets > GROUPS and 0 < groups < buckets:  # a user falls into any of them
-        needs.append(arm.rows * math.log1p(-GROUPS / buckets) / math.log1p(-groups / buckets))
+        needs.append(
+            arm.counts.rows * math.log1p(-GROUPS / buckets) / math.log1p(-groups / buckets)
+        )
     return math.nan if any(map(math.isnan, needs)) else max(needs)
 
 
 def _may_be_share(figures: object, view: str) -> bool:
     """Whether a view of a result without rows has the interval of a share."""
-    if not isinstance(figures, HasIntervals) or is_effect(figures, view):
+    if is_effect(figures, view):
         return False
     estimand = estimand_of(figures, view)
     try:
         return estimand.interval(estimand.request(_LEVEL, "wilson")) is not None
     except InputError:  # it has another one
         return False
-
-
-def _words(kind: str, unit: str, grouped: bool) -> str:
-    """What an arm must have; grouped: whether its rows, or its units, are in groups."""
-    need, most = BURN_IN["rate"], f"a skewness number of at least {SKEWNESS:g}"
-    by_users = grouped and unit != "units"
-    rows = f"effective {unit}" if by_users else unit
-    deff = ", divided by the design effect," * by_users
-    users = f"{' and users' * by_users} in {GROUPS} groups" * grouped
-    match kind:
-        case "rate":
-            events = f"{need} expected events and {need} expected {unit} without one"
-            return f"{{}} has {events}{deff}{users}"
-        case "cells":
-            return f"{{}} has {need} expected {unit} that decide it{deff}{users}"
-        case "area":
-            return f"{{}} has {need} positives and {need} negatives{',' * grouped}{users}"
-        case "quantile":
-            return f"{{}} has {need} {rows} below it and {need} above it{',' * grouped}{users}"
-    return f"{{}} has {BURN_IN['mean']} {rows}{users}{',' * grouped} and {most}"

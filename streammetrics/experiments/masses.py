@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from streammetrics.combine import UserGroupsResult
 from streammetrics.combine.clustered import class_counts
+from streammetrics.estimators.estimator import Kind
+from streammetrics.experiments.arms import Basis
 from streammetrics.kernels.inference.pooled_variance import (
     RowsAndUsers,
     effective_number,
@@ -29,9 +31,7 @@ from streammetrics.results.class_curves import ClassCurves
 from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.results.uplift_curve import UpliftCurve
 
-Kind = Literal["rate", "cells", "area", "mean", "quantile"]
 USERS: Final = "users"  # the name of the mass that an experiment counts, but for areas
-Basis: TypeAlias = float | RowsAndUsers[float]  # one of the masses
 _Users: TypeAlias = UserGroupsResult | None
 
 

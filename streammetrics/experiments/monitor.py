@@ -12,90 +12,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, TypeVar
 
 from streammetrics.core.errors import StateError
-from streammetrics.experiments.arm import Arm
-from streammetrics.experiments.contrast import Contrast
-from streammetrics.experiments.evidence import not_surer, spread_of
 from streammetrics.experiments.one_look import Anytime
-from streammetrics.experiments.since_decision import SinceDecision, midpoint
-from streammetrics.experiments.strata import Pair
-from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
-from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds
+from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
-
-_STEPS: Final = 60  # three are usual
-_EXACT: Final = 1e-6
-
-
-def anytime_lift(contrast: Contrast, side: int) -> float:
-    """The lower (side 0) or upper (side 1) end of the always-valid interval of treatment / control
-    - 1; infinite if there is none."""
-    pair, v_opt = contrast.pair, contrast.horizon.v_opt
-    if pair is None or v_opt is None or contrast.anytime.gated or contrast.safeguard is not None:
-        return EVERYTHING[side]
-    if contrast.comparison.resolution:
-        return EVERYTHING[side]
-    return _end(pair, tuned(v_opt, contrast.alpha), contrast.alpha, side)
-
-
-def _end(pair: Pair, rho: float, alpha: float, side: int) -> float:
-    a, b = pair.control.estimate, pair.treatment.estimate
-    spread, farther = spread_of(pair), (min, max)[side]
-    ratio, end = 1.0, EVERYTHING[side]
-    for _ in range(_STEPS):
-        variance = spread.variance(ratio)
-        if not variance > 0:
-            return EVERYTHING[side]
-        q = as_t(multiplier(1.0 / variance, rho, alpha), spread.df(ratio))
-        # Excluded is what each form of the variance excludes.
-        following = farther(fieller_bounds(a, c, b, t, q)[side] for c, t in spread.parts)
-        if not math.isfinite(following):
-            return EVERYTHING[side]
-        near = abs(following - end) <= _EXACT * (1.0 + abs(following))
-        end, ratio = following, 1.0 + following
-        if near:
-            break
-    return end
-
-
-def treatment_is_nearer(contrast: Contrast) -> bool | None:
-    """Whether the treatment is nearer to the target than the control; None if uncertain."""
-    pair, target, v_opt = contrast.pair, contrast.direction.target, contrast.horizon.v_opt
-    if pair is None or target is None or v_opt is None:
-        return None
-    # Each of two equally precise arms has twice the information of their difference.
-    control, treatment = (
-        distances(arm, target, 2.0 * v_opt, contrast.alpha / 2.0) for arm in not_surer(pair)
-    )
-    if treatment[1] < control[0]:
-        return True
-    return False if control[1] < treatment[0] else None
-
-
-def distances(arm: Arm, target: float, v_opt: float, alpha: float) -> tuple[float, float]:
-    """The least and the greatest distance of an arm from its target that are not excluded."""
-    value, error = arm.estimate, math.sqrt(arm.variance) if arm.variance > 0 else math.nan
-    value, resolution = value - (0.0 if target else target), arm.resolution
-    if not (math.isfinite(value) and error > 0):
-        return 0.0, math.inf
-    if target:
-        if not value / target > 0:
-            return 0.0, math.inf
-        value, error, resolution = (
-            math.log(value / target),
-            error / abs(value),
-            resolution / abs(value),
-        )
-        v_opt *= target * target
-    information = 1.0 / error / error
-    reach = as_t(multiplier(information, tuned(v_opt, alpha), alpha), arm.df) * error + resolution
-    if not reach < math.inf:
-        return 0.0, math.inf
-    return max(0.0, abs(value) - reach), abs(value) + reach
-
 
 Heads = tuple[tuple[str, int], ...]
 T = TypeVar("T")
@@ -256,6 +179,21 @@ def _within(early: Heads, late: Heads) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class SinceDecision:
+    """The effect since the decision. lower, upper: the intersection of the intervals of all looks
+    since then; effect: that of the last one, nan if it has no interval yet."""
+
+    effect: float
+    lower: float
+    upper: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval that is not empty."""
+        return math.isfinite(self.effect) and self.lower <= self.upper
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """The reading over all looks together. consistent: the looks do not exclude one another.
 
@@ -277,10 +215,9 @@ class Reading:
         return self.lower > -math.inf or self.upper < math.inf
 
 
-def reading_of(contrast: Contrast, seen: Watched | None, since: Watched | None = None) -> Reading:
-    """The reading of a contrast; seen: the looks at it, combined, None if there are none; since:
-    those at its increments since the decision."""
-    now = contrast.anytime
+def reading_of(now: Anytime, seen: Watched | None, since: Watched | None = None) -> Reading:
+    """The reading of a contrast. now: at this look; seen: the looks at it, combined, None if there
+    are none; since: those at its increments since the decision."""
     if seen is None or seen.latest is None:
         return Reading(now.lower, now.upper, now.p_value, now, now.lower <= now.upper)
     after = None
@@ -289,4 +226,11 @@ def reading_of(contrast: Contrast, seen: Watched | None, since: Watched | None =
         after = SinceDecision(effect, since.lower, since.upper)
     return Reading(
         seen.lower, seen.upper, seen.p_value, seen.latest, seen.consistent, seen.looks, after
+    )
+
+
+def midpoint(lower: float, upper: float) -> float:
+    """The middle of an interval; nan if an end is infinite."""
+    return (
+        lower + (upper - lower) / 2 if math.isfinite(lower) and math.isfinite(upper) else math.nan
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streammetrics.experiments.assignment import in_several_variants
-from streammetrics.experiments.sentence import evidence, joined, why_distrusted
+from streammetrics.experiments.trust import evidence, why_distrusted
+from streammetrics.present.numerals import joined
 
 if TYPE_CHECKING:
     from streammetrics.experiments.report import Outcome

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.experiments.sentence import joined
+from streammetrics.present.numerals import joined
 from streammetrics.present.view import declaration
 from streammetrics.present.views import value_of, view_of
 from streammetrics.results.has_intervals import HasIntervals

@@ -7,32 +7,14 @@ after "at least" are rounded towards 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
 
-from streammetrics.combine.units import UnitsResult
-from streammetrics.experiments.arm import BURN_IN
-from streammetrics.experiments.assignment import (
-    SampleRatioFound,
-    in_several_variants,
-    why_unknown,
-)
-from streammetrics.experiments.compared import error_of
+from streammetrics.estimators.enough import ENOUGH
 from streammetrics.experiments.contrast import Contrast
-from streammetrics.experiments.monitor import Reading, anytime_lift
-from streammetrics.experiments.numerals import (
-    about,
-    declared,
-    least,
-    most,
-    p_value,
-    percent,
-    plain,
-)
-from streammetrics.experiments.plan import Plan
-from streammetrics.experiments.verdict import (
-    Verdict,
+from streammetrics.experiments.finding import Verdict
+from streammetrics.experiments.lift import anytime_lift
+from streammetrics.experiments.monitor import Reading
+from streammetrics.experiments.more_units import more_units, planned
+from streammetrics.experiments.reasons import (
     cannot_start,
     has_grown,
     heavy_user,
@@ -40,103 +22,16 @@ from streammetrics.experiments.verdict import (
     warnings_of,
     why_not_started,
 )
-from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
-from streammetrics.kernels.inference.tails import normal_isf
+from streammetrics.experiments.trust import DISTRUSTED
+from streammetrics.present.numerals import (
+    declared,
+    least,
+    most,
+    p_value,
+    percent,
+    plain,
+)
 from streammetrics.present.texts import between, effect_decimals
-
-_STEPS: Final = 60  # four are usual
-_EXACT: Final = 1e-3
-_MOST_UNITS: Final = 1e12  # more units than any experiment has
-DISTRUSTED: Final = "Not trustworthy: "
-
-
-@dataclass(frozen=True, slots=True)
-class MoreUnits:
-    """The additional units that show a difference of the declared size.
-
-    size: the declared absolute difference. more: units of both arms together, in addition to those
-    counted, with which one look shows a true difference of that size with probability `power`; 0
-    if there are enough. units: whether `more` is in units, else in rows. power: as declared.
-    excluded: whether differences of this size and more are excluded.
-    """
-
-    size: float
-    more: float
-    units: bool
-    power: float
-    excluded: bool = False
-
-
-def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | None:
-    """The additional units, or None if the plan declares no size or the standard error is unknown.
-
-    lower, upper: of the always-valid interval.
-
-    Information v = 1 / V grows in proportion to the units if future units are like past ones. A
-    true difference d is shown with this power once d √v = c(v) + z_power, c the multiplier.
-    """
-    size, v_opt, comparison = contrast.horizon.mde, contrast.horizon.v_opt, contrast.comparison
-    (error, df), pair = error_of(comparison), contrast.pair
-    if size is None or v_opt is None or pair is None or not 0 < error < math.inf:
-        return None
-    counted = contrast.units or pair.control.rows + pair.treatment.rows
-    power = contrast.horizon.power
-    now = 1.0 / error / error
-    needed = _information(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, df)
-    extra_units = counted * (needed / now - 1.0)
-    if not extra_units < _MOST_UNITS:
-        return None
-    excluded = -size < lower and upper < size
-    return MoreUnits(size, max(0.0, extra_units), bool(contrast.units), power, excluded)
-
-
-def _information(size: float, power: float, rho: float, alpha: float, df: float) -> float:
-    """The v with size √v = c(v) + z, by fixed-point iteration until it changes by less than 0.1 %:
-    c hardly depends on v, and units are reported to two digits."""
-    z, previous = normal_isf(1.0 - power), 0.0
-    v = -2.0 * math.log(alpha) / (size * size)  # c is at least √(2 ln(1/α))
-    for _ in range(_STEPS):
-        if abs(v - previous) <= _EXACT * v or v == math.inf:
-            break
-        root = (as_t(multiplier(v, rho, alpha), df) + z) / size
-        v, previous = root * root, v
-    return v
-
-
-_LARGE_E: Final = 1e6  # above it the exact e-value does not matter
-
-
-def why_distrusted(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
-    """Why this experiment must not be trusted; "" if nothing is known against it."""
-    if srm.blocks:
-        return f"{DISTRUSTED}units are not split between the variants as planned ({evidence(srm)})."
-    if plan.on_several_variants == "error" and several is not None and several.sampled:
-        count = in_several_variants(several.units, estimated=several.share < 1)
-        return f"{DISTRUSTED}{count}, and the plan allows none."
-    why = why_unknown(several) if plan.on_several_variants == "drop" else ""
-    if why:
-        return f"{DISTRUSTED}the units to drop, seen in several variants, are not all known: {why}."
-    return ""
-
-
-def evidence(srm: SampleRatioFound) -> str:
-    """The e-value of a sample-ratio alarm, and the units of its epoch."""
-
-    def text(e: float) -> str:
-        return f"above {plain(_LARGE_E)}" if e > _LARGE_E else plain(e)
-
-    since = f" since {srm.epoch}" if srm.epoch and srm.counts != srm.epoch_counts else ""
-    counts = ", ".join(f"{arm} {n:,}" for arm, n in srm.epoch_counts or srm.counts)
-    clause = f"sample-ratio e-value {text(srm.greatest_e_value)}"
-    if srm.log_e < srm.greatest:
-        clause += f" at an earlier look, {text(srm.e_value)} now"
-    return f"{clause}: {counts}{since}"
-
-
-def joined(parts: Iterable[str]) -> str:
-    """The parts as a list in a sentence: a, b and c."""
-    words = [part for part in parts if part]
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
@@ -221,18 +116,6 @@ def _no_difference(contrast: Contrast, reading: Reading) -> str:
     return sentence if needed_units is None else f"{sentence} {planned(needed_units)}"
 
 
-def planned(found: MoreUnits) -> str:
-    """A sentence on the planned size, for a difference that is not shown yet."""
-    size = f"a difference of the planned size, {declared(found.size)},"
-    if found.excluded:
-        return f"{size.capitalize()} is excluded."
-    likely = f"with a probability of {declared(100 * found.power)} %"
-    if found.more:
-        things = "units" if found.units else "rows"
-        return f"About {about(found.more)} more {things} would show {size} {likely}."
-    return f"{size.capitalize()} would have been shown by now {likely} or more."
-
-
 def _at_least(contrast: Contrast, reading: Reading) -> str:
     """The least difference: relative to the control if that is certain as well, else absolute."""
     size = min(abs(reading.lower), abs(reading.upper))
@@ -291,7 +174,7 @@ def _not_started(contrast: Contrast, reading: Reading) -> str:
         bounds = _bounds(contrast, comparison.effect_size_ci_lower, comparison.effect_size_ci_upper)
         level = declared(100 * comparison.level)
         # The p-value of few rows, or of a view that they chose, is no measure.
-        few = comparison.no_sequence or comparison.least_count < BURN_IN[comparison.kind]
+        few = comparison.no_sequence or comparison.least_count < ENOUGH[comparison.kind].need
         p = "" if few else f", {p_value(comparison.pvalue)}"
         fixed = f" If this is the only look: {bounds} at {level} %{p}."
     return f"No always-valid interval of {_compared(contrast)}: {why}.{fixed}"

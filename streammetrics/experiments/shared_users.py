@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from streammetrics.core.errors import SettingsError
-from streammetrics.experiments.arm import Arm
-from streammetrics.experiments.strata import Pair
+from streammetrics.experiments.arms import Arm, Arms
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.paired import correlation, paired_jackknife
 from streammetrics.kernels.inference.t_interval import (
@@ -57,7 +56,7 @@ class SharedUsers:
         return two_sided_p(self.statistic, 1.0, self.difference.df)
 
 
-def shared_users(pair: Pair, origin: float, off: float) -> SharedUsers:
+def shared_users(pair: Arms, origin: float, off: float) -> SharedUsers:
     """The errors of a pair of arms, both of UserGroups of equal settings.
 
     origin: what the lift is relative to: 1/2 for areas, else 0. off: how far buckets may have moved
@@ -67,7 +66,7 @@ def shared_users(pair: Pair, origin: float, off: float) -> SharedUsers:
     control, treatment = _left_out(pair.control), _left_out(pair.treatment)
     ends = zip(control, treatment, strict=True)
     used = [(a, b) for a, b in ends if a is not None or b is not None]
-    whole = pair.control.together, pair.treatment.together
+    whole = pair.control.without.together, pair.treatment.without.together
     a = [whole[0] if estimate is None else estimate for estimate, _ in used]
     b = [whole[1] if estimate is None else estimate for _, estimate in used]
     lifts = [
@@ -75,14 +74,14 @@ def shared_users(pair: Pair, origin: float, off: float) -> SharedUsers:
         for x, y in zip(a, b, strict=True)
     ]
     # As sure as the arm whose groups are fewer, or less equal.
-    effective = min(pair.control.df, pair.treatment.df) + 1.0
+    effective = min(pair.control.precision.df, pair.treatment.precision.df) + 1.0
     difference = replace(paired_jackknife(b, a), effective=effective)
     lift = replace(jackknife_variance(lifts), effective=effective)
     resolution = off if off > COARSE * difference.se else 0.0
     return SharedUsers(pair.effect, difference, lift, resolution)
 
 
-def correlation_of_quantiles(pair: Pair) -> float | None:
+def correlation_of_quantiles(pair: Arms) -> float | None:
     """The correlation of both quantiles, that of the shares of rows up to them over users; 0 if all
     groups of an arm agree. None for views that are no quantiles."""
     a, b = pair.control.quantile, pair.treatment.quantile
@@ -95,11 +94,11 @@ def correlation_of_quantiles(pair: Pair) -> float | None:
 
 
 def _left_out(arm: Arm) -> Sequence[float | None]:
-    if arm.replicates is None:
+    if arm.without.replicates is None:
         raise SettingsError(
             expected="two states of UserGroups, since only these know their users",
             got="states of independent rows",
             where="compare(paired)",
             hint="count both models in one Paired(metric), which has the interval",
         )
-    return arm.replicates
+    return arm.without.replicates

@@ -17,31 +17,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from streammetrics.experiments.compared import Evidence, error_of
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence
 from streammetrics.experiments.contrast import Contrast
+from streammetrics.experiments.evidence import Evidence
+from streammetrics.experiments.monitor import midpoint
 from streammetrics.experiments.one_look import Anytime
 
 DECIDED: Final = " (decided)"
 SINCE: Final = " (since the decision)"
-
-
-@dataclass(frozen=True, slots=True)
-class SinceDecision:
-    """The effect since the decision. lower, upper: the intersection of the intervals of all looks
-    since then; effect: that of the last one, nan if it has no interval yet."""
-
-    effect: float
-    lower: float
-    upper: float
-
-    @property
-    def known(self) -> bool:
-        """Whether there is an interval that is not empty."""
-        return math.isfinite(self.effect) and self.lower <= self.upper
 
 
 def bound_of(contrast: Contrast) -> float:
@@ -68,8 +53,8 @@ def since_readings(
     if decided is not None:
         yield contrast.name + DECIDED, decided
         yield contrast.name + SINCE, reading_of_increments(contrast, decided)
-    elif decides(contrast, contrast.anytime) and 0 < error_of(comparison)[0] < math.inf:
-        error, _ = error_of(comparison)
+    elif decides(contrast, contrast.anytime) and 0 < comparison.anytime_error < math.inf:
+        error = comparison.anytime_error
         ends = comparison.effect_size - error, comparison.effect_size + error
         yield contrast.name + DECIDED, Anytime(*ends)
 
@@ -78,7 +63,7 @@ def reading_of_increments(contrast: Contrast, decided: Anytime) -> Anytime:
     """The reading of the effect of the rows since the decision, two-sided."""
     comparison = contrast.comparison
     before, error = midpoint(decided.lower, decided.upper), (decided.upper - decided.lower) / 2
-    error_now, df = error_of(comparison)
+    error_now, df = comparison.anytime_error, comparison.anytime_df
     if not (math.isfinite(comparison.effect_size) and 0 < error_now < math.inf and error > 0):
         return Anytime(gated=True, reason="the effect or its standard error is undefined")
     v, v0 = error_now**-2.0, error**-2.0
@@ -93,10 +78,3 @@ def reading_of_increments(contrast: Contrast, decided: Anytime) -> Anytime:
         resolution=comparison.resolution * (v + v0) / (v - v0),
     )
     return ConfidenceSequence(alpha=contrast.alpha, horizon=contrast.horizon).at(increment)
-
-
-def midpoint(lower: float, upper: float) -> float:
-    """The middle of an interval; nan if an end is infinite."""
-    return (
-        lower + (upper - lower) / 2 if math.isfinite(lower) and math.isfinite(upper) else math.nan
-    )

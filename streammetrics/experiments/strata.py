@@ -15,24 +15,23 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from streammetrics.core.interval import bounds_within
 from streammetrics.estimators.estimator import Replicates
-from streammetrics.experiments.arm import Arm, without_effect
+from streammetrics.experiments.arms import (
+    Arm,
+    Arms,
+    Counts,
+    Precision,
+    Stratum,
+    Traits,
+    WithoutGroups,
+    pair_of,
+    without_effect,
+)
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number
-from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import jackknife_variance
 
 Number = int | float | Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """Both arms of one epoch, and its share of the units of all epochs."""
-
-    weight: float
-    control: Arm
-    treatment: Arm
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,39 +109,7 @@ ONE_EPOCH: Final = "the always-valid interval of a quantile is of one epoch, and
 IN_EPOCH: Final = 10  # rows of a mean, rows of each class of an area, in each arm of an epoch
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Control and treatment on one view; effect: their exact difference, rounded once.
-
-    strata: both arms of each epoch that is compared. used: their names; left_out: the epochs in
-    which an arm has too few rows.
-    """
-
-    control: Arm
-    treatment: Arm
-    effect: float
-    strata: tuple[Stratum, ...]
-    used: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def weights(self) -> list[float]:
-        """The share of each epoch of the units of all."""
-        return [stratum.weight for stratum in self.strata]
-
-    def within(self, bounds: Bounds) -> Bounds:
-        """The interval of the effect without the values that it cannot have."""
-        (least, most), (low, high) = self.control.limits, self.treatment.limits
-        return bounds_within(bounds, low - most, high - least)
-
-
-def pair_of(control: Arm, treatment: Arm) -> Pair:
-    """The pair of one epoch."""
-    effect = _difference(control, treatment)
-    return Pair(control, treatment, effect, (Stratum(1.0, control, treatment),))
-
-
-def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> Pair | None:
+def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> Arms | None:
     """The stratified pair; None without an epoch.
 
     arms: control and treatment by epoch. units: N_e of both together. An epoch is left out if an
@@ -170,70 +137,80 @@ def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> P
     strata = tuple(
         Stratum(n / sum(sizes), a, b) for n, a, b in zip(sizes, controls, treatments, strict=True)
     )
-    return Pair(control, treated, effect, strata, tuple(used), left_out)
-
-
-def _difference(control: Arm, treatment: Arm) -> float:
-    if not (math.isfinite(control.value) and math.isfinite(treatment.value)):
-        return treatment.estimate - control.estimate
-    return ratio(Fraction(treatment.value) - Fraction(control.value), 1)
+    return Arms(control, treated, effect, strata, tuple(used), left_out)
 
 
 def _enough(arm: Arm) -> bool:
     if not math.isfinite(arm.value) or (arm.groups is not None and arm.groups < 2):
         return False
-    return arm.kind == "rate" or min(arm.counted) >= IN_EPOCH
+    return arm.counts.kind == "rate" or min(arm.counts.counted) >= IN_EPOCH
 
 
 def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     """The stratified arm of all epochs."""
     first = arms[0]
     sized = list(zip(sizes, arms, strict=True))
-    whole = combined(Part(n, arm.value, stratum_variance(arm), arm.df) for n, arm in sized)
-    alike = len({arm.kind for arm in arms}) == 1
+    whole = combined(
+        Part(n, arm.value, stratum_variance(arm), arm.precision.df) for n, arm in sized
+    )
+    alike = len({arm.counts.kind for arm in arms}) == 1
     variance, df, replicates = whole.variance, whole.df, None
     weights = [n / sum(sizes) for n in sizes]
     skewness = _skewness(arms, weights)
-    reason = "; ".join(dict.fromkeys(arm.reason for arm in arms if arm.reason))
-    if first.replicates is not None:
+    reason = "; ".join(dict.fromkeys(arm.precision.reason for arm in arms if arm.precision.reason))
+    if first.without.replicates is not None:
         replicates = _stratified_replicates(arms, sizes, [1.0] * len(arms))
         spread = jackknife_variance(
             [replicate for replicate in replicates if replicate is not None]
         )
         variance, df = spread.variance, spread.df
-        reason = first.no_jackknife or spread.reason
+        reason = first.without.no_jackknife or spread.reason
         skewness = skewness_number([replicate for replicate in replicates if replicate is not None])
     of_units: Replicates | None = None
-    if all(arm.of_units is not None for arm in arms):
-        apart = [replace(arm, replicates=arm.of_units) for arm in arms]
+    if all(arm.without.of_units is not None for arm in arms):
+        apart = [arm.grouped_by_units for arm in arms]
         of_units = _stratified_replicates(apart, sizes, [1.0] * len(arms))
     row_variance = math.fsum(
-        w * w * arm.variance / arm.deff for w, arm in zip(weights, arms, strict=True) if arm.deff
+        w * w * arm.precision.variance / arm.precision.deff
+        for w, arm in zip(weights, arms, strict=True)
+        if arm.precision.deff
     )  # the variance if rows were independent
-    counted = tuple(map(sum, zip(*(arm.counted for arm in arms), strict=True))) if alike else ()
-    rows = sum(arm.rows for arm in arms)
+    counted = (
+        tuple(map(sum, zip(*(arm.counts.counted for arm in arms), strict=True))) if alike else ()
+    )
+    rows = sum(arm.counts.rows for arm in arms)
+    deff = 1.0 if replicates is None else variance / row_variance if row_variance else math.nan
     return Arm(
         view=first.view,
         value=combined(Part(n, arm.value, 0) for n, arm in sized).effect,
-        variance=variance,
-        df=df,
-        method="stratified",
-        rows=rows,
-        n=sum(arm.n for arm in arms),
-        deff=1.0 if replicates is None else variance / row_variance if row_variance else math.nan,
-        resolution=math.fsum(w * arm.resolution for w, arm in zip(weights, arms, strict=True)),
-        kind=first.kind if alike else "mean",
-        counted=counted or (rows,),
-        skewness=skewness,
-        unit=first.unit,
-        replicates=replicates,
-        reason=reason,
-        direction=first.direction,
-        limits=first.limits,
-        never=_never(arms),
-        no_jackknife=first.no_jackknife,
-        doubts=tuple(dict.fromkeys(why for arm in arms for why in arm.doubts)),
-        of_units=of_units,
+        precision=Precision(
+            variance=variance,
+            df=df,
+            method="stratified",
+            n=sum(arm.precision.n for arm in arms),
+            deff=deff,
+            resolution=math.fsum(
+                w * arm.precision.resolution for w, arm in zip(weights, arms, strict=True)
+            ),
+            reason=reason,
+        ),
+        counts=Counts(
+            kind=first.counts.kind if alike else "mean",
+            counted=counted or (rows,),
+            rows=rows,
+            unit=first.counts.unit,
+            skewness=skewness,
+        ),
+        without=WithoutGroups(
+            replicates=replicates, of_units=of_units, no_jackknife=first.without.no_jackknife
+        ),
+        traits=Traits(
+            direction=first.traits.direction,
+            limits=first.traits.limits,
+            origin=first.traits.origin,
+            never=_never(arms),
+            doubts=tuple(dict.fromkeys(why for arm in arms for why in arm.traits.doubts)),
+        ),
     )
 
 
@@ -241,19 +218,19 @@ def _never(arms: Sequence[Arm]) -> str:
     """Why no interval over several epochs holds at all looks, or ""."""
     if any(arm.quantile is not None for arm in arms):
         return ONE_EPOCH
-    return next((arm.never for arm in arms if arm.never), "")
+    return next((arm.traits.never for arm in arms if arm.traits.never), "")
 
 
 def stratum_variance(arm: Arm) -> float | Fraction:
     """The variance of an arm among others of several epochs."""
-    return smoothed_variance(*arm.share) if arm.share else arm.variance
+    return smoothed_variance(*arm.counts.share) if arm.counts.share else arm.precision.variance
 
 
 def scaled_variance(
     arms: Sequence[Arm], weights: Sequence[float], ratios: Sequence[float]
 ) -> float:
     """The variance of the stratified arm if that of each epoch is multiplied by its ratio."""
-    if arms[0].replicates is None:
+    if arms[0].without.replicates is None:
         terms = zip(arms, weights, ratios, strict=True)
         return math.fsum(float(stratum_variance(arm)) * w * w * ratio for arm, w, ratio in terms)
     replicates = _stratified_replicates(arms, weights, [math.sqrt(ratio) for ratio in ratios])
@@ -269,12 +246,18 @@ def _stratified_replicates(
     epoch's changes are multiplied by its scale."""
     total = sum(sizes)
     replicates: list[float | None] = []
-    for group in zip(*(arm.replicates or () for arm in arms), strict=True):
+    for group in zip(*(arm.without.replicates or () for arm in arms), strict=True):
         if all(theta is None for theta in group):
             replicates.append(None)
             continue
         terms = [
-            n / total * (arm.together if theta is None else _moved(arm.together, theta, scale))
+            n
+            / total
+            * (
+                arm.without.together
+                if theta is None
+                else _moved(arm.without.together, theta, scale)
+            )
             for n, arm, theta, scale in zip(sizes, arms, group, scales, strict=True)
         ]
         replicates.append(math.fsum(terms) if all(map(math.isfinite, terms)) else math.nan)
@@ -291,8 +274,8 @@ def _skewness(arms: Sequence[Arm], weights: Sequence[float]) -> float:
     weighted_arms = list(zip(weights, arms, strict=True))
     variances = [w * w * float(stratum_variance(arm)) for w, arm in weighted_arms]
     whole = math.fsum(variances)
-    if not whole > 0 or any(arm.skewness == 0 for arm in arms):
+    if not whole > 0 or any(arm.counts.skewness == 0 for arm in arms):
         return math.inf if whole == 0 else 0.0 if whole > 0 else math.nan
-    parts = ((v / whole, arm.skewness) for v, arm in zip(variances, arms, strict=True))
+    parts = ((v / whole, arm.counts.skewness) for v, arm in zip(variances, arms, strict=True))
     third = math.fsum(v * math.sqrt(v / number) for v, number in parts)
     return 1.0 / (third * third) if third else math.inf

@@ -96,6 +96,11 @@ class Estimand:
         return any(view.of_points for view in self.path)
 
     @property
+    def origin(self) -> float:
+        """What a lift of the view is relative to; 0 of a part, and of a view with arguments."""
+        return 0.0 if len(self.path) > 1 or self.arguments else self.view.origin
+
+    @property
     def scarce(self) -> str:
         """Why there are too few rows for the jackknife of the view, or ""."""
         return self.estimator.scarce(self.rows, self.arguments)

@@ -39,7 +39,11 @@ class SlidingArea(HasIntervals):
 
     auc: float = field(
         metadata=View(
-            estimator=_OF_WINDOW, better=HIGHER, range=SHARE, undefined="one class has no rows"
+            estimator=_OF_WINDOW,
+            better=HIGHER,
+            range=SHARE,
+            origin=0.5,
+            undefined="one class has no rows",
         )
     )
     rows: int
@@ -80,6 +84,7 @@ class GroupedArea(RoundedWeights):
             estimator=_OF_GROUPS,
             better=HIGHER,
             range=SHARE,
+            origin=0.5,
             undefined="no group has both classes",
         )
     )

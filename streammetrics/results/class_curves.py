@@ -68,7 +68,7 @@ class ClassCurves(RoundedWeights):
         """mAP, the mean average precision of the classes."""
         return self._mean_ap("uniform")
 
-    @View(estimator=_SHARED_ROWS, better=HIGHER, range=SHARE)
+    @View(estimator=_SHARED_ROWS, better=HIGHER, range=SHARE, origin=0.5)
     def auc(self, average: str | None = "macro") -> Areas:
         """The area under the ROC curve of each class against the rest; means rounded once."""
         if average is None:

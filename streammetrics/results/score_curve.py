@@ -143,7 +143,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **buckets}
 
     @property
-    @View(estimator=_AUC, better=HIGHER, range=SHARE, undefined="one class has no rows")
+    @View(estimator=_AUC, better=HIGHER, range=SHARE, origin=0.5, undefined="one class has no rows")
     def auc(self) -> V_co:
         """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
         return self._area(area(self._pairs), area_bounds)

@@ -170,8 +170,8 @@ def test_each_kind_of_metric_waits_for_its_number_of_values() -> None:
 
 def test_what_is_counted_is_divided_by_the_design_effect() -> None:
     arm = arm_of(few_users(), None, 0.95)
-    assert min(arm.counted) == 80 and arm.deff > 8
-    assert arm.least == math.floor(80 / arm.deff) < 10
+    assert min(arm.counts.counted) == 80 and arm.precision.deff > 8
+    assert arm.least == math.floor(80 / arm.precision.deff) < 10
 
 
 def test_a_treatment_that_ends_all_events_is_judged_at_ten_expected_ones() -> None:

@@ -24,9 +24,9 @@ from streammetrics import (
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import ConfidenceSequence, compare
 from streammetrics.experiments.arm import arm_of
-from streammetrics.experiments.comparison import compared
+from streammetrics.experiments.arms import Arm, pair_of
+from streammetrics.experiments.difference import compared
 from streammetrics.experiments.one_look import Anytime
-from streammetrics.experiments.strata import pair_of
 from streammetrics.present.value_rows import rows_of
 from streammetrics.results import counts_of
 from streammetrics.results.sums import Quotient
@@ -182,14 +182,21 @@ def test_more_than_one_success_a_row_is_no_share() -> None:
     many = Ratio()
     many.update([3, 2, 0, 4])
     arm = arm_of(many, None, 0.95)
-    assert (arm.kind, arm.counted, arm.share) == ("mean", (4,), None)
+    assert (arm.counts.kind, arm.counts.counted, arm.counts.share) == ("mean", (4,), None)
+
+
+def coarse(arm: Arm, resolution: float) -> Arm:
+    return replace(arm, precision=replace(arm.precision, resolution=resolution))
 
 
 def test_buckets_widen_the_effect_and_weaken_the_evidence_from_a_quarter_of_the_error_on() -> None:
-    a, b = (replace(arm_of(area(n, 400, 1.0), None, 0.95), resolution=0.0) for n in (1, 2))
-    plain, error = compared(pair_of(a, b), 0.95), math.sqrt(a.variance + b.variance)
+    a, b = (coarse(arm_of(area(n, 400, 1.0), None, 0.95), 0.0) for n in (1, 2))
+    plain, error = (
+        compared(pair_of(a, b), 0.95),
+        math.sqrt(a.precision.variance + b.precision.variance),
+    )
     for off, counts in ((0.24 * error, False), (0.26 * error, True), (1.0, True)):
-        found = compared(pair_of(a, replace(b, resolution=off)), 0.95)
+        found = compared(pair_of(a, coarse(b, off)), 0.95)
         assert found.resolution == (off if counts else 0.0)
         upper = plain.effect_size_ci_upper + found.resolution
         assert found.effect_size_ci_upper == min(upper, 1.0)  # of two areas

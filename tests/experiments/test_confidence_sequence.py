@@ -11,11 +11,8 @@ import pytest
 from streammetrics import HistogramAUC, Ratio
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import Comparison, compare
-from streammetrics.experiments.confidence_sequence import (
-    ConfidenceSequence,
-    Evidence,
-    Guardrail,
-)
+from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Guardrail
+from streammetrics.experiments.evidence import Evidence
 from streammetrics.experiments.one_look import Anytime, e_value
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes, relative_rates
 from streammetrics.kernels.inference.empirical_bernstein import Moments, difference
@@ -101,7 +98,7 @@ def test_a_comparison_has_the_burn_in_and_the_buckets_of_its_view() -> None:
     assert found.gated and "its area can be judged: 9 positives, needs 10" in found.reason
     for one in (many, two_areas(4_000, relative=True)):
         wide = ConfidenceSequence(v_opt=1000.0).at(one)
-        narrow = ConfidenceSequence(v_opt=1000.0).at(replace(one, resolution=0.0))
+        narrow = ConfidenceSequence(v_opt=1000.0).at(replace(one.evidence, resolution=0.0))
         assert one.resolution > 0
         assert wide.upper - narrow.upper == pytest.approx(one.resolution, rel=1e-9)
     assert two_areas(4_000, relative=True).resolution > 2 * many.resolution

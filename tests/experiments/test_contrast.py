@@ -90,7 +90,7 @@ def test_buckets_that_may_have_moved_the_effect_weaken_the_evidence(
     found = only(Experiment(plan(decision=("auc",), horizon=Horizon(mde=0.01)), {"": arms}))
     off, effect = found.comparison.resolution, found.comparison.effect_size
     assert off > 0 and found.anytime.upper - effect > off
-    nearer = replace(found.comparison, effect_size=max(0.0, effect - off), resolution=0.0)
+    nearer = replace(found.comparison.evidence, effect_size=max(0.0, effect - off), resolution=0.0)
     sequence = ConfidenceSequence(alpha=found.alpha, v_opt=found.horizon.v_opt)
     assert found.anytime.log_e == sequence.at(nearer).log_e
     rail = plan(decision=(), guardrails=(Safeguard("auc", 0.01),), horizon=Horizon(mde=0.01))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streammetrics.experiments import Experiment, Horizon, Look, Monitor
-from streammetrics.experiments.monitor import anytime_lift, distances, treatment_is_nearer
+from streammetrics.experiments.lift import anytime_lift, distances, treatment_is_nearer
 from streammetrics.kernels.inference.normal_mixture import multiplier, tuned
 from tests.experiments.arms import NAME, area, only, plan, two
 
@@ -22,7 +22,9 @@ def test_at_each_end_the_sequence_of_that_ratio_ends_at_0() -> None:
     rho = tuned(v_opt, found.alpha)
     for side in (0, 1):
         ratio = 1.0 + anytime_lift(found, side)
-        variance = pair.treatment.variance + ratio * ratio * pair.control.variance
+        variance = (
+            pair.treatment.precision.variance + ratio * ratio * pair.control.precision.variance
+        )
         off = abs(pair.treatment.estimate - ratio * pair.control.estimate)
         reach = multiplier(1.0 / variance, rho, found.alpha) * math.sqrt(variance)
         assert abs(off / reach - 1.0) < 1e-5

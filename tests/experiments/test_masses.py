@@ -25,9 +25,9 @@ from streammetrics import (
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments import ConfidenceSequence, compare
-from streammetrics.experiments.arm import Arm, arm_of
-from streammetrics.experiments.evidence import spread_of
-from streammetrics.experiments.strata import pair_of
+from streammetrics.experiments.arm import arm_of
+from streammetrics.experiments.arms import Arm, pair_of
+from streammetrics.experiments.spread import spread_of
 from streammetrics.kernels.inference.pooled_variance import RowsAndUsers, effective_number
 from tests.experiments.arms import of_states, only
 
@@ -54,7 +54,7 @@ def read(state: Accumulator, view: str | None = None) -> Arm:
 
 
 def mass(state: Accumulator, view: str | None = None) -> RowsAndUsers[float]:
-    found = read(state, view).masses["users"]
+    found = read(state, view).counts.masses["users"]
     assert isinstance(found, RowsAndUsers)
     return found
 
@@ -76,7 +76,7 @@ def test_few_users_with_many_rows_are_not_as_sure_as_their_rows() -> None:
     assert found.anytime_error > 1.5 * found.std_error
     sequence = ConfidenceSequence(v_opt=1 / found.std_error**2)
     assert sequence.at(found).p_value > 0.05
-    alone = replace(found, anytime_error=found.std_error)
+    alone = replace(found.evidence, std_error=found.std_error)
     assert sequence.at(alone).p_value < 0.01
 
 
@@ -95,9 +95,13 @@ def test_what_rows_explain_is_pooled_by_rows_and_the_rest_by_users() -> None:
         assert found.part == approx(1 / counted(one).compute().deff, rel=1e-12)
         sizes.append((found.rows, found.users))
     (rows_a, users_a), (rows_b, users_b) = sizes
-    pooled = first.variance * (a.part * rows_a / rows_b + (1 - a.part) * users_a / users_b)
-    pooled += second.variance * (b.part * rows_b / rows_a + (1 - b.part) * users_b / users_a)
-    expected = max(first.variance + second.variance, pooled)
+    pooled = first.precision.variance * (
+        a.part * rows_a / rows_b + (1 - a.part) * users_a / users_b
+    )
+    pooled += second.precision.variance * (
+        b.part * rows_b / rows_a + (1 - b.part) * users_b / users_a
+    )
+    expected = max(first.precision.variance + second.precision.variance, pooled)
     assert spread_of(pair_of(first, second)).variance() == approx(expected, rel=1e-12)
 
 
@@ -165,7 +169,7 @@ def test_an_uplift_rests_on_both_of_its_arms() -> None:
     assert mass(state, "qini").rows == approx(t * (3000 - t) / 3000, rel=1e-12)
     assert mass(state, "qini").users < t
     users = effective_number(state.rows_of_groups())
-    assert read(state, "treated_share").masses == {"rows": 3000.0, "users": users}
+    assert read(state, "treated_share").counts.masses == {"rows": 3000.0, "users": users}
 
 
 def test_a_mean_area_rests_on_its_groups_by_their_weights() -> None:
@@ -177,11 +181,13 @@ def test_a_mean_area_rests_on_its_groups_by_their_weights() -> None:
     state = GroupedAUC()
     state.update(labels, scores, groups=who)
     kept = rows[1:].astype(float)
-    assert read(state).masses == {"classes": approx(kept.sum() ** 2 / (kept**2).sum(), rel=1e-12)}
+    assert read(state).counts.masses == {
+        "classes": approx(kept.sum() ** 2 / (kept**2).sum(), rel=1e-12)
+    }
     over_users: UserGroups[Any] = UserGroups(GroupedAUC())
     over_users.update(users=who, groups=who, labels=labels, scores=scores)
     found = mass(over_users)
-    assert found.rows == approx(read(state).masses["classes"], rel=1e-12)
+    assert found.rows == approx(read(state).counts.masses["classes"], rel=1e-12)
     assert found.users == approx(found.rows, rel=0.4)
 
 
@@ -192,14 +198,14 @@ def test_weighted_rows_count_by_their_part_of_the_weight_and_by_their_users() ->
     state.update(**columns, weights=weights)
     arm = read(state)
     positives = int(columns["labels"].sum())
-    assert min(arm.counted) >= 10 and max(arm.counted) <= 3000
-    assert arm.counted[0] == math.floor(effective_number([9 * n for n in parts(columns, 1)]))
+    assert min(arm.counts.counted) >= 10 and max(arm.counts.counted) <= 3000
+    assert arm.counts.counted[0] == math.floor(effective_number([9 * n for n in parts(columns, 1)]))
     one = columns["labels"].copy()
     one[np.flatnonzero(one)[1:]] = 0  # a single positive with half of all weight
     state = UserGroups(ExactAUC(weight_unit=1))
     state.update(columns["groups"], labels=one, scores=columns["scores"],
                  weights=np.where(one == 1, 2999, 1))  # fmt: skip
-    assert read(state).counted[0] == 1 and positives > 1000
+    assert read(state).counts.counted[0] == 1 and positives > 1000
 
 
 def test_a_loss_keeps_the_mass_of_its_rows_and_of_its_users() -> None:
@@ -208,7 +214,7 @@ def test_a_loss_keeps_the_mass_of_its_rows_and_of_its_users() -> None:
     arm = read(counted(columns, Calibration()))
     p = int(columns["labels"].sum())
     users = effective_number(counted(columns, Calibration()).rows_of_groups())
-    assert arm.masses == {"classes": p * (3000 - p) / 3000, "users": users}
+    assert arm.counts.masses == {"classes": p * (3000 - p) / 3000, "users": users}
 
 
 def clicking(rng: np.random.Generator, users: int, rows: int, first: int = 0) -> UserGroups[Any]:
@@ -225,9 +231,10 @@ def test_a_rate_over_users_rests_on_their_effective_number_too() -> None:
     of whom few click much."""
     rng = np.random.default_rng(34)
     control, treatment = clicking(rng, 3_800, 10), clicking(rng, 200, 40, 10**6)
-    assert read(control).masses["users"] == effective_number(control.rows_of_groups())
-    assert read(treatment).masses["users"] == approx(200, rel=0.4)
+    assert read(control).counts.masses["users"] == effective_number(control.rows_of_groups())
+    assert read(treatment).counts.masses["users"] == approx(200, rel=0.4)
     found = compare(control, treatment)
     sequence = ConfidenceSequence(v_opt=1 / found.std_error**2)
     assert sequence.at(found).p_value > 0.3
-    assert sequence.at(replace(found, anytime_error=found.std_error)).p_value < 0.05
+    alone = replace(found.evidence, std_error=found.std_error)
+    assert sequence.at(alone).p_value < 0.05

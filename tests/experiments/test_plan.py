@@ -8,7 +8,7 @@ import pytest
 
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import Horizon, Safeguard
-from streammetrics.experiments.plan import at_horizon, for_effect
+from streammetrics.experiments.horizon import at_horizon, for_effect
 from streammetrics.kernels.inference.tails import normal_isf, normal_sf
 from streammetrics.present.view import LOWER, NONE, Direction
 from tests.experiments.arms import plan

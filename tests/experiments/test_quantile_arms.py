@@ -21,6 +21,7 @@ from streammetrics import (
     compare,
 )
 from streammetrics.combine.user_groups_result import UserGroupsResult
+from streammetrics.estimators.quantile_evidence import QuantileEvidence
 from streammetrics.experiments import (
     ConfidenceSequence,
     Experiment,
@@ -30,11 +31,8 @@ from streammetrics.experiments import (
     PlannedCovariate,
     Safeguard,
 )
-from streammetrics.experiments.quantile_arms import (
-    QuantileArm,
-    anytime_of_quantiles,
-    quantile_arm,
-)
+from streammetrics.experiments.arm import quantile_arm
+from streammetrics.experiments.quantile_looks import anytime_of_quantiles
 from streammetrics.kernels.inference.normal_mixture import tuned
 from streammetrics.kernels.inference.quantile_effect import (
     Sided,
@@ -263,7 +261,7 @@ def ever_missed(p: str, streams: Iterator[tuple[Accumulator, Accumulator]], effe
     return False
 
 
-def arm_of_quantile(state: Accumulator, view: str) -> QuantileArm:
+def arm_of_quantile(state: Accumulator, view: str) -> QuantileEvidence:
     result = state.compute()
     grouped = result if isinstance(result, UserGroupsResult) else None
     found = quantile_arm(result if grouped is None else grouped.value, view, grouped)

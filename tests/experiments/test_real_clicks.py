@@ -98,10 +98,11 @@ def test_each_day_the_confidence_sequence_is_theirs(clicks: Clicks, cases: list[
     """Their clock is users and ours is information, which is the same for one day's variance."""
     for case in of(cases, "ab_seq"):
         # Theirs is of each arm by itself; ours asks both together where they are not equally large.
-        comparison = replace(clicks.compared(case), anytime_error=math.nan)
-        v = 1 / comparison.std_error**2
-        sequence = ConfidenceSequence(v_opt=v * TUNED / comparison.n)
-        found = sequence.at(comparison)
+        comparison = clicks.compared(case)
+        error = comparison.std_error
+        alone = replace(comparison.evidence, std_error=error, df=comparison.df)
+        sequence = ConfidenceSequence(v_opt=TUNED / error**2 / comparison.n)
+        found = sequence.at(alone)
         assert found.lower == pytest.approx(case["value"], rel=1e-13)
         assert found.upper == pytest.approx(case["upper"], rel=1e-13)
         assert found.p_value == pytest.approx(case["p_value"], rel=1e-13)

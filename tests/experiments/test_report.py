@@ -18,8 +18,8 @@ from streammetrics.experiments import (
     adjust_fdr,
     adjust_fwer,
 )
+from streammetrics.experiments.more_units import more_units
 from streammetrics.experiments.one_look import Anytime
-from streammetrics.experiments.sentence import more_units
 from tests.experiments.arms import (
     NAME,
     UP,

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 from pytest import approx
 
 from streammetrics import Accumulator, Ratio, UserGroups
-from streammetrics.experiments.arm import Arm, arm_of, no_arm
-from streammetrics.experiments.evidence import spread_of
-from streammetrics.experiments.strata import (
-    Pair,
-    Part,
-    by_epoch,
-    combined,
-    pair_of,
-    smoothed_variance,
-)
+from streammetrics.experiments.arm import arm_of
+from streammetrics.experiments.arms import Arm, Arms, no_arm, pair_of
+from streammetrics.experiments.spread import spread_of
+from streammetrics.experiments.strata import Part, by_epoch, combined, smoothed_variance
 from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import area, clicks, grouped_clicks
 
@@ -38,14 +31,14 @@ def pairs(counts: dict[str, tuple[Rates, Rates]]) -> dict[str, tuple[Arm, Arm]]:
     return {name: read(clicks(*a), clicks(*b)) for name, (a, b) in counts.items()}
 
 
-def stratified(arms: dict[str, tuple[Arm, Arm]], units: dict[str, int] | None = None) -> Pair:
+def stratified(arms: dict[str, tuple[Arm, Arm]], units: dict[str, int] | None = None) -> Arms:
     found = by_epoch(arms, sizes(arms) if units is None else units)
     assert found is not None
     return found
 
 
 def sizes(arms: dict[str, tuple[Arm, Arm]]) -> dict[str, int]:
-    return {name: a.rows + b.rows for name, (a, b) in arms.items()}
+    return {name: a.counts.rows + b.counts.rows for name, (a, b) in arms.items()}
 
 
 def test_a_ramp_with_a_drifting_rate_has_no_effect() -> None:
@@ -53,7 +46,10 @@ def test_a_ramp_with_a_drifting_rate_has_no_effect() -> None:
     found = stratified(arms)
     assert found.effect == 0.0
     assert found.used == ("10 %", "50 %") and found.left_out == ()
-    assert found.control.method == "stratified" and found.control.counted == (290, 1610)
+    assert found.control.precision.method == "stratified" and found.control.counts.counted == (
+        290,
+        1610,
+    )
 
 
 def test_rates_of_epochs_have_the_variance_of_half_a_success_more() -> None:
@@ -62,20 +58,22 @@ def test_rates_of_epochs_have_the_variance_of_half_a_success_more() -> None:
     assert found.effect == 0.0
     variance = 0.0
     for a, b in arms.values():
-        weight = (a.rows + b.rows) / sum(sizes(arms).values())
+        weight = (a.counts.rows + b.counts.rows) / sum(sizes(arms).values())
         for arm in (a, b):
-            hits, n = arm.share or (0, 1)
+            hits, n = arm.counts.share or (0, 1)
             p = (hits + 0.5) / (n + 1)
             variance += weight**2 * p * (1 - p) / n
-    assert found.control.variance + found.treatment.variance == approx(variance, rel=1e-12)
+    assert found.control.precision.variance + found.treatment.precision.variance == approx(
+        variance, rel=1e-12
+    )
 
 
 def test_one_epoch_is_itself_and_its_variance_that_of_the_share() -> None:
     arms = pairs({"all": ((46, 10_000), (69, 10_000))})
     found = stratified(arms)
     assert found.effect == 0.0023 and found.used == ("all",)
-    assert math.isclose(found.control.variance, 0.0046 * 0.9954 / 10_000, rel_tol=1e-15)
-    assert found.control.lower == arms["all"][0].lower
+    assert math.isclose(found.control.precision.variance, 0.0046 * 0.9954 / 10_000, rel_tol=1e-15)
+    assert found.control.precision.lower == arms["all"][0].precision.lower
 
 
 def test_an_epoch_is_left_out_where_an_arm_has_too_little_and_never_for_what_its_rows_say() -> None:
@@ -106,8 +104,8 @@ def test_users_of_two_epochs_are_left_out_of_both_at_once() -> None:
     one, other = (state.compute().replicates() for state in (first[0], second[0]))
     by_hand = [0.25 * x + 0.75 * y for x, y in zip(one, other, strict=True)]
     expected = jackknife_variance(by_hand).variance
-    assert math.isclose(found.control.variance, expected, rel_tol=1e-12)
-    assert found.control.df == 63.0 and found.control.deff > 1
+    assert math.isclose(found.control.precision.variance, expected, rel_tol=1e-12)
+    assert found.control.precision.df == 63.0 and found.control.precision.deff > 1
 
 
 def test_a_group_without_rows_in_an_epoch_leaves_that_epoch_as_it_is() -> None:
@@ -115,12 +113,14 @@ def test_a_group_without_rows_in_an_epoch_leaves_that_epoch_as_it_is() -> None:
     arms = {"a": read(few, many), "b": read(many, many)}
     found = stratified(arms, {"a": 1, "b": 1})
     assert found.control.groups == 64
-    assert found.control.replicates is not None
+    assert found.control.without.replicates is not None
     weights = few.compute().weights
     empty = next(i for i, weight in enumerate(weights) if not weight)
     alone = many.compute().replicates()[empty]
     assert math.isclose(
-        found.control.replicates[empty] or 0.0, (few.compute().estimate + alone) / 2, rel_tol=1e-12
+        found.control.without.replicates[empty] or 0.0,
+        (few.compute().estimate + alone) / 2,
+        rel_tol=1e-12,
     )
 
 
@@ -154,8 +154,8 @@ def test_in_each_epoch_the_arms_are_asked_together() -> None:
     found = stratified(arms)
     expected = 0.0
     for a, b in arms.values():
-        weight = (a.rows + b.rows) / sum(sizes(arms).values())
-        (s, n), (t, m) = a.share or (0, 1), b.share or (0, 1)
+        weight = (a.counts.rows + b.counts.rows) / sum(sizes(arms).values())
+        (s, n), (t, m) = a.counts.share or (0, 1), b.counts.share or (0, 1)
         own = float(smoothed_variance(s, n)), float(smoothed_variance(t, m))
         expected += weight**2 * max(sum(own), own[0] * n / m + own[1] * m / n)
     assert spread_of(found).variance() == approx(expected, rel=1e-12)
@@ -170,7 +170,7 @@ def test_groups_of_several_epochs_are_scaled_in_each_of_them() -> None:
     large, small = grouped_clicks(1, 900, 0.1), grouped_clicks(2, 90, 0.1, first=10**6)
     pair = read(large, small)
     found = stratified({"a": pair, "b": pair}, {"a": 1, "b": 1})
-    c, t = found.control.variance, found.treatment.variance
+    c, t = found.control.precision.variance, found.treatment.precision.variance
     assert spread_of(found).variance() == approx(max(c + t, 10 * c + t / 10), rel=1e-12)
     alone = spread_of(pair_of(*pair)).variance()
     assert spread_of(found).variance() == approx(alone, rel=1e-12)
@@ -179,20 +179,19 @@ def test_groups_of_several_epochs_are_scaled_in_each_of_them() -> None:
 def test_users_are_a_mass_beside_rows_and_whichever_gives_more_counts() -> None:
     control, treatment = read(grouped_clicks(1, 900, 0.1), grouped_clicks(2, 900, 0.1, first=10**6))
     by_rows = spread_of(pair_of(control, treatment)).variance()
-    assert by_rows == control.variance + treatment.variance
+    assert by_rows == control.precision.variance + treatment.precision.variance
     with_users = (
-        replace(arm, masses={**arm.masses, "users": users})
-        for arm, users in ((control, 900.0), (treatment, 90.0))
+        arm.add_mass("users", users) for arm, users in ((control, 900.0), (treatment, 90.0))
     )
-    expected = 10 * control.variance + treatment.variance / 10
+    expected = 10 * control.precision.variance + treatment.precision.variance / 10
     assert spread_of(pair_of(*with_users)).variance() == approx(expected, rel=1e-12)
 
 
 def test_an_area_has_pairs_as_its_mass_and_not_rows() -> None:
     few, many = read(area(1, 4_000, 1.0), area(2, 400, 1.0))
-    positives, negatives = few.counted
-    mass, other = few.masses["classes"], many.masses["classes"]
+    positives, negatives = few.counts.counted
+    mass, other = few.counts.masses["classes"], many.counts.masses["classes"]
     assert mass == positives * negatives / 4_000 and isinstance(other, float)
-    pooled = few.variance * mass / other + many.variance * other / mass
-    expected = max(few.variance + many.variance, pooled)
+    pooled = few.precision.variance * mass / other + many.precision.variance * other / mass
+    expected = max(few.precision.variance + many.precision.variance, pooled)
     assert spread_of(pair_of(few, many)).variance() == approx(expected, rel=1e-12)

@@ -78,8 +78,8 @@ OTHERS = {
         "UserTotals"
     ),
     "statistics between a state and a result": (
-        "Arm Moments Ordered Pair QuantileArm RowsAndUsers Shortage Sided Stratum Successes "
-        "ValueRow"
+        "Arm Arms Counts Estimates Moments Names Ordered Precision QuantileEvidence Reading "
+        "RowsAndUsers Shortage Sided SinceDecision Stratum Successes Traits ValueRow WithoutGroups"
     ),
     "sentences and records, without a value": "Gate Look Recommendation",
 }

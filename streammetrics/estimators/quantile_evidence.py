@@ -1,4 +1,4 @@
-"""The arms of a quantile, and their difference at all looks together.
+"""QuantileEvidence: the rows of one arm in order, and what they say of a quantile at all looks.
 
 Independent rows have an exact sequence, the beta-binomial one of their ranks. Rows of users have
 the normal mixture of the share at or below the quantile, whose error is the jackknife's over groups
@@ -11,33 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-from streammetrics.combine.user_groups_result import UserGroupsResult
-from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
-from streammetrics.kernels.inference.quantile_effect import (
-    Sided,
-    difference_of_quantiles,
-    log_e_of_at_most,
-    log_e_of_equality,
-    of_ranks,
-    of_share,
-)
+from streammetrics.kernels.inference.quantile_effect import Sided, of_ranks, of_share
 from streammetrics.kernels.inference.quantile_ranks import prior_rows, rank_of, sequence_ranks
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import GroupVariance
-from streammetrics.present.estimand import estimand_of
-from streammetrics.results.distribution import Distribution
-from streammetrics.results.has_intervals import no_interval
-
-if TYPE_CHECKING:
-    from streammetrics.experiments.plan import Horizon
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QuantileArm:
+class QuantileEvidence:
     """The rows of one arm in order, for its p-quantile, 0 < p < 1.
 
     users: the variance over users of the share of rows at or below the quantile; None if rows are
@@ -93,57 +78,4 @@ class QuantileArm:
         return tuned(planned / (float(self.p * (1 - self.p)) * deff), alpha)
 
 
-def quantile_arm(
-    figures: object, view: str, grouped: UserGroupsResult[object] | None
-) -> QuantileArm | None:
-    """The arm of a view that is a quantile, with the rows that its sequence needs; else None."""
-    if not isinstance(figures, Distribution):
-        return None
-    quantile = estimand_of(figures, view).quantile
-    if quantile is None or figures.reason:
-        return None
-    (p, ordered), rows = quantile, figures.rows
-    if grouped is None:
-        return None if no_interval(figures, view) else QuantileArm(p, ordered, rows)
-    behind = estimand_of(figures, view).behind
-    if behind is None:
-        return QuantileArm(p, ordered, rows, GroupVariance(math.nan, 0, ""))
-    whole, shares = grouped.group_estimate(behind.view), grouped.replicates(behind.view)
-    replicates = (
-        share if weight else whole for share, weight in zip(shares, grouped.weights, strict=True)
-    )
-    users = grouped._variance_behind(behind).variance
-    return QuantileArm(p, ordered, rows, users, tuple(replicates))
-
-
-QuantileArms = tuple[QuantileArm, QuantileArm]
-
-
-def anytime_of_quantiles(arms: QuantileArms, horizon: Horizon, alpha: float) -> Anytime:
-    """The always-valid reading of treatment - control."""
-    control, treatment = _evidence(arms, horizon, alpha)
-    lower, upper = difference_of_quantiles(control, treatment, -math.log(alpha))
-    return Anytime(lower, upper, log_e_of_equality(control, treatment))
-
-
-def guarded_of_quantiles(
-    arms: QuantileArms, horizon: Horizon, alpha: float, margin: float, higher_is_better: bool
-) -> Guarded:
-    """The verdict of a guardrail: the bound on the side of harm, and the evidence against harm by
-    the margin or more."""
-    control, treatment = _evidence(arms, horizon, alpha)
-    if not higher_is_better:  # the same of the opposite values
-        control, treatment = control.mirrored(), treatment.mirrored()
-    worst = difference_of_quantiles(control, treatment, -math.log(alpha))[0]
-    evidence = log_e_of_at_most(control, treatment, -margin)
-    bound = worst if higher_is_better else -worst
-    return Guarded(bound, worst > -margin, evidence)
-
-
-def _evidence(arms: QuantileArms, horizon: Horizon, alpha: float) -> tuple[Sided, Sided]:
-    planned = horizon.planned_rows
-    assert planned is not None
-    a, b = (
-        arm.evidence(rows, horizon.deff, alpha) for arm, rows in zip(arms, planned, strict=True)
-    )
-    return a, b
+QuantileArms: TypeAlias = tuple[QuantileEvidence, QuantileEvidence]

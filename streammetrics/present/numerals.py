@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
@@ -89,3 +90,9 @@ def about(count: float) -> str:
         return f"{math.ceil(count)}"
     unit = 10 ** (math.floor(math.log10(count)) - 1)
     return plain(float(math.ceil(count / unit) * unit))
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The parts as a list in a sentence: a, b and c."""
+    words = [part for part in parts if part]
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
