@@ -37,7 +37,8 @@ from streammetrics_consumers.cli.eval_metrics import (
 from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import Json, dumps
+from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.json_kinds import Json
 
 if TYPE_CHECKING:
     import pyarrow as pa

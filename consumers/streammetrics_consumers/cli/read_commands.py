@@ -154,7 +154,7 @@ def _merge(arguments: Arguments, monotonic: Clock) -> None:
 
 
 def _show(arguments: Arguments) -> None:
-    from streammetrics_consumers.query.answers import dumps
+    from streammetrics_consumers.query.encoding import dumps
     from streammetrics_consumers.query.state_files import description, read_state
     from streammetrics_consumers.render.state_text import state_text
     from streammetrics_consumers.render.text import Style
@@ -169,7 +169,7 @@ def _show(arguments: Arguments) -> None:
 
 def _drift(arguments: Arguments) -> None:
     from streammetrics import StreamMetricsError
-    from streammetrics_consumers.query.answers import dumps
+    from streammetrics_consumers.query.encoding import dumps
     from streammetrics_consumers.query.state_drifts import drifts_json, drifts_of
     from streammetrics_consumers.query.state_files import read_state
     from streammetrics_consumers.render.state_text import drifts_text

@@ -8,18 +8,17 @@ result, that result has the interval of the groups.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import replace as struct_replace
 
 import streammetrics as sm
-from streammetrics.results import counts_of, direction_of, range_of
+from streammetrics.results import counts_of, direction_of
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
@@ -28,8 +27,7 @@ from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, v
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.generation import ROWS, Pane
 from streammetrics_consumers.model.times import DAY_MS
-from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import Comparison, Result, Results, Window
+from streammetrics_consumers.query.answers import ExperimentAnswer, ProgressAnswer, ResultsAnswer
 from streammetrics_consumers.query.experiment_plan import (
     EXPERIMENT,
     UNITS,
@@ -39,23 +37,19 @@ from streammetrics_consumers.query.experiment_plan import (
     within,
 )
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
+from streammetrics_consumers.query.json_kinds import ExperimentState
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
-from streammetrics_consumers.query.results import interval_answer
+from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.turns import checkpoint
 
 if TYPE_CHECKING:
-    from streammetrics.experiments import Experiment, Finding, Outcome, Plan, Report
+    from streammetrics.experiments import Experiment, Finding, Outcome, Report
 
 T = TypeVar("T")
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
-_COMPARED: Final = (  # fields of the library's Comparison, with the same names
-    *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
-    *("rel_effect_size", "rel_effect_size_ci_lower", "rel_effect_size_ci_upper", "pvalue"),
-    *("statistic", "std_error", "df", "level", "n", "n_eff", "deff", "method", "reason"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,7 @@ class _Found:
 
     version: StoreVersion
     offsets: dict[str, int]
-    rows: tuple[Comparison, ...]
+    rows: tuple[WindowFinding, ...]
     report: Report
     notes: tuple[str, ...]
     users: Users
@@ -89,9 +83,9 @@ class _Found:
 def at_same_offsets(
     ledger: Ledger,
     query: Query,
-    read: Callable[[], Results],
+    read: Callable[[], ResultsAnswer],
     read_other: Callable[[], tuple[T, Mapping[str, int] | None]],
-) -> tuple[Results, T]:
+) -> tuple[ResultsAnswer, T]:
     """The results of `read`, and those of `read_other` at the same offsets (None: at any).
 
     The other is read first: `read` reads the store at once and then computes for seconds, in which
@@ -127,7 +121,7 @@ class ComparisonReader:
             groups.nbytes for counted in self._counted.values() for groups in counted.users.values()
         )
 
-    def with_experiment(self, read: Callable[[], Results]) -> Results:
+    def with_experiment(self, read: Callable[[], ResultsAnswer]) -> ResultsAnswer:
         """The results of `read`, with the experiment of the same moment (of another one if others
         commit faster than we read). A note if its states are another version's; else StateError."""
         unread: list[str] = []
@@ -143,11 +137,11 @@ class ComparisonReader:
 
         results, experiment = at_same_offsets(self._ledger, self._query, read, read_experiment)
         if experiment is None:
-            return replace(results, notes=(*results.notes, *unread)) if unread else results
+            return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
         rows = tuple(of_users(row, experiment.users) for row in results.rows)
         notes = (*results.notes, *experiment.notes)
-        shown = replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
+        shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
         return with_report(shown, experiment.report)
 
     def _at(self, now: StoreView) -> _Found | None:
@@ -172,7 +166,7 @@ class ComparisonReader:
         delta_metadata = self._delta_metadata(
             now, design, [span for span in spans if span is not None]
         )
-        rows: list[Comparison] = []
+        rows: list[WindowFinding] = []
         users = dict(total.users)
         for span in spans:
             checkpoint()
@@ -189,7 +183,7 @@ class ComparisonReader:
                 if self._query.metric in (None, finding.contrast.metric):
                     watch = span_watched.get(finding.contrast.name)
                     looks = 0 if watch is None else watch.looks
-                    rows.append(comparison_answer(window_of(span, now.snapshot), finding, looks))
+                    rows.append(WindowFinding(window_of(span, now.snapshot), finding, looks))
         for old in set(self._counted) - set(spans):
             del self._counted[old]
         notes = (*report.notes, *_late_note(now.snapshot))
@@ -281,14 +275,14 @@ class InGroups:
         self._state = state
         self._result: _Result | None = None
         self._counts: Mapping[str, object] = {}
-        self._intervals: dict[object, answers.Interval | None] = {}
+        self._intervals: dict[object, sm.Interval | None] = {}
 
     @property
     def nbytes(self) -> int:
         """The bytes of its state."""
         return self._state.nbytes
 
-    def interval(self, row: Result) -> answers.Interval | None:
+    def interval(self, row: SliceRow) -> sm.Interval | None:
         """The interval of the groups; the row's own if the row counted other rows, and none of a
         view that has none over rows either and in which no direction is better, such as a sum."""
         if self._result is None:
@@ -299,11 +293,8 @@ class InGroups:
         if row.interval is None and direction_of(self._result.value, row.view).better == "none":
             return None
         if row.view not in self._intervals:
-            limits = range_of(self._result.value, row.view)
             interval = self._result.interval(row.view)
-            self._intervals[row.view] = (
-                interval_answer(interval, limits) if interval.formula else None
-            )
+            self._intervals[row.view] = interval if interval.formula else None
         return self._intervals[row.view]
 
 
@@ -330,7 +321,7 @@ def may_be_of_users(slice_: Slice) -> bool:
     return tuple(slice_) == ("variant",)
 
 
-def of_users(row: Result, users: Users) -> Result:
+def of_users(row: SliceRow, users: Users) -> SliceRow:
     """The row, with the interval of its user groups if it is of a variant and they are known; then
     without the band, which takes rows as independent."""
     if not may_be_of_users(row.slice):
@@ -342,27 +333,27 @@ def of_users(row: Result, users: Users) -> Result:
     interval = groups.interval(row)
     if interval is row.interval and (interval is not None or row.band is UNSET):
         return row
-    return replace(row, interval=interval, band=UNSET)
+    return replace(row, shown=replace(row.shown, interval=interval), band=UNSET)
 
 
 _SHOWN: Final = ("better", "worse", "higher", "lower")
 _NOTHING: Final = "Too early to judge: no variant can be compared with the control yet."
 
 
-def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[answers.ExperimentState, str]:
+def verdict(of: Declared | None, rows: Sequence[WindowFinding]) -> tuple[ExperimentState, str]:
     """The state, and the conclusion in words; `rows`: the comparisons since the start. The advice
-    is in `Results.recommendation`."""
+    is in `ResultsAnswer.recommendation`."""
     if of is None:
         return "none", "No experiment is declared."
-    distrusted = next((row for row in rows if row.verdict == "disbelieved"), None)
+    distrusted = next((row for row in rows if row.finding.verdict == "disbelieved"), None)
     if distrusted is not None:
-        return "distrusted", distrusted.sentence
-    decisions = [row for row in rows if not row.guardrail]
-    broken = [row.sentence for row in rows if row.verdict == "broken"]
+        return "distrusted", distrusted.finding.sentence
+    decisions = [row.finding for row in rows if not row.guardrail]
+    broken = [row.finding.sentence for row in rows if row.finding.verdict == "broken"]
     if not decisions:
         return "waiting", " ".join(broken) or _NOTHING
     shown = [decision for decision in decisions if decision.verdict in _SHOWN]
-    state: answers.ExperimentState = "undecided"
+    state: ExperimentState = "undecided"
     if shown:
         state = "decided"
     elif all(decision.verdict == "not_started" for decision in decisions):
@@ -381,13 +372,13 @@ def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[answers.Ex
 
 
 def experiment_answer(
-    results: Results, of: Declared | None, looks: int, first_ms: int | None = None
-) -> answers.Experiment:
+    results: ResultsAnswer, of: Declared | None, looks: int, first_ms: int | None = None
+) -> ExperimentAnswer:
     """The answer of `GET /api/experiment`; results: an answer over the total. first_ms: the start
     of the first window, None if it is not known."""
     rows = tuple(row for row in results.comparisons if row.window.start_ms is None)
     state, sentence = verdict(of, rows)
-    return answers.Experiment(
+    return ExperimentAnswer(
         generation=results.generation,
         offsets=results.offsets,
         incomplete=results.incomplete,
@@ -397,7 +388,7 @@ def experiment_answer(
         hypothesis="" if of is None else of.hypothesis,
         progress=None if of is None else _progress(of, results, first_ms),
         recommendation=results.recommendation,
-        plan=None if of is None else _plan(of.plan),
+        plan=None if of is None else of.plan,
         looks=looks,
         comparisons=rows,
         srm=results.srm,
@@ -406,95 +397,23 @@ def experiment_answer(
     )
 
 
-def _progress(design: Declared, results: Results, first_ms: int | None) -> answers.Progress:
-    newest_ms, counts = results.watermark_ms, None if results.srm is None else results.srm.counts
+def _progress(design: Declared, results: ResultsAnswer, first_ms: int | None) -> ProgressAnswer:
+    newest_ms, counts = results.watermark_ms, () if results.srm is None else results.srm.counts
     is_known = first_ms is not None and newest_ms is not None
     days = round((newest_ms - first_ms) / DAY_MS, 2) if is_known else None  # type: ignore[operator]
-    return answers.Progress(
+    return ProgressAnswer(
         days=days,
         planned_days=design.days,
-        units=sum(counts.values()) if counts else None,
+        units=sum(n for _, n in counts) if counts else None,
         planned_units=design.plan.horizon.units,
     )
 
 
-def comparison_answer(window: Window, finding: Finding, looks: int) -> Comparison:
-    """A comparison over one window, after its looks."""
-    contrast, holm = finding.contrast, math.nan
-    comparison, rail = contrast.comparison, contrast.safeguard
-    if window.start_ms is None and finding.holm is not None:
-        holm = finding.holm  # in a window, one decision may be read without the others
-    compared: dict[str, Any] = {name: getattr(comparison, name) for name in _COMPARED}
-    return Comparison(
-        window=window,
-        metric=contrast.metric,
-        view=contrast.view,
-        control_variant=contrast.control_variant,
-        treatment_variant=contrast.treatment_variant,
-        guardrail=rail is not None,
-        **compared,
-        anytime_lower=finding.anytime_lower,
-        anytime_upper=finding.anytime_upper,
-        anytime_pvalue=finding.anytime_pvalue,
-        anytime_reason=finding.reason,
-        holm_pvalue=holm,
-        e_value=finding.e_value,
-        gated=finding.gated,
-        distrusted=finding.distrusted,
-        verdict=finding.verdict,
-        direction=answers.Direction(finding.direction.better, finding.direction.target),
-        faded=finding.faded,
-        since_effect=finding.since_effect,
-        since_lower=finding.since_lower,
-        since_upper=finding.since_upper,
-        rows_per_unit=rows_answer(finding),
-        margin=math.nan if rail is None else -rail.margin if rail.higher_is_better else rail.margin,
-        required=rail is None or rail.required,
-        looks=looks,
-        sentence=finding.sentence,
-    )
-
-
-def rows_answer(finding: Finding) -> answers.RowsPerUnit | None:
-    """The rows per unit beside a finding, if units are known."""
-    rows = finding.rows_per_unit
-    if rows is None:
-        return None
-    return answers.RowsPerUnit(rows.control, rows.treatment, rows.differ, rows.reason)
-
-
-def with_report(results: Results, report: Report) -> Results:
+def with_report(results: ResultsAnswer, report: Report) -> ResultsAnswer:
     """The results with the recommendation, contamination and sample ratio of a report."""
-    advice, mixed, ratio = report.recommendation, report.contamination, report.srm
-    contamination = None
-    if mixed is not None:
-        contamination = answers.Contamination(
-            mixed.units, mixed.share, mixed.dropped, mixed.warning, mixed.sentence
-        )
-    return replace(
+    return struct_replace(
         results,
-        recommendation=answers.Recommendation(
-            advice.action, advice.sentence, advice.rests_on, advice.treatments
-        ),
-        contamination=contamination,
-        srm=answers.SampleRatio(
-            ratio.pvalue,
-            ratio.e_value,
-            dict(ratio.counts),
-            ratio.reason,
-            ratio.greatest_e_value,
-            ratio.alarm,
-            ratio.acknowledged,
-        ),
-    )
-
-
-def _plan(plan: Plan) -> answers.Plan:
-    return answers.Plan(
-        control=plan.control,
-        variants=plan.variants,
-        decision=plan.decision,
-        guardrails=tuple(guardrail.metric for guardrail in plan.guardrails),
-        level=plan.level,
-        cluster=plan.cluster,
+        recommendation=report.recommendation,
+        contamination=report.contamination,
+        srm=report.srm,
     )

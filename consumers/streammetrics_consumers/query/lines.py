@@ -15,8 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from streammetrics.results import Bounded, counts_of, value_of, views_of
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import Result, Slices, Window
+from streammetrics_consumers.query.answers import Slices
 from streammetrics_consumers.query.query import OTHER, Lines, Slice, says, slice_key
+from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.slices import (
     VARIANT,
     Computed,
@@ -90,7 +91,7 @@ class FirstLines:
         chosen = [member for line in members if line in lines.first for member in members[line]]
         return chosen, line_of(state.window, rest) in lines.first
 
-    def shows(self, row: Result) -> bool:
+    def shows(self, row: SliceRow) -> bool:
         """Whether this row is among the first lines, after all states."""
         lines = self._metrics[row.metric]
         if len(lines.first) > self._wanted.most:

@@ -17,9 +17,9 @@ from typing import cast
 
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import SHOWN, DeclaredDrift, Metric, Pane
-from streammetrics_consumers.query.answers import SINCE_THE_START, Window
 from streammetrics_consumers.query.drifts import declared_drift, outside
 from streammetrics_consumers.query.query import Query, QueryError, Span, Spans, state_of
+from streammetrics_consumers.query.rows import SINCE_THE_START, Window
 
 
 @dataclass(frozen=True, slots=True)

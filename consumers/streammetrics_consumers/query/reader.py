@@ -29,7 +29,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.query.answers import Results, Window
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import (
     ComparisonReader,
     at_same_offsets,
@@ -46,6 +46,7 @@ from streammetrics_consumers.query.query import (
 from streammetrics_consumers.query.query_plan import Wanted, chosen, plan, window_of
 from streammetrics_consumers.query.results import results_of
 from streammetrics_consumers.query.results_json import RowSpool
+from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.query.slices import Against, KeyedState, States, taken
 
 T = TypeVar("T")
@@ -138,10 +139,10 @@ def is_over(span: Span | None, start_ms: int | None) -> bool:
     return start_ms is None if span is None else start_ms is not None and span.holds(start_ms)
 
 
-def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
+def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> ResultsAnswer:
     """The answer to a query, with the experiment and the join; see `with_states` for the errors."""
 
-    def read() -> Results:
+    def read() -> ResultsAnswer:
         return with_states(ledger, query, lambda seen, _, states: results_of(
             seen, states, query), report)  # fmt: skip
 
@@ -154,7 +155,7 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
     is bounded. The store is read before the first piece."""
     spools: list[RowSpool] = []
 
-    def read() -> Results:
+    def read() -> ResultsAnswer:
         for spool in spools:
             spool.close()  # of another moment
         spools[:] = [RowSpool(lambda slice_: not may_be_of_users(slice_))]
@@ -167,8 +168,8 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
 
 
 def with_join(
-    ledger: Ledger, query: Query, joins: JoinReader, read: Callable[[], Results]
-) -> Results:
+    ledger: Ledger, query: Query, joins: JoinReader, read: Callable[[], ResultsAnswer]
+) -> ResultsAnswer:
     """The results of `read`, with the join of the same moment. (If others commit faster than we
     read, it may be of another one.)"""
     results, join = at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))

@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 from msgspec import UNSET
 
 from streammetrics import Accumulator, Interval, StreamMetricsError
+from streammetrics.present import ValueRow
 from streammetrics.results import (
-    Bounded,
     band_of,
     counts_of,
     doubts_of,
@@ -19,13 +19,14 @@ from streammetrics.results import (
     interval_of,
     is_exact,
     range_of,
+    views_of,
 )
 from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
-from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import Result, Results, Tables, Window
+from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
 from streammetrics_consumers.query.experiment_plan import variants_of
 from streammetrics_consumers.query.lines import FirstLines, Views, all_views, headline_views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
+from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedState, window_key
 from streammetrics_consumers.query.turns import checkpoint, expect_slices
 
@@ -44,11 +45,11 @@ def results_of(
     snapshot: Snapshot,
     states: Iterable[KeyedState],
     query: Query,
-    keep: Callable[[Sequence[Result]], Sequence[Result]] = tuple,
-) -> Results:
+    keep: Callable[[Sequence[SliceRow]], Sequence[SliceRow]] = tuple,
+) -> ResultsAnswer:
     """The rows of these states, and how far the logs were read at that moment. keep: takes the rows
     of one state, in order, and returns those that the results hold."""
-    rows: list[Result] = []
+    rows: list[SliceRow] = []
     count = 0
     metric_headlines: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
@@ -100,7 +101,7 @@ def results_of(
     declared = snapshot.generation.metrics
     positions = {drift.name: len(declared) for entry in declared for drift in entry.drifts}
     positions |= {entry.name: entry.position for entry in declared}
-    return Results(
+    return ResultsAnswer(
         generation=snapshot.generation.id,
         offsets=snapshot.offsets,
         incomplete=snapshot.incomplete,
@@ -118,7 +119,7 @@ def results_of(
         ),
         join=None,
         slices=first.counts if isinstance(first, FirstLines) else UNSET,
-        tables=Tables(
+        tables=TableLayout(
             *variants_of(snapshot.generation),
             tuple(sorted(metric_headlines, key=lambda key: (positions.get(key[0], 0), key[0]))),
             ranges,
@@ -186,35 +187,36 @@ def rows_of(
     views: Callable[[object, Sequence[str]], Views] = all_views,
     more: Sequence[str] = (),
     users: str = "",
-) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
+) -> tuple[list[SliceRow], tuple[str, ...], dict[str, Range]]:
     """A row for each of these views of a plain metric's state, by name; its headline views, and the
     ranges of the views. more: the views of the metric that the config names; users: the field of
     the users that it names, if the metric does not use it."""
-    state, digest, result = computed.metric, computed.digest, computed.value
+    state, result = computed.metric, computed.value
     values, headlines = views(result, more)
     counts = counts_of(result)
     ranges = {view: range_of(result, view) for view in values}
     rows = []
     for view in sorted(values):
-        value, low, high = bounds(result, view, values[view])
+        value = values[view]
         # Over users if the state has them; an undefined value has the reason of the metric itself.
         shown = result if math.isnan(value) else computed.result
         interval = _beside_users(shown, state, view) if users else interval_of(shown, state, view)
         band = band_of(computed.result, view)
         rows.append(
-            Result(
-                window=window,
-                slice=slice_,
-                metric=metric,
-                type=computed.kind,
-                view=view,
-                value=value,
-                low=low,
-                high=high,
-                counts=counts,
-                digest=digest,
-                interval=interval_answer(interval, ranges[view]) if interval.formula else None,
-                band=UNSET if band is None else interval_answer(band, ranges[view]),
+            SliceRow(
+                window,
+                slice_,
+                metric,
+                computed.kind,
+                computed.digest,
+                ValueRow(
+                    view,
+                    value,
+                    interval if interval.formula else None,
+                    counts,
+                    exact=is_exact(result, view),
+                ),
+                UNSET if band is None else band,
             )
         )
     return rows, headlines, ranges
@@ -230,31 +232,13 @@ def _beside_users(result: object, state: Accumulator, view: str) -> Interval:
     return replace(interval, reason="; ".join(why))
 
 
-def bounds(result: object, view: str, figure: float | Bounded) -> tuple[float, float, float]:
-    """(value, low, high) of a view: equal if it is exact; low and high are nan if it is no figure
-    of rows but a measure of error."""
-    if isinstance(figure, Bounded):
-        return float(figure), float(figure.low), float(figure.high)
-    bound = figure if is_exact(result, view) else math.nan
-    return figure, bound, bound
+def value_rows(result: object) -> Iterator[ValueRow]:
+    """Each view of a result, without its interval."""
+    for view, value in views_of(result).items():
+        yield ValueRow(view, value, exact=is_exact(result, view))
 
 
-def in_order(rows: Iterable[Result]) -> tuple[Result, ...]:
+def in_order(rows: Iterable[SliceRow]) -> tuple[SliceRow, ...]:
     """The rows by window (the total first, then in time order), slice, metric and view."""
     return tuple(sorted(rows, key=lambda r: (window_key(r.window), slice_key(r.slice), r.metric,
                                              r.view)))  # fmt: skip
-
-
-def interval_answer(found: Interval, limits: Range) -> answers.Interval:
-    """The interval of a row, without what is beyond the limits of its view."""
-    low, high = limits if math.isfinite(found.lower + found.upper) else (-math.inf, math.inf)
-    return answers.Interval(
-        lower=max(found.lower, low),
-        upper=min(found.upper, high),
-        level=found.level,
-        method=found.method,
-        n=found.n,
-        n_eff=found.n_eff,
-        deff=found.deff,
-        reason=found.reason,
-    )

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 import streammetrics as sm
 from streammetrics_consumers.model.generation import DeclaredDrift
-from streammetrics_consumers.query.answers import Result, Window
 from streammetrics_consumers.query.query import OTHER, Query, Slice, SliceValue, slice_key
+from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.turns import checkpoint
 
 VARIANT: Final = "variant"  # the role whose values are columns
@@ -267,7 +267,7 @@ class FirstBlocks:
         last = self._first[-1] if self._first else ()
         return [(slice_of(k, names), k) for k in keys if blocks[k] <= last], rest <= last
 
-    def shows(self, row: Result) -> bool:
+    def shows(self, row: SliceRow) -> bool:
         """Whether this row is still among the first blocks."""
         if self._most is None:
             return True

@@ -7,6 +7,7 @@ window, slice and metric that selected them. Two files that counted the same row
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections import Counter
@@ -18,11 +19,11 @@ from typing import Final, TypeAlias
 
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
-from streammetrics.results import counts_of, views_of
+from streammetrics.results import counts_of
 from streammetrics_consumers.ledger.former_states import is_of_another_version
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head, Snapshot
-from streammetrics_consumers.query.answers import Json, Window, finite
+from streammetrics_consumers.query.json_kinds import Json
 from streammetrics_consumers.query.query import OTHER, Query, QueryError, Slice, Span, iso_utc
 from streammetrics_consumers.query.query_plan import Wanted
 from streammetrics_consumers.query.reader import (
@@ -30,7 +31,8 @@ from streammetrics_consumers.query.reader import (
     no_report,
     with_states,
 )
-from streammetrics_consumers.query.results import bounds
+from streammetrics_consumers.query.results import value_rows
+from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.query.slices import KeyedState
 
 # The start of `expected` in an error of the library about a sound state of another version.
@@ -277,24 +279,27 @@ def _results_json(states: Iterable[PlainState]) -> Iterator[Json]:
 
 def _result_json(state: Accumulator) -> dict[str, Json]:
     result = state.compute()
-    views: dict[str, Json] = {}
-    for view, figure in views_of(result).items():
-        value, low, high = bounds(result, view, figure)
-        views[view] = {"value": value, "low": low, "high": high}
     return {
         "type": type(state).__name__,
         "counts": dict(counts_of(result)),
-        "views": views,
+        "views": views_json(result),
         "digest": state.digest(),
     }
 
 
+def views_json(result: object) -> dict[str, Json]:
+    """Each view of a result: its value with its certain bounds, nan for measures of error."""
+    views: dict[str, Json] = {}
+    for row in value_rows(result):
+        low, high = row.exact_within or (math.nan, math.nan)
+        views[row.name] = {"value": float(row.value), "low": low, "high": high}
+    return views
+
+
 def _setting_json(value: object) -> Json:
     match value:
-        case None | bool() | int() | str():
+        case None | bool() | int() | float() | str():
             return value
-        case float():
-            return finite(value)
         case tuple():
             return [_setting_json(element) for element in value]
         case Mapping():

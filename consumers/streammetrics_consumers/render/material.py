@@ -9,7 +9,7 @@ from typing import Final
 
 from streammetrics.present import svg
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue, StoreMetric, watched_by
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
@@ -45,7 +45,7 @@ class Material:
     """The contents. undrawn: figures beyond MAX_FIGURES; nothing: why some could not be drawn."""
 
     name: str
-    results: Results
+    results: ResultsAnswer
     experiment: Declared | None
     verdict: str
     pictures: tuple[Picture, ...]

@@ -22,20 +22,21 @@ from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import Comparison, Result, Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader, thinned
 from streammetrics_consumers.query.query import Query, slice_key, store_name
+from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.render.cells import (
     Block,
     blocks_of,
     effects_of,
-    join_line,
     names_of,
     rows_shown,
 )
+from streammetrics_consumers.render.join_text import join_line
 from streammetrics_consumers.render.text import (
     COLOURS,
     GAP,
@@ -84,7 +85,7 @@ class Shown:
     text of `speed`; looks: the effects of each comparison, by its name, look by look."""
 
     title: str
-    results: Results
+    results: ResultsAnswer
     verdict: str = ""
     speed: str = ""
     history: History = field(default_factory=dict)
@@ -92,7 +93,7 @@ class Shown:
     bars: str = BARS
 
 
-def history_key(row: Result) -> tuple[str, str, tuple[object, ...]]:
+def history_key(row: SliceRow) -> tuple[str, str, tuple[object, ...]]:
     """The key of the values of a row in `Shown.history`."""
     return row.metric, row.view, slice_key(row.slice)
 
@@ -202,14 +203,14 @@ def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
             yield _Line(cells, course, bounds)
 
 
-def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
+def _effects(rows: Sequence[WindowFinding], shown: Shown, style: Style) -> Table:
     """Each effect on its own scale, because the metrics are of several kinds. On short lines, the
     p-values are left out to make room for the looks."""
     effects = effects_of(rows)
     lines = [
         (
-            formatting.label(row.metric, row.view, most=NAME),
-            formatting.name(row.treatment_variant, NAME),
+            formatting.label(row.contrast.metric, row.contrast.view, most=NAME),
+            formatting.name(row.contrast.treatment_variant, NAME),
             *(effect.effect, effect.always, effect.verdict, effect.p),
         )
         for row, effect in zip(rows, effects, strict=True)
@@ -326,13 +327,13 @@ class Watcher:
         then_s, before = self._seen[0]
         self.rate = max(rows - before, 0) / (now_s - then_s) if now_s > then_s else 0.0
 
-    def _is_old(self, now_s: float, results: Results) -> bool:
+    def _is_old(self, now_s: float, results: ResultsAnswer) -> bool:
         if self._read is None:
             return True
         then_s, *read = self._read
         return read != [results.generation, results.rows_read] and now_s - then_s >= HISTORY_S
 
-    def _read_history(self, results: Results) -> History:
+    def _read_history(self, results: ResultsAnswer) -> History:
         rows = rows_shown(results)
         metrics = list(dict.fromkeys(row.metric for row in rows))[:MAX_METRICS]
         history: dict[tuple[str, str, tuple[object, ...]], Sequence[float]] = {}
@@ -345,7 +346,7 @@ class Watcher:
                 }
         return history
 
-    def _read_looks(self, results: Results) -> dict[str, list[float]]:
+    def _read_looks(self, results: ResultsAnswer) -> dict[str, list[float]]:
         names = [row.name for row in results.comparisons[:MAX_EFFECTS]]
 
         def look(now: StoreView) -> dict[str, list[float]]:
@@ -357,7 +358,7 @@ class Watcher:
 
         return view(self._ledger, look, generation=results.generation) if names else {}
 
-    def _verdict(self, results: Results) -> str:
+    def _verdict(self, results: ResultsAnswer) -> str:
         if results.srm is None:
             return ""
         experiment = view(self._ledger, lambda now: declared(now.version.generation),

@@ -13,16 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from streammetrics import experiments
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import (
-    Comparison,
-    Contamination,
-    ExperimentState,
-    Recommendation,
-    Results,
-    Tone,
-)
+from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.json_kinds import ExperimentState, Tone
 
 if TYPE_CHECKING:
+    from streammetrics.experiments import Contamination, Finding, Recommendation
     from streammetrics_consumers.query.experiment_plan import Declared
 
 _VERDICTS: Final[Mapping[experiments.Verdict, tuple[str, Tone]]] = {
@@ -62,16 +57,16 @@ def words(verdict: experiments.Verdict) -> str:
     return verdict.replace("_", " ")
 
 
-def tone_of_verdict(row: Comparison) -> Tone:
-    """The tone of a comparison: "warn" if rows per unit differ, unless that of its verdict is
+def tone_of_verdict(finding: Finding) -> Tone:
+    """The tone of a finding: "warn" if rows per unit differ, unless that of its verdict is
     "bad"."""
-    tone, rows = TONES[row.verdict], row.rows_per_unit
+    tone, rows = TONES[finding.verdict], finding.rows_per_unit
     return "warn" if rows is not None and rows.differ and tone != "bad" else tone
 
 
-def rows_per_unit(row: Comparison) -> str:
+def rows_per_unit(finding: Finding) -> str:
     """The rows per unit of both arms, the control's first; "" if they are not known."""
-    rows = row.rows_per_unit
+    rows = finding.rows_per_unit
     if rows is None or not (math.isfinite(rows.control) and math.isfinite(rows.treatment)):
         return ""
     return f"{formatting.number(rows.control, 2)} and {formatting.number(rows.treatment, 2)}"
@@ -116,7 +111,7 @@ def standing(
     return " ".join(part for part in _ENDS.split(rest) if part not in advice)
 
 
-def standing_over(of: Declared | None, total: Results) -> str:
+def standing_over(of: Declared | None, total: ResultsAnswer) -> str:
     """`standing` for an answer over the total; "" if no experiment is declared."""
     if of is None:
         return ""

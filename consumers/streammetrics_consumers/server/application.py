@@ -22,7 +22,8 @@ from starlette.routing import Route
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Error, Problem, dumps
+from streammetrics_consumers.query.answers import Error, ProblemAnswer
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import QueryError
 from streammetrics_consumers.query.turns import Queue, Turn
@@ -116,25 +117,25 @@ def _openapi(request: Request) -> Response:
 def _bad_query(request: Request, error: Exception) -> Response:
     assert isinstance(error, QueryError)
     where = error.where.removeprefix("--")
-    problem = Problem(expected=error.expected, got=error.got, where=where, hint=error.hint)
+    problem = ProblemAnswer(expected=error.expected, got=error.got, where=where, hint=error.hint)
     return _error(400, problem)
 
 
 def _no_answer(request: Request, error: Exception) -> Response:
-    return _error(503, Problem(str(error)))
+    return _error(503, ProblemAnswer(str(error)))
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _error(error.status_code, Problem(error.detail), error.headers or {})
+    return _error(error.status_code, ProblemAnswer(error.detail), error.headers or {})
 
 
 def _broken(request: Request, error: Exception) -> Response:
     # uvicorn writes the cause to the log; the client must not see it.
-    return _error(500, Problem("an internal error; the server's log has the details"))
+    return _error(500, ProblemAnswer("an internal error; the server's log has the details"))
 
 
-def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Response:
+def _error(status: int, problem: ProblemAnswer, headers: Mapping[str, str] = {}) -> Response:
     return Response(dumps(Error(problem)), status, headers, media_type=JSON)
 
 

@@ -18,8 +18,9 @@ from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, v
 from streammetrics_consumers.ledger.witness import read_now
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Counters, Head
-from streammetrics_consumers.query.answers import Answer, Count, EventCounts, Text, Time
+from streammetrics_consumers.query.answers import EventCounts
 from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.json_kinds import Answer, Count, Text, Time
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.results import counted
 from streammetrics_consumers.query.stream_warnings import stream_warnings

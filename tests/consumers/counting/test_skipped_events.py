@@ -18,7 +18,7 @@ from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Counters
-from streammetrics_consumers.query.answers import dumps
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json

@@ -91,7 +91,7 @@ def test_a_direction_that_is_declared_later_is_read_of_the_same_experiment(tmp_p
         with closing(Ledger.open(str(run(config)))) as ledger:
             [row] = read_results(ledger, Query()).comparisons
             assert ledger.generation().id == 1
-        said.append((row.verdict, row.direction.better))
+        said.append((row.finding.verdict, row.finding.direction.better))
     assert said == [("higher", "none"), ("worse", "lower")]
 
 

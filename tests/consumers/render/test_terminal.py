@@ -79,7 +79,7 @@ def test_what_is_read_of_an_experiment_is_its_looks_and_its_verdict(tmp_path: Pa
         shown = Watcher(ledger, Query(), lambda: 0.0).look()
     [row] = shown.results.comparisons
     assert shown.looks == {row.name: [0.25]}
-    assert shown.verdict == row.sentence
+    assert shown.verdict == row.finding.sentence
 
 
 def test_the_rate_and_the_quiet_are_by_the_clock(tmp_path: Path) -> None:
