@@ -26,7 +26,7 @@ from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.query import Query, parse_generation, parse_query
 
 if TYPE_CHECKING:
-    from streammetrics_consumers.render.terminal import Shown, Watcher
+    from streammetrics_consumers.render.terminal import ScreenContents, Watcher
 
 log = logging.getLogger(__name__)
 
@@ -281,7 +281,7 @@ def watch_on_a_screen(watcher: Watcher, wait: Wait, every_s: float) -> None:
                 return
 
 
-def _drawn(shown: Shown, stream: TextIO) -> Shown:
+def _drawn(shown: ScreenContents, stream: TextIO) -> ScreenContents:
     """Choose bars that the encoding of the stream supports."""
     from streammetrics_consumers.render.terminal import BARS, PLAIN
 

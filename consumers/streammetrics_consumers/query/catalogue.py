@@ -17,11 +17,11 @@ from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.encoding import dumps
-from streammetrics_consumers.query.experiment_plan import Declared, declared, variants_of
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared, variants_of
 from streammetrics_consumers.query.json_kinds import Answer, Count, Number
 from streammetrics_consumers.query.lines import all_views
-from streammetrics_consumers.query.query import Query, QueryError, Spans
-from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
+from streammetrics_consumers.query.query import Query, QueryError, WindowGrid
+from streammetrics_consumers.query.query_plan import MetricLayout, metrics_of, window_of
 from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.query.slices import kind_of, own_result
 
@@ -80,7 +80,7 @@ class StoreAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-st
     experiment: bool
 
 
-def watched_by(of: Declared) -> set[str]:
+def watched_by(of: DeclaredExperiment) -> set[str]:
     """The metrics that an experiment compares; its plan may name a view of one, after a dot."""
     return {of.metric_of(name) for name in of.plan.watched}
 
@@ -111,7 +111,7 @@ class Catalogue:
             groupings = [
                 frozenset(grouping)
                 for metric in metrics
-                for grouping in Layout.of(metric).groupings
+                for grouping in MetricLayout.of(metric).groupings
             ]
             ordered = sorted(
                 groupings,
@@ -209,12 +209,12 @@ def _with_time(entry: StoreMetric, compared: set[str]) -> StoreMetric:
 
 
 def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
-    groupings = {names for metric in metrics for names in Layout.of(metric).groupings}
+    groupings = {names for metric in metrics for names in MetricLayout.of(metric).groupings}
     return tuple(sorted(groupings, key=lambda names: (len(names), names)))
 
 
 def _windows(snapshot: Snapshot, metrics: list[Metric]) -> WindowsAnswer:
-    windows = Layout.of(metrics[0]).windows if metrics else Spans(0, 0)
+    windows = MetricLayout.of(metrics[0]).windows if metrics else WindowGrid(0, 0)
     starts = {size.pane.start_ms for size in snapshot.panes}
     pane_starts = (start for start in starts if start is not None)
     spans = windows.over(pane_starts, snapshot.generation.floor_ms) if metrics else ()

@@ -31,7 +31,7 @@ from streammetrics_consumers.query.answers import ExperimentAnswer, ProgressAnsw
 from streammetrics_consumers.query.experiment_plan import (
     EXPERIMENT,
     UNITS,
-    Declared,
+    DeclaredExperiment,
     declared,
     experiment_of,
     within,
@@ -39,7 +39,7 @@ from streammetrics_consumers.query.experiment_plan import (
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
-from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
+from streammetrics_consumers.query.query_plan import MetricLayout, spans_of, window_of
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.turns import checkpoint
 
@@ -53,7 +53,7 @@ TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one m
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class WindowOutcome:
     """One window: the rows that it is made of, their outcome, and the user groups.
 
     alone: the findings without looks, of windows other than the total; only the total has looks.
@@ -65,11 +65,11 @@ class Counted:
     alone: tuple[Finding, ...] = ()
 
 
-Totals: TypeAlias = dict[int, Counted]  # the totals since the start, by generation
+Totals: TypeAlias = dict[int, WindowOutcome]  # the totals since the start, by generation
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ExperimentVersion:
     """The experiment at one store version, which does not include the looks."""
 
     version: StoreVersion
@@ -111,8 +111,8 @@ class ComparisonReader:
         self._ledger, self._query = ledger, query
         self._totals: Totals = {} if totals is None else totals
         self._last: tuple[StoreVersion, int] | None = None
-        self._found: _Found | None = None
-        self._counted: dict[Span, Counted] = {}
+        self._found: _ExperimentVersion | None = None
+        self._counted: dict[Span, WindowOutcome] = {}
 
     @property
     def nbytes(self) -> int:
@@ -126,7 +126,7 @@ class ComparisonReader:
         commit faster than we read). A note if its states are another version's; else StateError."""
         unread: list[str] = []
 
-        def read_experiment() -> tuple[_Found | None, Mapping[str, int] | None]:
+        def read_experiment() -> tuple[_ExperimentVersion | None, Mapping[str, int] | None]:
             try:
                 experiment = view(self._ledger, self._at, generation=self._query.generation)
             except sm.StateError as error:
@@ -144,7 +144,7 @@ class ComparisonReader:
         shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
         return with_report(shown, experiment.report)
 
-    def _at(self, now: StoreView) -> _Found | None:
+    def _at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation)
         if design is None:
             return None
@@ -156,7 +156,9 @@ class ComparisonReader:
         self._last = now.version, looks
         return experiment
 
-    def _read(self, now: StoreView, design: Declared, position: int) -> _Found:
+    def _read(
+        self, now: StoreView, design: DeclaredExperiment, position: int
+    ) -> _ExperimentVersion:
         panes = design.panes(size.pane for size in now.snapshot.panes)
         total = self._of(now, design, None, now.delta_metadata(within(panes, None, None)))
         watched = now.watched(design.fingerprint, total.outcome.alphas, position)
@@ -187,10 +189,12 @@ class ComparisonReader:
         for old in set(self._counted) - set(spans):
             del self._counted[old]
         notes = (*report.notes, *_late_note(now.snapshot))
-        return _Found(now.version, now.snapshot.offsets, tuple(rows), report, notes, users)
+        return _ExperimentVersion(
+            now.version, now.snapshot.offsets, tuple(rows), report, notes, users
+        )
 
     def _delta_metadata(
-        self, now: StoreView, design: Declared, spans: Sequence[Span]
+        self, now: StoreView, design: DeclaredExperiment, spans: Sequence[Span]
     ) -> Mapping[int | None, Sequence[DeltaMetadata]]:
         """The rows to compare in these windows, by their start: of one metric if the query names
         one. The sample ratio and the notes come from the total, which is read with all metrics."""
@@ -207,8 +211,12 @@ class ComparisonReader:
         return rows_by_start
 
     def _of(
-        self, now: StoreView, design: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
-    ) -> Counted:
+        self,
+        now: StoreView,
+        design: DeclaredExperiment,
+        span: Span | None,
+        rows: Sequence[DeltaMetadata],
+    ) -> WindowOutcome:
         """One window, computed from its rows; None is the total. Raises TooLarge."""
         made_of = now.version.generation, frozenset(row.id for row in rows)
         generation = now.version.generation.id
@@ -219,7 +227,7 @@ class ComparisonReader:
         experiment = _experiment(now, design, rows)
         outcome = experiment.outcome(None if metric is None else design.watched_of(metric))
         findings = () if span is None else outcome.report().findings
-        counted = Counted(made_of, outcome, users_of(experiment, span), findings)
+        counted = WindowOutcome(made_of, outcome, users_of(experiment, span), findings)
         if span is None:
             self._totals[generation] = counted
         else:
@@ -227,7 +235,9 @@ class ComparisonReader:
         return counted
 
 
-def _experiment(now: StoreView, design: Declared, rows: Sequence[DeltaMetadata]) -> Experiment:
+def _experiment(
+    now: StoreView, design: DeclaredExperiment, rows: Sequence[DeltaMetadata]
+) -> Experiment:
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
@@ -238,7 +248,7 @@ def _experiment(now: StoreView, design: Declared, rows: Sequence[DeltaMetadata])
         return experiment_of(design, ((row.pane, state_of(row, data)) for row, data in states))
 
 
-def days_so_far(now: StoreView, of: Declared, panes: Sequence[Pane]) -> float | None:
+def days_so_far(now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane]) -> float | None:
     """The days of events from the first window of the experiment that is kept, or the first look if
     that was earlier, to the newest event; None before the first event."""
     newest_ms = now.snapshot.greatest_event_ms
@@ -256,11 +266,11 @@ def _late_note(snapshot: Snapshot) -> tuple[str, ...]:
     return () if warning is None else (f"{warning}.",)
 
 
-def _layout(design: Declared) -> Layout:
-    return Layout.of(next(iter(design.metrics.values())))
+def _layout(design: DeclaredExperiment) -> MetricLayout:
+    return MetricLayout.of(next(iter(design.metrics.values())))
 
 
-class _Result(Protocol):
+class _GroupedResult(Protocol):
     """The result of UserGroups of a metric: the metric's result, and intervals of its views."""
 
     @property
@@ -273,7 +283,7 @@ class InGroups:
 
     def __init__(self, state: sm.UserGroups) -> None:
         self._state = state
-        self._result: _Result | None = None
+        self._result: _GroupedResult | None = None
         self._counts: Mapping[str, object] = {}
         self._intervals: dict[object, sm.Interval | None] = {}
 
@@ -340,7 +350,9 @@ _SHOWN: Final = ("better", "worse", "higher", "lower")
 _NOTHING: Final = "Too early to judge: no variant can be compared with the control yet."
 
 
-def verdict(of: Declared | None, rows: Sequence[WindowFinding]) -> tuple[ExperimentState, str]:
+def verdict(
+    of: DeclaredExperiment | None, rows: Sequence[WindowFinding]
+) -> tuple[ExperimentState, str]:
     """The state, and the conclusion in words; `rows`: the comparisons since the start. The advice
     is in `ResultsAnswer.recommendation`."""
     if of is None:
@@ -372,7 +384,7 @@ def verdict(of: Declared | None, rows: Sequence[WindowFinding]) -> tuple[Experim
 
 
 def experiment_answer(
-    results: ResultsAnswer, of: Declared | None, looks: int, first_ms: int | None = None
+    results: ResultsAnswer, of: DeclaredExperiment | None, looks: int, first_ms: int | None = None
 ) -> ExperimentAnswer:
     """The answer of `GET /api/experiment`; results: an answer over the total. first_ms: the start
     of the first window, None if it is not known."""
@@ -397,7 +409,9 @@ def experiment_answer(
     )
 
 
-def _progress(design: Declared, results: ResultsAnswer, first_ms: int | None) -> ProgressAnswer:
+def _progress(
+    design: DeclaredExperiment, results: ResultsAnswer, first_ms: int | None
+) -> ProgressAnswer:
     newest_ms, counts = results.watermark_ms, () if results.srm is None else results.srm.counts
     is_known = first_ms is not None and newest_ms is not None
     days = round((newest_ms - first_ms) / DAY_MS, 2) if is_known else None  # type: ignore[operator]

@@ -34,7 +34,7 @@ from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import Query, QueryError, Slice, require_generation
-from streammetrics_consumers.query.query_plan import Wanted, chosen, plan
+from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
     is_over,
     read_results,
@@ -73,7 +73,7 @@ class _News:
 
     version: StoreVersion
     snapshot: Snapshot
-    planned: Mapping[str, Wanted]
+    planned: Mapping[str, MetricPlan]
     wanted: frozenset[Pane]
     reloaded: frozenset[Pane]
     rows: Sequence[tuple[DeltaMetadata, bytes]]

@@ -16,7 +16,7 @@ from streammetrics_consumers.ledger.looks import Point
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue, watched_by
-from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.json_kinds import Answer, Count, Counts, Names, Number, Time
 from streammetrics_consumers.query.query import Query, Slice, slice_key
@@ -241,7 +241,7 @@ class HistoryReader:
         )
 
     def _compared(
-        self, query: Query, design: Declared | None, metric: str, effects: Effects
+        self, query: Query, design: DeclaredExperiment | None, metric: str, effects: Effects
     ) -> list[WindowFinding]:
         if design is None or effects == "none" or metric not in watched_by(design):
             return []
@@ -251,7 +251,9 @@ class HistoryReader:
         rows = self._answers.experiment(experiment_query).comparisons
         return [row for row in rows if row.contrast.metric == metric]
 
-    def _points(self, query: Query, design: Declared | None, name: str) -> Sequence[Point]:
+    def _points(
+        self, query: Query, design: DeclaredExperiment | None, name: str
+    ) -> Sequence[Point]:
         def read(now: StoreView) -> list[Point]:
             return [] if design is None else now.points(design.fingerprint, name)
 

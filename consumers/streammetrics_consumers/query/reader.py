@@ -43,7 +43,7 @@ from streammetrics_consumers.query.query import (
     Span,
     require_generation,
 )
-from streammetrics_consumers.query.query_plan import Wanted, chosen, plan, window_of
+from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan, window_of
 from streammetrics_consumers.query.results import results_of
 from streammetrics_consumers.query.results_json import RowSpool
 from streammetrics_consumers.query.rows import Window
@@ -66,7 +66,7 @@ def no_report(done: int, total: int) -> None:
 def states_of(
     query: Query,
     snapshot: Snapshot,
-    planned: Mapping[str, Wanted],
+    planned: Mapping[str, MetricPlan],
     state: tuple[str, int],
     total_of: Callable[[Span | None], States | None],
 ) -> Iterator[KeyedState]:
@@ -87,7 +87,7 @@ def states_of(
 
 def _drifts(
     query: Query,
-    metric_plan: Wanted,
+    metric_plan: MetricPlan,
     span: Span | None,
     shown: Window,
     names: tuple[str, ...],
@@ -207,7 +207,7 @@ class _Keys:
 def with_states(
     ledger: Ledger,
     query: Query,
-    take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[KeyedState]], T],
+    take: Callable[[Snapshot, Mapping[str, MetricPlan], Iterator[KeyedState]], T],
     report: Progress = no_report,
 ) -> T:
     """The result of `take` on the states that a query asks for, in one read transaction. `report`
@@ -243,7 +243,7 @@ def _held(now: StoreView, rows: Sequence[DeltaMetadata]) -> Stored:
 def _states(
     query: Query,
     snapshot: Snapshot,
-    planned: Mapping[str, Wanted],
+    planned: Mapping[str, MetricPlan],
     rows: Sequence[DeltaMetadata],
     stored: Stored,
     report: Progress,
@@ -269,7 +269,7 @@ def _states(
 def _by_range(
     query: Query,
     snapshot: Snapshot,
-    planned: Mapping[str, Wanted],
+    planned: Mapping[str, MetricPlan],
     state: tuple[str, int],
     ranges: Iterable[Mapping[int | None, PerKey]],
 ) -> Iterator[KeyedState]:

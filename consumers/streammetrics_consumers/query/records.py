@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _Read = Callable[[Any], object]
 
 
-class Record(NamedTuple):
+class RecordJson(NamedTuple):
     """The JSON object of a record: its name and description in the schema, and the kind of each
     field; a text names a type of `streammetrics.experiments`, which is imported only for a schema.
     elsewhere: the attributes of fields that have another name, with dots, or a function."""
@@ -50,8 +50,8 @@ def _units(ratio: SampleRatioFound) -> Mapping[str, int]:
 
 _INTERVAL: Final = recorded("Interval")
 
-RECORDS: Final[Mapping[str, Record]] = {  # by the name of the class
-    "Interval": Record(
+RECORDS: Final[Mapping[str, RecordJson]] = {  # by the name of the class
+    "Interval": RecordJson(
         "Interval",
         "A statistical interval. n_eff: n divided by the design effect, deff.",
         {
@@ -65,7 +65,7 @@ RECORDS: Final[Mapping[str, Record]] = {  # by the name of the class
             "reason": Annotated[str, Meta(description="why it is undefined, or empty")],
         },
     ),
-    "SliceRow": Record(
+    "SliceRow": RecordJson(
         "Result",
         "One view of one metric in one slice of one window. The exact value lies in [low, high], "
         "which\nare null for measures of error, such as p-values. band: of quantiles of "
@@ -91,12 +91,12 @@ RECORDS: Final[Mapping[str, Record]] = {  # by the name of the class
         },
         {"view": "shown.name", "interval": "shown.interval", "counts": "shown.counts"},
     ),
-    "Direction": Record(
+    "Direction": RecordJson(
         "Direction",
         "The better direction of a metric; the target is null if it has none.",
         {"better": Literal["higher", "lower", "target", "none"], "target": float | None},
     ),
-    "RowsPerUnit": Record(
+    "RowsPerUnit": RecordJson(
         "RowsPerUnit",
         "Rows per unit of both arms, beside a mean or a rate per row.\n\n"
         "differ: at all looks together, at 0.1 %; the comparison is then one of rows, not of "
@@ -110,7 +110,7 @@ RECORDS: Final[Mapping[str, Record]] = {  # by the name of the class
             ],
         },
     ),
-    "WindowFinding": Record(
+    "WindowFinding": RecordJson(
         "Comparison",
         "A treatment compared with the control over one window, after the looks so far.\n\n"
         "since_effect, since_lower, since_upper: the effect of the rows since the decision; null "
@@ -194,7 +194,7 @@ RECORDS: Final[Mapping[str, Record]] = {  # by the name of the class
             "anytime_reason": "finding.reason",
         },
     ),
-    "Recommendation": Record(
+    "Recommendation": RecordJson(
         "Recommendation",
         "The recommended action, and the comparisons that it rests on.",
         {
@@ -204,12 +204,12 @@ RECORDS: Final[Mapping[str, Record]] = {  # by the name of the class
             "treatments": tuple[str, ...],
         },
     ),
-    "Contamination": Record(
+    "Contamination": RecordJson(
         "Contamination",
         "The units that were seen in several variants.",
         {"units": Number, "share": Share, "dropped": bool, "warning": bool, "sentence": str},
     ),
-    "SampleRatioFound": Record(
+    "SampleRatioFound": RecordJson(
         "SampleRatio",
         "The check that units have the planned shares of the variants, since the start.",
         {
@@ -225,7 +225,7 @@ RECORDS: Final[Mapping[str, Record]] = {  # by the name of the class
         },
         {"counts": _units},
     ),
-    "Plan": Record(
+    "Plan": RecordJson(
         "Plan",
         "The declaration of an experiment.",
         {

@@ -22,6 +22,7 @@ from streammetrics_consumers.query.slices import window_key
 from streammetrics_consumers.query.turns import checkpoint
 
 ROWS: Final = 100  # of one piece
+ROWS_NAME: Final = '"results": '  # as `members` gives it
 
 
 def to_json(results: ResultsAnswer) -> bytes:
@@ -96,7 +97,7 @@ def _document(results: ResultsAnswer, rows: Iterable[bytes]) -> Iterator[bytes]:
     encoder, text = Encoder(), "{"
     for name, value in members(results):
         text += f"{', ' * (text != '{')}{name}"
-        if value is results.rows:
+        if name == ROWS_NAME:
             yield as_bytes(f"{text}[")
             yield from _joined(rows)
             text = "]"

@@ -25,7 +25,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head, Snapshot
 from streammetrics_consumers.query.json_kinds import Json
 from streammetrics_consumers.query.query import OTHER, Query, QueryError, Slice, Span, iso_utc
-from streammetrics_consumers.query.query_plan import Wanted
+from streammetrics_consumers.query.query_plan import MetricPlan
 from streammetrics_consumers.query.reader import (
     Progress,
     no_report,
@@ -100,8 +100,8 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
 
 
 def _all(
-    snapshot: Snapshot, planned: Mapping[str, Wanted], states: Iterator[KeyedState]
-) -> tuple[Snapshot, Mapping[str, Wanted], list[State]]:
+    snapshot: Snapshot, planned: Mapping[str, MetricPlan], states: Iterator[KeyedState]
+) -> tuple[Snapshot, Mapping[str, MetricPlan], list[State]]:
     drift = next(
         (metric_plan.drifts[0].name for metric_plan in planned.values() if not metric_plan.plain),
         None,
@@ -324,7 +324,7 @@ def _add_provenance(
             state.provenance.add(f"{sources[head.id]}~retries", 0, snapshot.retry, piece)
 
 
-def _pieces(metric_plan: Wanted, window: Window, slice_: Slice, name: str) -> Iterator[str]:
+def _pieces(metric_plan: MetricPlan, window: Window, slice_: Slice, name: str) -> Iterator[str]:
     state_name = f"{json.dumps(slice_, sort_keys=True, ensure_ascii=False)}/{name}"
     start_ms, end_ms = window.start_ms, window.end_ms
     if start_ms is None or end_ms is None:

@@ -246,7 +246,7 @@ def contrast_numbers(row: WindowFinding) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class UnitTexts:
     """Units of each variant. p, e_value: of the planned shares, "" if they are not compared;
     alarm: effects must not be trusted."""
 
@@ -265,11 +265,11 @@ class Units:
         return counts, planned
 
 
-def units_of(found: SampleRatioFound, control: str = "") -> Units:
+def units_of(found: SampleRatioFound, control: str = "") -> UnitTexts:
     """The texts of the sample ratio check, the control first."""
     compared = not found.reason
     counts = sorted(found.counts, key=lambda pair: pair[0] != control)
-    return Units(
+    return UnitTexts(
         tuple((formatting.name(variant), formatting.count(n)) for variant, n in counts),
         formatting.chance(found.pvalue) if compared else "",
         formatting.evidence(found.e_value) if compared else "",
@@ -284,7 +284,7 @@ def notes_of(results: ResultsAnswer) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StreamReading:
     """How far and how well the stream was read. counts: of late, refused and other such events,
     each with whether it needs attention. newest: the time of the newest event. incomplete: the
     sentence about incomplete logs, or "". skipped_all: whether the config left out every event."""
@@ -296,14 +296,14 @@ class Reading:
     skipped_all: bool
 
 
-def reading_of(results: ResultsAnswer) -> Reading:
+def reading_of(results: ResultsAnswer) -> StreamReading:
     """How far and how well the stream was read."""
     counts = []
     for name in (*ATTENTION, "repeated", "skipped"):
         n: int = getattr(results, name)
         if n or name in ATTENTION:
             counts.append((f"{formatting.count(n)} {name}", n > 0 and name in ATTENTION))
-    return Reading(
+    return StreamReading(
         formatting.count(results.rows_read),
         tuple(counts),
         "none yet" if results.watermark_ms is None else iso_utc(results.watermark_ms),

@@ -11,7 +11,7 @@ from streammetrics.present import svg
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue, StoreMetric, watched_by
-from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader
 from streammetrics_consumers.query.query import Query, QueryError, store_name
@@ -46,7 +46,7 @@ class Material:
 
     name: str
     results: ResultsAnswer
-    experiment: Declared | None
+    experiment: DeclaredExperiment | None
     verdict: str
     pictures: tuple[Picture, ...]
     undrawn: int

@@ -70,7 +70,7 @@ History = Mapping[tuple[str, str, tuple[object, ...]], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _ScreenLine:
     """One value: metric, variant, value, certain bounds, interval and band as texts; its values for
     a sparkline, and their scale."""
 
@@ -80,7 +80,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ScreenContents:
     """The contents of the screen. verdict: the text below the recommendation, or ""; speed: the
     text of `speed`; looks: the effects of each comparison, by its name, look by look."""
 
@@ -94,11 +94,11 @@ class Shown:
 
 
 def history_key(row: SliceRow) -> tuple[str, str, tuple[object, ...]]:
-    """The key of the values of a row in `Shown.history`."""
+    """The key of the values of a row in `ScreenContents.history`."""
     return row.metric, row.view, slice_key(row.slice)
 
 
-def screen(shown: Shown, style: Style, height: int | None = None) -> str:
+def screen(shown: ScreenContents, style: Style, height: int | None = None) -> str:
     """The text. height: the number of lines that fit; further ones are cut off and counted."""
     lines = rendered(list(_parts(shown, style)), style).splitlines()
     if height is not None and len(lines) > height:
@@ -118,7 +118,7 @@ def speed(rate: float, quiet_s: float) -> str:
     return f"{formatting.count(round(rate))} events/s" if rate else ""
 
 
-def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
+def _parts(shown: ScreenContents, style: Style) -> Iterator[RenderableType]:
     results = shown.results
     title = Text(formatting.name(shown.title, 70), "bold")
     yield title.append(f"  {shown.speed}" if shown.speed else "", "not bold dim")
@@ -143,7 +143,7 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
         yield _effects(results.comparisons, shown, style)
 
 
-def _values(block: Block, shown: Shown, style: Style) -> Table:
+def _values(block: Block, shown: ScreenContents, style: Style) -> Table:
     lines = list(_lines(block, shown))
     widths = {i: max(cell_len(line.cells[i]) for line in lines) for i in FIGURES}
     titles = {**FIGURES, INTERVAL: block.ci_title}
@@ -178,7 +178,7 @@ def _room(widths: Mapping[int, int], style: Style, names: Sequence[int] = (NAME,
     return style.width - sum(width + GAP for width in (*names, *widths.values()))
 
 
-def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
+def _lines(block: Block, shown: ScreenContents, most: int = NAME) -> Iterator[_ScreenLine]:
     """A line for each value. The first of a figure has the metric and the second the view, where it
     says more; an only line has both. most: characters of a label."""
     headers = [name for name, _ in block.columns()]
@@ -200,10 +200,10 @@ def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
             header = formatting.name(name, NAME)
             band = str(text.band or "")
             cells = (first, header, text.value, text.certain, text.interval, band)
-            yield _Line(cells, course, bounds)
+            yield _ScreenLine(cells, course, bounds)
 
 
-def _effects(rows: Sequence[WindowFinding], shown: Shown, style: Style) -> Table:
+def _effects(rows: Sequence[WindowFinding], shown: ScreenContents, style: Style) -> Table:
     """Each effect on its own scale, because the metrics are of several kinds. On short lines, the
     p-values are left out to make room for the looks."""
     effects = effects_of(rows)
@@ -305,7 +305,7 @@ class Watcher:
         """Seconds since the last read that found new events."""
         return self._monotonic() - self._moved_s
 
-    def look(self) -> Shown:
+    def look(self) -> ScreenContents:
         """The current contents. Raises LedgerError if the store does not answer."""
         results = self._answers.results(self._query)
         now_s = self._monotonic()
@@ -316,7 +316,7 @@ class Watcher:
             self._read = now_s, results.generation, results.rows_read
         title = f"{store_name(self._ledger.store.name)}, generation {results.generation}"
         verdict = self._verdict(results)
-        return Shown(title, results, verdict, history=self._history, looks=self._looks)
+        return ScreenContents(title, results, verdict, history=self._history, looks=self._looks)
 
     def _measure(self, now_s: float, rows: int) -> None:
         if self._seen and rows != self._seen[-1][1]:

@@ -240,7 +240,7 @@ def join_table(found: Join | None) -> Iterator[RenderableType]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _ValueLine:
     """One value: metric, key, value, certain bounds, interval and band as texts; metric is "" below
     the first key."""
 
@@ -295,7 +295,7 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
         yield from _split("counts", keys, counted, style)
 
 
-def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
+def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_ValueLine]:
     views = Counter(figure.metric for figure in figures)
     for figure in figures:
         only = views[figure.metric] == 1
@@ -303,7 +303,7 @@ def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
         for key, text in zip(keys, figure.texts, strict=True):
             if text:
                 band = str(text.band or "")
-                yield _Line((label, key, text.value, text.certain, text.interval, band))
+                yield _ValueLine((label, key, text.value, text.certain, text.interval, band))
                 label = ""
 
 

@@ -18,7 +18,7 @@ from streammetrics_consumers.query.json_kinds import ExperimentState, Tone
 
 if TYPE_CHECKING:
     from streammetrics.experiments import Contamination, Finding, Recommendation
-    from streammetrics_consumers.query.experiment_plan import Declared
+    from streammetrics_consumers.query.experiment_plan import DeclaredExperiment
 
 _VERDICTS: Final[Mapping[experiments.Verdict, tuple[str, Tone]]] = {
     "better": ("✓", "good"),
@@ -111,7 +111,7 @@ def standing(
     return " ".join(part for part in _ENDS.split(rest) if part not in advice)
 
 
-def standing_over(of: Declared | None, total: ResultsAnswer) -> str:
+def standing_over(of: DeclaredExperiment | None, total: ResultsAnswer) -> str:
     """`standing` for an answer over the total; "" if no experiment is declared."""
     if of is None:
         return ""

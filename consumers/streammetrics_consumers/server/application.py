@@ -32,7 +32,7 @@ from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, ServerNumbers, exposition
-from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, Watched, unready
+from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, WatchedWorkers, unready
 from streammetrics_consumers.server.memory import (
     default_cache_bytes,
     is_full,
@@ -47,7 +47,7 @@ _DEFAULTS: Final = ServerConfig()
 
 def application(
     ledger: Ledger,
-    watched: Watched = NO_WORKERS,
+    watched: WatchedWorkers = NO_WORKERS,
     *,
     store: str,
     settings: ServerConfig = _DEFAULTS,
@@ -145,7 +145,9 @@ def _error(status: int, problem: ProblemAnswer, headers: Mapping[str, str] = {})
 # thread each, and requests that arrive while it works get its answer.
 
 
-def _probes(ledger: Ledger, watched: Watched, cache: QueryCache, queue: Queue) -> list[Route]:
+def _probes(
+    ledger: Ledger, watched: WatchedWorkers, cache: QueryCache, queue: Queue
+) -> list[Route]:
     """The probe routes over a ledger, and over the workers that count into it."""
 
     latest = LatestResults(cache, rows=ROWS)

@@ -19,7 +19,7 @@ from streammetrics_consumers.query.catalogue import StoreAnswer
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.history import History
 from streammetrics_consumers.query.json_kinds import SCHEMAS, Figure, Json
-from streammetrics_consumers.query.records import RECORDS, Record
+from streammetrics_consumers.query.records import RECORDS, RecordJson
 from streammetrics_consumers.query.status import Status
 from streammetrics_consumers.render.quarantine import RefusedEvents
 from streammetrics_consumers.server.health import Health
@@ -173,7 +173,7 @@ def _kind(kind: object) -> object:
     return getattr(experiments, kind) if isinstance(kind, str) else kind
 
 
-def _record_schema(record: Record, of_kinds: Iterator[Schema]) -> Schema:
+def _record_schema(record: RecordJson, of_kinds: Iterator[Schema]) -> Schema:
     """The schema of a record, with those of its fields."""
     names = record.fields
     return {

@@ -15,7 +15,7 @@ from streammetrics_consumers.ledger.generations import counted_to_ms
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import count_looks
 from streammetrics_consumers.ledger.schema import retry
-from streammetrics_consumers.query.experiment_plan import Declared, declared, plan_of
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared, plan_of
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 
@@ -36,7 +36,7 @@ level = 0.9
 """
 
 
-def counted(config: Path) -> Declared | None:
+def counted(config: Path) -> DeclaredExperiment | None:
     """The plan that the store of a config has."""
     with closing(Ledger.open(str(run(config)))) as ledger:
         return declared(ledger.generation())

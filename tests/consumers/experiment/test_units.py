@@ -12,7 +12,7 @@ from streammetrics_consumers.config.experiment import GuardrailConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.render.verdict_words import on_rows
 from streammetrics_consumers.server.exposition import exposition
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 
 from tests.consumers import small_config
 from tests.consumers.small_config import EVENT, config
@@ -122,7 +122,7 @@ def test_the_report_and_verify_know_a_mean_over_users(
     store = str(counted.with_name("store.db"))
     assert main(["verify", str(counted)]) == 0
     with closing(Ledger.open(store)) as ledger:
-        text = exposition(ledger, Watched(dict, lambda: 1.0, lambda: 1.0)).decode()
+        text = exposition(ledger, WatchedWorkers(dict, lambda: 1.0, lambda: 1.0)).decode()
     assert 'metric="revenue"' in text and 'view="mean"' in text
     assert main(["report", store, "--output", str(counted.with_name("report.html"))]) == 0
     assert "revenue" in counted.with_name("report.html").read_text(encoding="utf-8")

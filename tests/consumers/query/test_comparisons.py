@@ -13,7 +13,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import comparisons
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import at_same_offsets, experiment_answer, verdict
-from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
@@ -160,7 +160,7 @@ def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_p
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declared, WindowFinding]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[DeclaredExperiment, WindowFinding]:
     """A small experiment that has decided."""
     config = write(tmp_path_factory.mktemp("verdict"))
     with closing(Ledger.open(str(run(config)))) as ledger:
@@ -181,7 +181,7 @@ def guardrail(row: WindowFinding, verdict: Verdict, said: str) -> WindowFinding:
 
 
 def test_what_is_decided_is_the_sentence_of_the_comparison(
-    found: tuple[Declared, WindowFinding],
+    found: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:
     of, row = found
     assert verdict(of, [row]) == ("decided", row.finding.sentence)
@@ -190,7 +190,7 @@ def test_what_is_decided_is_the_sentence_of_the_comparison(
     assert verdict(of, ())[0] == "waiting"
 
 
-def test_several_comparisons_are_counted(found: tuple[Declared, WindowFinding]) -> None:
+def test_several_comparisons_are_counted(found: tuple[DeclaredExperiment, WindowFinding]) -> None:
     of, row = found
     open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
     assert verdict(of, [open_]) == ("undecided", "said.")
@@ -203,7 +203,7 @@ def test_several_comparisons_are_counted(found: tuple[Declared, WindowFinding]) 
 
 
 def test_doubt_and_a_broken_guardrail_are_said_first(
-    found: tuple[Declared, WindowFinding],
+    found: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:
     of, row = found
     doubt = judged(row, "disbelieved", "Units fall as they should not.")
