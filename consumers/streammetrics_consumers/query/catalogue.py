@@ -99,7 +99,9 @@ class Catalogue:
 
         def read(now: StoreView) -> StoreMetric:
             counted_metric = metrics_of(_bare(now), Query(metric=metric))[0]
-            return next(entry for entry in self._of(now, counted_metric) if entry.name == metric)
+            return next(
+                entry for entry in self._entries(now, counted_metric) if entry.name == metric
+            )
 
         return view(self._ledger, read, generation=generation)
 
@@ -146,7 +148,7 @@ class Catalogue:
                 metrics=tuple(
                     _with_time(entry, compared)
                     for metric in metrics
-                    for entry in self._of(now, metric)
+                    for entry in self._entries(now, metric)
                 ),
                 windows=_windows(snapshot, metrics),
                 experiment=experiment is not None,
@@ -156,7 +158,7 @@ class Catalogue:
 
         return view(self._ledger, read, generation=generation)
 
-    def _of(self, now: StoreView, metric: Metric) -> list[StoreMetric]:
+    def _entries(self, now: StoreView, metric: Metric) -> list[StoreMetric]:
         """A metric, then its drifts."""
         key = metric.name, metric.fingerprint, metric.views
         if key not in self._known:

@@ -80,7 +80,7 @@ class _ExperimentVersion:
     users: Users
 
 
-def at_same_offsets(
+def read_at_same_offsets(
     ledger: Ledger,
     query: Query,
     read: Callable[[], ResultsAnswer],
@@ -128,23 +128,25 @@ class ComparisonReader:
 
         def read_experiment() -> tuple[_ExperimentVersion | None, Mapping[str, int] | None]:
             try:
-                experiment = view(self._ledger, self._at, generation=self._query.generation)
+                experiment = view(
+                    self._ledger, self._experiment_at, generation=self._query.generation
+                )
             except sm.StateError as error:
                 unread[:] = [f"The experiment is not shown: {unless_damaged(error)}."]
                 return None, None
             offsets = experiment.offsets if experiment is not None and experiment.rows else None
             return experiment, offsets
 
-        results, experiment = at_same_offsets(self._ledger, self._query, read, read_experiment)
+        results, experiment = read_at_same_offsets(self._ledger, self._query, read, read_experiment)
         if experiment is None:
             return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
-        rows = tuple(of_users(row, experiment.users) for row in results.rows)
+        rows = tuple(with_user_interval(row, experiment.users) for row in results.rows)
         notes = (*results.notes, *experiment.notes)
         shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
         return with_report(shown, experiment.report)
 
-    def _at(self, now: StoreView) -> _ExperimentVersion | None:
+    def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation)
         if design is None:
             return None
@@ -160,7 +162,9 @@ class ComparisonReader:
         self, now: StoreView, design: DeclaredExperiment, position: int
     ) -> _ExperimentVersion:
         panes = design.panes(size.pane for size in now.snapshot.panes)
-        total = self._of(now, design, None, now.delta_metadata(within(panes, None, None)))
+        total = self._window_outcome(
+            now, design, None, now.delta_metadata(within(panes, None, None))
+        )
         watched = now.watched(design.fingerprint, total.outcome.alphas, position)
         report = total.outcome.report(watched, days=days_so_far(now, design, panes))
         windows = _layout(design).windows
@@ -176,7 +180,7 @@ class ComparisonReader:
             if span is not None:
                 starts = range(span.start_ms, span.end_ms, windows.pane_ms)
                 within_it = [row for start in starts for row in delta_metadata.get(start, ())]
-                counted, span_watched = self._of(now, design, span, within_it), {}
+                counted, span_watched = self._window_outcome(now, design, span, within_it), {}
                 users |= counted.users
                 findings = counted.alone
             if self._query.where:
@@ -210,7 +214,7 @@ class ComparisonReader:
             rows_by_start[row.pane.start_ms].append(row)
         return rows_by_start
 
-    def _of(
+    def _window_outcome(
         self,
         now: StoreView,
         design: DeclaredExperiment,
@@ -331,7 +335,7 @@ def may_be_of_users(slice_: Slice) -> bool:
     return tuple(slice_) == ("variant",)
 
 
-def of_users(row: SliceRow, users: Users) -> SliceRow:
+def with_user_interval(row: SliceRow, users: Users) -> SliceRow:
     """The row, with the interval of its user groups if it is of a variant and they are known; then
     without the band, which takes rows as independent."""
     if not may_be_of_users(row.slice):

@@ -88,10 +88,13 @@ class Encoder:
 
     def _object(self, form: _Form, value: object) -> str:
         last, texts, parts = self._last, self._texts, []
+        number, digits = 0.0, "0.0"  # an exact value is its bounds as well
         for name, member in zip(form.names, form.read(value), strict=True):
             kind = type(member)
             if kind is float:
-                text = repr(member) if member - member == 0 else _number(member)
+                if member is not number:
+                    number, digits = member, _number(member)
+                text = digits
             elif kind is str:
                 text = texts.get(member) or self._string(member)
             elif member is UNSET:
@@ -108,8 +111,11 @@ class Encoder:
         return f"{{{', '.join(parts)}}}"
 
     def _mapping(self, value: Mapping[str, object]) -> str:
-        string, text = self._string, self.text
-        pairs = [f"{string(str(name))}: {text(value[name])}" for name in sorted(value)]
+        texts, string, text = self._texts, self._string, self.text
+        pairs = [
+            f"{texts.get(name) or string(str(name))}: {text(member)}"
+            for name, member in sorted(value.items())
+        ]
         return f"{{{', '.join(pairs)}}}"
 
     def _sequence(self, value: Iterable[object]) -> str:

@@ -122,8 +122,10 @@ class IncrementalView:
         call changes them."""
         self._version = self._update()
         if self._taken is None:
-            return with_states(self._ledger, self._query, lambda _1, _2, states: _by_slice(states))
-        return _by_slice(self._states(self._taken))
+            return with_states(
+                self._ledger, self._query, lambda _1, _2, states: _slice_states(states)
+            )
+        return _slice_states(self._states(self._taken))
 
     def _update(self) -> StoreVersion:
         """Read what was counted since the last version, unless it is too large; returns the version
@@ -245,7 +247,7 @@ class IncrementalView:
         self._panes, self._retries, self._nbytes = {}, {}, 0
 
 
-def _by_slice(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
+def _slice_states(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
     return [pair for state in states if state.against is None for pair in state.each()]
 
 

@@ -87,7 +87,7 @@ class FirstLines:
                 number = before.number + (0.0 if math.isnan(number) else number)
             lines.first[line] = _Line(line, _natural(name), number)
         if not state.is_part:
-            lines.first = {line.key: line for line in self._in_order(lines.first.values())}
+            lines.first = {line.key: line for line in self._first_in_order(lines.first.values())}
         chosen = [member for line in members if line in lines.first for member in members[line]]
         return chosen, line_of(state.window, rest) in lines.first
 
@@ -95,7 +95,7 @@ class FirstLines:
         """Whether this row is among the first lines, after all states."""
         lines = self._metrics[row.metric]
         if len(lines.first) > self._wanted.most:
-            lines.first = {line.key: line for line in self._in_order(lines.first.values())}
+            lines.first = {line.key: line for line in self._first_in_order(lines.first.values())}
         return line_of(row.window, row.slice) in lines.first
 
     def views(self, result: object, more: Sequence[str]) -> Views:
@@ -129,7 +129,7 @@ class FirstLines:
             for name, lines in sorted(self._metrics.items())
         }
 
-    def _in_order(self, lines: Iterable[_Line]) -> list[_Line]:
+    def _first_in_order(self, lines: Iterable[_Line]) -> list[_Line]:
         """The first lines in order; those of an undefined number come last, and equals by their
         names."""
         of_names, down = self._wanted.order == "slice", self._wanted.down

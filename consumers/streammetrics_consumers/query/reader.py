@@ -32,8 +32,8 @@ from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import (
     ComparisonReader,
-    at_same_offsets,
     may_be_of_users,
+    read_at_same_offsets,
 )
 from streammetrics_consumers.query.drifts import is_compared, span_of
 from streammetrics_consumers.query.join_status import JoinReader
@@ -172,7 +172,7 @@ def with_join(
 ) -> ResultsAnswer:
     """The results of `read`, with the join of the same moment. (If others commit faster than we
     read, it may be of another one.)"""
-    results, join = at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
+    results, join = read_at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
     return results if join is None else replace(results, join=join)
 
 
@@ -262,11 +262,11 @@ def _states(
         else:
             steps = [read_bytes + size * index // ranges for index in range(ranges)]
             panes = _ranges_merged(stored, state_rows, steps, lambda now: report(now, whole))
-            yield from _by_range(query, snapshot, planned, state, panes)
+            yield from _range_states(query, snapshot, planned, state, panes)
         read_bytes += size
 
 
-def _by_range(
+def _range_states(
     query: Query,
     snapshot: Snapshot,
     planned: Mapping[str, MetricPlan],
@@ -314,7 +314,7 @@ def _how_many(size: int) -> int:
     return ranges
 
 
-def _over(rows: Iterable[DeltaMetadata], index: int, ranges: int) -> list[DeltaMetadata]:
+def _rows_of_range(rows: Iterable[DeltaMetadata], index: int, ranges: int) -> list[DeltaMetadata]:
     """The rows that may hold keys of a range. The `(other)` sum of a row is in the last range."""
     unit = MAX_RANGES // ranges
     first, end = index * unit, (index + 1) * unit
@@ -345,7 +345,7 @@ def _range_merged(
     """The state of each pane, for the keys of one range."""
     panes: dict[int | None, PerKey] = {}
     nbytes = 0
-    for row, data in stored(_over(rows, index, ranges)):
+    for row, data in stored(_rows_of_range(rows, index, ranges)):
         state = state_of(row, data)
         if row.key_ranges < ranges:
             state = state.split(ranges)[index]

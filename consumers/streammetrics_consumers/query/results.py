@@ -78,7 +78,8 @@ def results_of(
             expect_slices(count)
             for slice_, computed in state.computed(slices, with_other=with_other):
                 checkpoint()
-                if alarm := _alarm(computed.result):
+                alarm = getattr(computed.result, "alarm", "")  # why no value must be believed
+                if isinstance(alarm, str) and alarm:
                     alarms[f"{_name(metric, slice_, window)}: alarm: {alarm}"] = None
                 for why in doubts_of(computed.value):
                     about = headlines_of(computed.value)[0]
@@ -138,13 +139,6 @@ def _first(notes: list[str], label: str) -> list[str]:
     ]
 
 
-def _alarm(result: object) -> str:
-    """Why no value of a result must be believed, such as a share of treated rows that was not the
-    declared one; otherwise ""."""
-    alarm = getattr(result, "alarm", "")
-    return alarm if isinstance(alarm, str) else ""
-
-
 def _name(metric: str, slice_: Slice, window: Window) -> str:
     """A metric, the values of its slice and the start of its window, in words."""
     since = () if window.start_ms is None else (f"from {iso_utc(window.start_ms)}",)
@@ -163,7 +157,7 @@ def hole_notes(seen: Snapshot) -> Iterator[str]:
         missed = [
             f"offsets {start} to {end - 1} of {heads[head_id].partition}"
             if not heads[head_id].is_join
-            else f"impressions {_since(start)}before {iso_utc(end)}"
+            else f"impressions {_start_text(start)}before {iso_utc(end)}"
             for head_id, ranges in sorted(metric.holes.items())
             for start, end in ranges
         ]
@@ -175,7 +169,7 @@ def hole_notes(seen: Snapshot) -> Iterator[str]:
             )
 
 
-def _since(start_ms: int) -> str:
+def _start_text(start_ms: int) -> str:
     return "" if start_ms == JOIN_START else f"from {iso_utc(start_ms)} on and "
 
 
@@ -200,7 +194,9 @@ def rows_of(
         value = values[view]
         # Over users if the state has them; an undefined value has the reason of the metric itself.
         shown = result if math.isnan(value) else computed.result
-        interval = _beside_users(shown, state, view) if users else interval_of(shown, state, view)
+        interval = (
+            _interval_beside_users(shown, state, view) if users else interval_of(shown, state, view)
+        )
         band = band_of(computed.result, view)
         rows.append(
             SliceRow(
@@ -222,7 +218,7 @@ def rows_of(
     return rows, headlines, ranges
 
 
-def _beside_users(result: object, state: Accumulator, view: str) -> Interval:
+def _interval_beside_users(result: object, state: Accumulator, view: str) -> Interval:
     """The interval of a view of rows whose users are named, and not used by the metric."""
     interval = interval_of(result, state, view, cluster="none")
     units = getattr(result, "independent", "")

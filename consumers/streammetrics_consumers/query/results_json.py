@@ -63,7 +63,7 @@ class RowSpool:
         with self._file:
             for row in results.rows:
                 self._write([row])
-            yield from _document(results, self._in_order())
+            yield from _document(results, self._sorted_pieces())
 
     def close(self) -> None:
         """Forget all rows."""
@@ -79,7 +79,7 @@ class RowSpool:
         slices.append(self._slices.setdefault(items, len(self._slices)))
         metrics.append(self._metrics.setdefault(row.metric, len(self._metrics)))
 
-    def _in_order(self) -> Iterator[bytes]:
+    def _sorted_pieces(self) -> Iterator[bytes]:
         ranks = (
             _ranks([window_key(window) for window in self._windows]),
             _ranks([slice_key(dict(items)) for items in self._slices]),

@@ -89,6 +89,11 @@ class SliceRow:
     band: Interval | UnsetType = UNSET
     text: ResultText | UnsetType = UNSET
 
+    def with_text(self, text: ResultText) -> SliceRow:
+        """The row with its text."""
+        place = self.window, self.slice, self.metric, self.type, self.digest
+        return SliceRow(*place, self.shown, self.band, text)
+
     @property
     def view(self) -> str:
         """The view of the metric."""
@@ -97,19 +102,20 @@ class SliceRow:
     @property
     def value(self) -> float:
         """The value, without its bounds."""
-        return float(self.shown.value)
+        value = self.shown.value
+        return value if type(value) is float else float(value)
 
     @property
     def low(self) -> float:
         """The certain lower bound; nan of a measure of error."""
         bounds = self.shown.exact_within
-        return math.nan if bounds is None else float(bounds[0])
+        return math.nan if bounds is None else bounds[0]
 
     @property
     def high(self) -> float:
         """The certain upper bound; nan of a measure of error."""
         bounds = self.shown.exact_within
-        return math.nan if bounds is None else float(bounds[1])
+        return math.nan if bounds is None else bounds[1]
 
     @property
     def interval(self) -> Interval | None:

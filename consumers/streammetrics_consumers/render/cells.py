@@ -34,7 +34,7 @@ from streammetrics_consumers.query.rows import (
     Window,
     WindowFinding,
 )
-from streammetrics_consumers.query.slices import VARIANT, across_of, fixed_of, preference
+from streammetrics_consumers.query.slices import VARIANT, column_name, fixed_of, preference
 from streammetrics_consumers.query.turns import checkpoint
 from streammetrics_consumers.render import verdict_words
 from streammetrics_consumers.render.join_text import join_with_texts
@@ -138,12 +138,12 @@ def blocks_of(rows: Sequence[SliceRow], tables: TableLayout) -> Iterator[Block]:
         blocks: dict[tuple[object, ...], list[SliceRow]] = {}
         for row in in_window:
             names = names_of(row)
-            fixed = slice_key(fixed_of(row.slice, across_of(names)))
+            fixed = slice_key(fixed_of(row.slice, column_name(names)))
             blocks.setdefault((len(names), tuple(sorted(names)), fixed), []).append(row)
         for key in sorted(blocks):
             first = blocks[key][0]
             names = names_of(first)
-            across = across_of(names)
+            across = column_name(names)
             yield Block(window, across, names, fixed_of(first.slice, across), blocks[key], tables)
 
 
@@ -195,7 +195,7 @@ def window_text(window: Window) -> str:
 
 def interval_bounds(row: SliceRow) -> tuple[float, float]:
     """The bounds of the statistical interval; nan if there is none."""
-    interval = row.interval
+    interval = row.shown.interval
     return (math.nan, math.nan) if interval is None else (interval.lower, interval.upper)
 
 
@@ -321,12 +321,12 @@ def _figure(metric: str, view: str, only_view: bool, rows: Sequence[SliceRow | N
 
 
 def _result(row: SliceRow, decimals: int) -> ResultText:
-    lower, upper = interval_bounds(row)
+    (lower, upper), interval = interval_bounds(row), row.shown.interval
     has_interval, n = not math.isnan(lower) and not math.isnan(upper), row.counts.get("rows")
     return ResultText(
         *value_texts(row.shown, decimals),
         _interval_text(lower, upper, decimals) if has_interval else "",
-        formatting.level(row.interval.level) if row.interval else "",
+        formatting.level(interval.level) if interval else "",
         "" if n is None else formatting.count(n),
         "",
         (),
@@ -336,11 +336,8 @@ def _result(row: SliceRow, decimals: int) -> ResultText:
 
 def _interval_text(lower: float, upper: float, decimals: int) -> str:
     """A confidence interval; "none" if both bounds are infinite, as without rows."""
-    return formatting.between(lower, upper, decimals) if _bounded(lower, upper) else NONE
-
-
-def _bounded(lower: float, upper: float) -> bool:
-    return math.isfinite(lower) or math.isfinite(upper)
+    is_bounded = math.isfinite(lower) or math.isfinite(upper)
+    return formatting.between(lower, upper, decimals) if is_bounded else NONE
 
 
 def _effect(row: WindowFinding, p: float, p_title: str) -> ComparisonText:
@@ -362,7 +359,7 @@ def _effect(row: WindowFinding, p: float, p_title: str) -> ComparisonText:
         effect=signed(comparison.effect_size),
         lift=formatting.lift(comparison.rel_effect_size),
         margin=signed(row.margin) if row.guardrail else "",
-        once=interval(*once) if _bounded(*once) else NONE,
+        once=interval(*once) if any(map(math.isfinite, once)) else NONE,
         p_once=chance(comparison.pvalue),
         always=NONE if finding.reason else interval(finding.anytime_lower, finding.anytime_upper),
         p=NONE if math.isnan(p) else chance(p),
@@ -391,7 +388,7 @@ def results_with_texts(results: ResultsAnswer) -> ResultsAnswer:
                     texts[id(result)] = _explained(result, text, axes[result.metric, result.view])
     return struct_replace(
         results,
-        rows=tuple(replace(row, text=texts[id(row)]) for row in results.rows),
+        rows=tuple(row.with_text(texts[id(row)]) for row in results.rows),
         comparisons=compared(results.comparisons),
         join=None if results.join is None else join_with_texts(results.join),
     )

@@ -93,15 +93,15 @@ def progress_text(found: ProgressAnswer | None, looks: int) -> str:
     whole = None if found.planned_days is None else count(found.planned_days)
     planned = None if found.planned_units is None else count(round(found.planned_units))
     parts = (
-        _of_planned(days, whole, "days"),
-        _of_planned(units, planned, "units"),
+        _planned_part(days, whole, "days"),
+        _planned_part(units, planned, "units"),
         f"{count(looks)} look{'' if looks == 1 else 's'}",
     )
     text = "; ".join(filter(None, parts))
     return text[0].upper() + text[1:]
 
 
-def _of_planned(so_far: str | None, planned: str | None, unit: str) -> str:
+def _planned_part(so_far: str | None, planned: str | None, unit: str) -> str:
     if planned is None:
         return "" if so_far is None else f"{so_far} {unit} so far"
     return f"planned {planned} {unit}" + ("" if so_far is None else f", {so_far} so far")

@@ -52,8 +52,8 @@ def join_outcomes(found: Join) -> Iterator[tuple[str, ...]]:
             formatting.name(name, COLUMN),
             formatting.count(outcome.attributed),
             formatting.count(unattributed) + share,
-            _within(found, outcome, 0.5),
-            _within(found, outcome, 0.99),
+            _delay_bound(found, outcome, 0.5),
+            _delay_bound(found, outcome, 0.99),
             formatting.percent(outcome.share_after_window) if outcome.attributed else "",
         )
 
@@ -77,7 +77,7 @@ def _share(share: float, whole: str) -> str:
     return f"{formatting.percent(share)} of {whole}" if share > 0 else ""
 
 
-def _within(join: Join, outcome: JoinOutcome, share: float) -> str:
+def _delay_bound(join: Join, outcome: JoinOutcome, share: float) -> str:
     """An upper bound of the delay of this share of the attributed outcomes, by the bins of the
     delays; "" if there are none."""
     least, so_far = share * outcome.attributed, 0

@@ -71,7 +71,7 @@ def result_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
     if total.recommendation is not None:
         now = total.recommendation.action
         actions = [(action, action == now) for action in ACTIONS]
-        yield _by(
+        yield _labelled_family(
             "recommendation", "1 for the recommended action, 0 for all others", "action", actions
         )
     if total.contamination is not None and not math.isnan(total.contamination.share):
@@ -80,7 +80,7 @@ def result_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
                      total.contamination.share)  # fmt: skip
     if total.srm is not None:
         units = [(_encodable(variant), count) for variant, count in total.srm.counts]
-        yield _by("units", "Units of each variant, since the start", "variant", units)
+        yield _labelled_family("units", "Units of each variant, since the start", "variant", units)
         if not total.srm.reason:
             yield _gauge("sample_ratio_e_value",
                          "E-value against the declared shares of the variants",
@@ -149,7 +149,7 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
     """The metric families of a join; none if events are not joined."""
     if found is None:
         return
-    yield _by(
+    yield _labelled_family(
         "join_impressions", "Impressions since the start, by state", "state",
         [("closed", found.closed), ("pending", found.pending), ("conflict", found.conflicts),
          ("late", found.late_impressions)],
@@ -210,7 +210,9 @@ def _gauge(name: str, help_text: str, value: float) -> Metric:
     return GaugeMetricFamily(f"streammetrics_{name}", help_text, value=float(value))
 
 
-def _by(name: str, help_text: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+def _labelled_family(
+    name: str, help_text: str, label: str, values: Iterable[tuple[str, float]]
+) -> Metric:
     family = GaugeMetricFamily(f"streammetrics_{name}", help_text, labels=[label])
     for key, value in values:
         family.add_metric([key], float(value))

@@ -47,7 +47,7 @@ from streammetrics_consumers.render.join_text import (
     join_outcomes,
     join_window,
 )
-from streammetrics_consumers.render.verdict_words import ACTION_TONES, on_rows, parted
+from streammetrics_consumers.render.verdict_words import ACTION_TONES, parted, parted_rows
 
 if TYPE_CHECKING:
     from streammetrics.experiments import Contamination, Recommendation, SampleRatioFound
@@ -313,10 +313,11 @@ def _undefined(figures: Sequence[Figure], keys: Sequence[str], *, intervals: boo
     keys_by_reason: dict[tuple[str, str], dict[str, None]] = {}
     for figure in figures:
         for key, row, text in zip(keys, figure.rows, figure.texts, strict=True):
-            if not row or not text or not row.interval or not row.interval.reason:
+            interval = row.shown.interval if row else None
+            if not row or not text or not interval or not interval.reason:
                 continue
             if math.isnan(row.value) or (intervals and text.interval == NONE):
-                keys_by_reason.setdefault((figure.metric, row.interval.reason), {})[key] = None
+                keys_by_reason.setdefault((figure.metric, interval.reason), {})[key] = None
     for (metric, reason), reason_keys in keys_by_reason.items():
         first, n_more = next(iter(reason_keys)), len(reason_keys) - 1
         where = f" ({first}{f' and {n_more} more' * bool(n_more)})" * (len(keys) > 1)
@@ -330,11 +331,15 @@ def _counted(figures: Sequence[Figure]) -> Iterator[tuple[str, tuple[str, ...]]]
     }
     counts = {metric: _counts(group) for metric, group in metrics.items()}
     shared = _shared(list(counts.values()))
-    yield from ((_label(name), cells) for name, cells in shared.items())
-    for metric, metric_counts in counts.items():
-        for name, cells in metric_counts.items():
-            if shared.get(name) != cells:
-                yield f"{formatting.name(metric, NAME)}: {_label(name)}", cells
+    labelled = [("", name, cells) for name, cells in shared.items()]
+    labelled += [
+        (f"{formatting.name(metric, NAME)}: ", name, cells)
+        for metric, metric_counts in counts.items()
+        for name, cells in metric_counts.items()
+        if shared.get(name) != cells
+    ]
+    for owner, name, cells in labelled:
+        yield f"{owner}{formatting.name(name, NAME).replace('_', ' ')}", cells
 
 
 def _split(
@@ -342,10 +347,11 @@ def _split(
 ) -> Iterator[RenderableType]:
     """A table with a column for each key, in as many tables as the width requires."""
     label_width = max(len(title), *(cell_len(label) for label, _ in lines))
-    widths = [
-        max(min(cell_len(key), LABEL), _word(key), *(cell_len(cells[i]) for _, cells in lines))
-        for i, key in enumerate(keys)
-    ]
+    widths = []
+    for i, key in enumerate(keys):
+        word = max(map(cell_len, key.split()), default=0)
+        least = max(min(cell_len(key), LABEL), min(LABEL * 3 // 2, word))  # words are not broken
+        widths.append(max(least, *(cell_len(cells[i]) for _, cells in lines)))
     start = 0
     while start < len(keys):
         end, used = start + 1, label_width + GAP + widths[start]
@@ -363,11 +369,6 @@ def _split(
             yield Table.grid()
         yield table
         start = end
-
-
-def _word(key: str) -> int:
-    """The width of the longest word, which is not broken up to half more than `LABEL`."""
-    return min(LABEL * 3 // 2, max(map(cell_len, key.split()), default=0))
 
 
 def _counts(figures: Sequence[Figure]) -> dict[str, tuple[str, ...]]:
@@ -393,10 +394,6 @@ def _shared(counted: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple
         if times > 1 or len(counted) == 1:
             shared[name] = value
     return shared
-
-
-def _label(name: str) -> str:
-    return formatting.name(name, NAME).replace("_", " ")
 
 
 # -- experiments -------------------------------------------------------------------------------
@@ -431,7 +428,7 @@ def _experiment(
         lines = [(label, cells) for label, cells in lines if any(cells)]
         yield from _split("", keys, lines, style)
         for row, effect in zip(rows, effects, strict=True):
-            statement, of_rows = on_rows(row.finding.sentence)
+            statement, of_rows = parted_rows(row.finding.sentence)
             sentence = _marked(statement, results.contamination, "").append(
                 of_rows, COLOURS["warn"]
             )

@@ -72,12 +72,12 @@ def rows_per_unit(finding: Finding) -> str:
     return f"{formatting.number(rows.control, 2)} and {formatting.number(rows.treatment, 2)}"
 
 
-def on_rows(sentence: str) -> tuple[str, str]:
+def parted_rows(sentence: str) -> tuple[str, str]:
     """A sentence on a comparison without, and with only, its words about rows per unit, which every
     surface shows in amber.
 
-    >>> on_rows("new is lower. Rows per unit differ (2 and 3): this is an effect on rows, not on "
-    ...         "units.")[0]
+    >>> sentence = "new is lower. Rows per unit differ (2 and 3): this is an effect on rows, not on"
+    >>> parted_rows(f"{sentence} units.")[0]
     'new is lower. '
     """
     match = _ON_ROWS.search(sentence)

@@ -10,7 +10,7 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.experiment import GuardrailConfig
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.render.verdict_words import on_rows
+from streammetrics_consumers.render.verdict_words import parted_rows
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import WatchedWorkers
 
@@ -144,7 +144,7 @@ def test_rows_per_user_stand_beside_a_mean_per_row_on_every_surface(
     text = capsys.readouterr().out
     assert "rows per unit" in text and "4.07 and 4.88" in text
     assert said in " ".join(text.split())
-    assert on_rows(str(found["per_row"]["sentence"]))[1] == said
+    assert parted_rows(str(found["per_row"]["sentence"]))[1] == said
     assert main(["report", store, "--output", str(counted.with_name("report.html"))]) == 0
     report = counted.with_name("report.html").read_text(encoding="utf-8")
     assert "rows per unit 4.07 and 4.88" in report

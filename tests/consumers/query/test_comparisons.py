@@ -12,7 +12,11 @@ from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import comparisons
 from streammetrics_consumers.query.answers import ResultsAnswer
-from streammetrics_consumers.query.comparisons import at_same_offsets, experiment_answer, verdict
+from streammetrics_consumers.query.comparisons import (
+    experiment_answer,
+    read_at_same_offsets,
+    verdict,
+)
 from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
@@ -229,5 +233,5 @@ def test_an_answer_is_computed_once_although_others_commit_meanwhile(tmp_path: P
         def read_other() -> tuple[int, dict[str, int]]:
             return commits, {"log/0": commits}
 
-        found, other = at_same_offsets(ledger, Query(), read, read_other)
+        found, other = read_at_same_offsets(ledger, Query(), read, read_other)
     assert (found.offsets, other, commits) == ({"log/0": 0}, 0, 1)

@@ -8,7 +8,7 @@ import re
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
-from streammetrics_consumers.query.comparisons import InGroups, of_users
+from streammetrics_consumers.query.comparisons import InGroups, with_user_interval
 from streammetrics_consumers.render import text as module
 from streammetrics_consumers.render.text import Style, Truth, table
 
@@ -125,7 +125,7 @@ def test_rows_of_users_have_no_band() -> None:
     for row in corpus()["quantiles with a band"].rows:
         one = altered(row, counts={"rows": 9})
         kept = row.slice["variant"] == "control"
-        assert (of_users(one, users).band is UNSET) == (not kept or row.metric == "ctr")
-        assert (of_users(altered(one, interval=None), users).band is row.band) == (
+        assert (with_user_interval(one, users).band is UNSET) == (not kept or row.metric == "ctr")
+        assert (with_user_interval(altered(one, interval=None), users).band is row.band) == (
             kept or row.metric == "ctr"
         )
