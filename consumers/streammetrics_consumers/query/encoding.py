@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -19,7 +18,6 @@ from streammetrics_consumers.query.json_kinds import Answer, Json
 from streammetrics_consumers.query.records import RECORDS
 
 MAX_KNOWN: Final = 10_000  # texts whose JSON is remembered
-SHARED: Final = 1000  # characters of the JSON of a field that is remembered for the next object
 
 _quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 _Read: TypeAlias = Callable[[Any], object]
@@ -48,7 +46,6 @@ class Encoder:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
-        self._last: dict[str, tuple[object, str]] = {}
         self._writers: dict[type, Callable[[Any], str]] = {
             float: _number,
             str: self._string,
@@ -69,7 +66,7 @@ class Encoder:
         """What writes the values of a class, when it is first met."""
         form = _form(kind)
         if form is not None:
-            write: Callable[[Any], str] = partial(self._object, form)
+            write: Callable[[Any], str] = self._object_writer(form)
         elif issubclass(kind, Mapping):
             write = self._mapping
         elif issubclass(kind, list | tuple):
@@ -86,29 +83,36 @@ class Encoder:
         self._writers[kind] = write
         return write
 
-    def _object(self, form: _Form, value: object) -> str:
-        last, texts, parts = self._last, self._texts, []
-        number, digits = 0.0, "0.0"  # an exact value is its bounds as well
-        for name, member in zip(form.names, form.read(value), strict=True):
-            kind = type(member)
-            if kind is float:
-                if member is not number:
-                    number, digits = member, _number(member)
-                text = digits
-            elif kind is str:
-                text = texts.get(member) or self._string(member)
-            elif member is UNSET:
-                continue
-            else:
-                before = last.get(name)
-                if before is not None and before[0] is member:
-                    text = before[1]
-                else:
-                    text = self.text(member)
-                    if len(text) < SHARED:
-                        last[name] = member, text
-            parts.append(name + text)
-        return f"{{{', '.join(parts)}}}"
+    def _object_writer(self, form: _Form) -> Callable[[Any], str]:
+        """What writes the objects of a class. A field that is the very object which the last one
+        has, such as the slice of the rows of one state, is not written again."""
+        (names, read), field = form, self._field
+        before: tuple[Any, ...] = (self,) * len(names)  # no field is the encoder
+        texts = [""] * len(names)
+
+        def write(value: Any) -> str:
+            nonlocal before, texts
+            now = read(value)
+            texts = [
+                text
+                if member is last
+                else f"{name}{member!r}"
+                if type(member) is float and member - member == 0
+                else field(name, member)
+                for name, member, last, text in zip(names, now, before, texts, strict=True)
+            ]
+            before = now
+            return f"{{{', '.join(filter(None, texts))}}}"
+
+        return write
+
+    def _field(self, name: str, value: Any) -> str:
+        kind = type(value)
+        if kind is str:
+            return name + (self._texts.get(value) or self._string(value))
+        if kind is int:
+            return f"{name}{value}"
+        return "" if value is UNSET else name + self.text(value)
 
     def _mapping(self, value: Mapping[str, object]) -> str:
         texts, string, text = self._texts, self._string, self.text

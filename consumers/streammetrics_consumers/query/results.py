@@ -187,7 +187,7 @@ def rows_of(
     the users that it names, if the metric does not use it."""
     state, result = computed.metric, computed.value
     values, headlines = views(result, more)
-    counts = counts_of(result)
+    counts, kind = counts_of(result), computed.kind
     ranges = {view: range_of(result, view) for view in values}
     rows = []
     for view in sorted(values):
@@ -203,7 +203,7 @@ def rows_of(
                 window,
                 slice_,
                 metric,
-                computed.kind,
+                kind,
                 computed.digest,
                 ValueRow(
                     view,
@@ -236,5 +236,14 @@ def value_rows(result: object) -> Iterator[ValueRow]:
 
 def in_order(rows: Iterable[SliceRow]) -> tuple[SliceRow, ...]:
     """The rows by window (the total first, then in time order), slice, metric and view."""
-    return tuple(sorted(rows, key=lambda r: (window_key(r.window), slice_key(r.slice), r.metric,
-                                             r.view)))  # fmt: skip
+    places: dict[tuple[int, int], tuple[object, ...]] = {}  # rows of one state share both objects
+    kept = list(rows)
+    for row in kept:
+        place = id(row.window), id(row.slice)
+        if place not in places:
+            places[place] = window_key(row.window), slice_key(row.slice)
+
+    def key(row: SliceRow) -> tuple[object, ...]:
+        return *places[id(row.window), id(row.slice)], row.metric, row.view
+
+    return tuple(sorted(kept, key=key))
