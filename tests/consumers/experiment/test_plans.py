@@ -120,7 +120,8 @@ def test_an_epoch_after_all_that_was_counted_is_added_and_the_looks_go_on(tmp_pa
     with closing(Ledger.open(str(store))) as ledger:
         results = read_results(ledger, Query())
     (found,) = results.comparisons
-    assert found.looks == before + 1 and found.n == results.rows_read  # of both epochs
+    assert found.looks == before + 1
+    assert found.comparison.n == results.rows_read  # of both epochs
     assert main(["verify", str(config)]) == 0
 
 
