@@ -23,7 +23,7 @@ from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.simulate.stream import Simulation
-from streammetrics_consumers.sources.files.text_file import Records, text_chunk
+from streammetrics_consumers.sources.files.text_file import TextRecords, text_chunk
 
 from benchmarks.answer import Answer, alone, answer
 from benchmarks.bench_consumer import CONFIG
@@ -75,7 +75,7 @@ def is_good(line: bytes) -> bool:
 
 def chunks(lines: Sequence[bytes]) -> list[Chunk]:
     """The lines as chunks of a file."""
-    records = Records("jsonl", max(map(len, lines)), "events")
+    records = TextRecords("jsonl", max(map(len, lines)), "events")
     found = records.feed(b"".join(line + b"\n" for line in lines))
     starts = range(0, len(lines), EVENTS)
     return [text_chunk(LOG, start, found[start : start + EVENTS], records) for start in starts]

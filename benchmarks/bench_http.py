@@ -19,7 +19,7 @@ from pathlib import Path
 
 from streammetrics_consumers.cli.main import main as streammetrics
 from streammetrics_consumers.config.tables import ServerConfig
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 EVENTS = 60_000
@@ -113,7 +113,7 @@ def main() -> None:
         folder = Path(name)
         config = write(folder)
         count(config)
-        watched = Watched(dict, time.monotonic, time.time)
+        watched = WatchedWorkers(dict, time.monotonic, time.time)
         with serving(str(folder / "store.db"), ServerConfig(port=0), watched) as url:
             cold = {path: asked(url + path) for path in ASKED}
             warm = {

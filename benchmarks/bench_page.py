@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from streammetrics_consumers.config.tables import ServerConfig
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from benchmarks.bench_http import EVENTS, append, asked, count, write
@@ -43,7 +43,7 @@ def main() -> int:
         folder = Path(name)
         config = write(folder)
         count(config)
-        watched = Watched(dict, time.monotonic, time.time)
+        watched = WatchedWorkers(dict, time.monotonic, time.time)
         try:
             with (
                 serving(str(folder / "store.db"), ServerConfig(port=0), watched) as url,

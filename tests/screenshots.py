@@ -28,7 +28,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from benchmarks.browser import Unavailable, running_browser
@@ -118,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _scenes(folder: Path, query: str) -> int:
     """The page of each scene, as `SCENE-SIZE-THEME.png`."""
-    alone = Watched(dict, time.monotonic, time.time)
+    alone = WatchedWorkers(dict, time.monotonic, time.time)
     with running_browser() as browser:
         for name, make in {**SCENES, **METRIC_SCENES}.items():
             with TemporaryDirectory() as made:

@@ -20,7 +20,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.render.prometheus import join_gauges
 from streammetrics_consumers.server.exposition import exposition
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.openapi import OF_JSON, OTHERS
 
 from tests import patience
@@ -140,7 +140,7 @@ def promtool(*words: str | Path, text: bytes = b"") -> str:
 def scrape(store: Path) -> bytes:
     reported = WorkerStatus(1, 0.0, 0.0, quarantined={"empty": 1})
     with closing(Ledger.open(str(store))) as ledger:
-        return exposition(ledger, Watched(lambda: {"0": reported}, lambda: 1.0, lambda: 1.0))
+        return exposition(ledger, WatchedWorkers(lambda: {"0": reported}, lambda: 1.0, lambda: 1.0))
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ _FRACTION: Final = re.compile(r"-?[0-9]{1,100}(/[1-9][0-9]{0,99})?")
 _LIBRARY: Final = __name__.partition(".")[0]
 MAX_NESTING: Final = 16  # metrics within metrics; three are in use
 CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
-_HEADS: Final[dict[bytes, Head]] = {}  # recently read ones
+_HEADS: Final[dict[bytes, StateHead]] = {}  # recently read ones
 _MOST_HEADS: Final = 64
 
 
@@ -72,7 +72,7 @@ def frozen(value: Setting) -> Setting:
             return value
 
 
-class Head(NamedTuple):
+class StateHead(NamedTuple):
     """What a head describes: an empty accumulator, of the current schema, and the parts that the
     bytes behind the head lack, if it names former schemas."""
 
@@ -92,7 +92,7 @@ def encode_head(
     return _dumps([former.get(schema, schema), _inner(schema, settings, 0, former)])
 
 
-def decode_head(head: bytes, arrays: Mapping[str, bytes] | None = None) -> Head:
+def decode_head(head: bytes, arrays: Mapping[str, bytes] | None = None) -> StateHead:
     """What a head describes, whether its schemas are current or former ones.
 
     arrays: by digest, the bytes of arrays of which a head holds only the hash.
@@ -143,7 +143,7 @@ def _load_named(schema: str) -> None:
             getattr(library, name)
 
 
-def _read_head(head: bytes, arrays: Mapping[str, bytes]) -> Head:
+def _read_head(head: bytes, arrays: Mapping[str, bytes]) -> StateHead:
     try:
         value = json.loads(head)
     except (ValueError, RecursionError):
@@ -156,7 +156,7 @@ def _read_head(head: bytes, arrays: Mapping[str, bytes]) -> Head:
     # A head is of one version of the code, so that all states of a metric have one layout.
     if encode_head(empty.schema, empty._stored_settings(), former) != head:
         raise damaged("settings that are not in their canonical form")
-    return Head(empty, _lacking(former.values()) if former else NOTHING_LACKING)
+    return StateHead(empty, _lacking(former.values()) if former else NOTHING_LACKING)
 
 
 def _lacking(schemas: Iterable[str]) -> Lacking:

@@ -18,6 +18,7 @@ from streammetrics.present.themes import THEMES as THEMES
 from streammetrics.present.themes import Spec as Spec
 from streammetrics.present.themes import theme as theme
 from streammetrics.present.themes import themed as themed
+from streammetrics.present.value_rows import ValueRow as ValueRow
 from streammetrics.present.windows_over_time import EffectValue as EffectValue
 from streammetrics.present.windows_over_time import WindowValue as WindowValue
 from streammetrics.present.windows_over_time import effect_over_time as effect_over_time

@@ -10,7 +10,7 @@ import streammetrics_consumers.replay.retry as of_worker
 from sqlalchemy import Connection
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.events.decoder import Decoded, Decoder
-from streammetrics_consumers.ledger.quarantine import Counted
+from streammetrics_consumers.ledger.quarantine import RetriedEntries
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit
@@ -37,12 +37,14 @@ def install(fuse: Fuse) -> None:
         fuse.passes("inside it")  # entries are marked, and their states are not there yet
         write_shards(connection, commit, retry)
 
-    def counted(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
+    def counted(
+        connection: Connection, number: int, one: RetriedEntries, floor_ms: int | None
+    ) -> None:
         count(connection, number, one, floor_ms)
         fuse.passes("after its last write")
 
     def written(
-        store: Store, of: Generation, found: Sequence[Counted], *, created_ms: int, note: str
+        store: Store, of: Generation, found: Sequence[RetriedEntries], *, created_ms: int, note: str
     ) -> int:
         fuse.passes("before the transaction")
         number = write_retry(store, of, found, created_ms=created_ms, note=note)

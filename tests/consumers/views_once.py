@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace
 from streammetrics_consumers.query import results
-from streammetrics_consumers.query.answers import Result, Window
 from streammetrics_consumers.query.lines import Views
 from streammetrics_consumers.query.query import Slice
+from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.slices import Computed
 
 import streammetrics
 from streammetrics import Accumulator
 
-Found = tuple[list[Result], tuple[str, ...], dict[str, results.Range]]
+Found = tuple[list[SliceRow], tuple[str, ...], dict[str, results.Range]]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from streammetrics_consumers.counting.worker_status import PartitionStatus, Work
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.exposition import ServerNumbers, exposition
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.openapi import QUERY
 
 from streammetrics import HistogramAUC
@@ -135,7 +135,7 @@ def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
     quantiles = make_store(tmp_path / "quantiles", more=wait)
     place = PartitionStatus("t", 0, 0, 1, record_ms=0)
     reported = WorkerStatus(1, 0.0, 0.0, partitions=[place], quarantined={"empty": 1})
-    watched = Watched(lambda: {"0": reported}, lambda: 0.0, lambda: 0.0)
+    watched = WatchedWorkers(lambda: {"0": reported}, lambda: 0.0, lambda: 0.0)
     told: dict[str, set[str]] = {}
     for path in (store, quantiles):
         with closing(Ledger.open(str(path))) as ledger:
@@ -181,7 +181,7 @@ def test_the_page_explains_every_key_of_a_join(
 
 @pytest.mark.slow
 def test_the_page_has_every_series_of_a_join_with_its_labels(joined: Path) -> None:
-    watched = Watched(dict, time.monotonic, time.time)
+    watched = WatchedWorkers(dict, time.monotonic, time.time)
     with closing(Ledger.open(str(joined))) as ledger:
         text = exposition(ledger, watched).decode()
     families = [f for f in text_string_to_metric_families(text) if "_join_" in f.name]

@@ -26,7 +26,7 @@ from streammetrics_consumers.cli.arguments import (
     UsageError,
 )
 from streammetrics_consumers.cli.eval_metrics import (
-    Asked,
+    RequestedValue,
     chosen_threshold,
     column_of,
     flag_of,
@@ -37,7 +37,8 @@ from streammetrics_consumers.cli.eval_metrics import (
 from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import Json, dumps
+from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.json_kinds import Json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +68,7 @@ def eval_file(arguments: Arguments) -> int:
     request = request_of(names, columns, settings, schema, threshold)
     spec, reads = Panel(request.metrics, inputs=inputs_of(request.metrics)), request.reads
     used = [*dict.fromkeys([*reads.values(), *key_columns])]
-    rows = _Rows(batches, used, reads, path)
+    rows = _FileBatches(batches, used, reads, path)
     states = list(rows.guarded(partial(rows, spec, key_columns, columns=reads)))
     lines = sorted(
         (line for batch in states for line in _lines(batch, key_columns, request.asked)),
@@ -104,7 +105,7 @@ def _eval_run(
         interval = result.interval(name)
         if interval.defined:  # the table says for all lines that lists are independent
             interval = replace(interval, reason="")
-        lines.append(_Line((), name, value, interval, counts))
+        lines.append(_GroupValue((), name, value, interval, counts))
     if arguments.on("json"):
         sys.stdout.write(dumps(cast("Json", [line.as_json([]) for line in lines])).decode())
         return DONE
@@ -176,7 +177,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     )
 
 
-class _Rows:
+class _FileBatches:
     """The batches of a file, of some columns, which know where they are for messages."""
 
     def __init__(
@@ -255,7 +256,7 @@ def _require_columns(
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _GroupValue:
     """One value of one group."""
 
     group: tuple[object, ...]
@@ -297,8 +298,8 @@ class _Line:
 
 
 def _lines(
-    batch: pa.RecordBatch, key_columns: Sequence[str], figures: Sequence[Asked]
-) -> Iterator[_Line]:
+    batch: pa.RecordBatch, key_columns: Sequence[str], figures: Sequence[RequestedValue]
+) -> Iterator[_GroupValue]:
     """The values of each group of these states."""
     for row in range(batch.num_rows):
         group = tuple(batch.column(name)[row].as_py() for name in key_columns)
@@ -308,12 +309,12 @@ def _lines(
             result = results[figure.metric]
             interval, counts = result.interval(figure.view), counts_of(result)
             value = float(views_of(result).get(figure.view, interval.estimate))
-            yield _Line(
+            yield _GroupValue(
                 group, figure.name, value, interval, counts, chosen_threshold(result, figure.view)
             )
 
 
-def _group_key(line: _Line) -> list[tuple[str, object]]:
+def _group_key(line: _GroupValue) -> list[tuple[str, object]]:
     """The order of groups: numbers by size, then texts, and None last."""
     return [
         ("~", 0) if key is None else ("", key) if isinstance(key, int | float) else ("a", str(key))
@@ -321,7 +322,9 @@ def _group_key(line: _Line) -> list[tuple[str, object]]:
     ]
 
 
-def _table(all_lines: Sequence[_Line], key_columns: Sequence[str], notes: Sequence[str]) -> str:
+def _table(
+    all_lines: Sequence[_GroupValue], key_columns: Sequence[str], notes: Sequence[str]
+) -> str:
     """The lines as a table. notes: about some of them."""
     lines = all_lines[:_MOST]
     chosen = ["threshold"] * any(line.threshold is not None for line in lines)
@@ -356,9 +359,9 @@ def _table(all_lines: Sequence[_Line], key_columns: Sequence[str], notes: Sequen
     return "\n".join([*texts, *remarks]) + "\n"
 
 
-def _reasons(lines: Sequence[_Line]) -> list[str]:
+def _reasons(lines: Sequence[_GroupValue]) -> list[str]:
     """Why values or intervals are missing or doubtful, each reason with its values and groups."""
-    lines_by_reason: dict[tuple[str, str], list[_Line]] = {}
+    lines_by_reason: dict[tuple[str, str], list[_GroupValue]] = {}
     for line in lines:
         if line.interval.reason:
             lines_by_reason.setdefault((line.lacks, line.interval.reason), []).append(line)

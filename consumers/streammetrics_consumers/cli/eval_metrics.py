@@ -175,7 +175,7 @@ _VIEWS: Final[Mapping[str, str]] = {"ctr": "ratio", "exposure_gini": "gini"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedValue:
     """One requested value. name: as it is shown; metric: its name in the panel; view: of that."""
 
     name: str
@@ -189,12 +189,12 @@ class Request:
     a metric needs), and what a table says of the values."""
 
     metrics: Mapping[str, Accumulator]
-    asked: Sequence[Asked]
+    asked: Sequence[RequestedValue]
     reads: Mapping[str, str]
     notes: Sequence[str]
 
 
-class _Found(NamedTuple):
+class _OfferedValue(NamedTuple):
     """A requested value that an offer has. name: as it is shown."""
 
     offer: Offer
@@ -220,14 +220,14 @@ def request_of(
     measures = dict.fromkeys(choice.view for choice in choices if choice.offer in of_lists)
     options = replace(options, measures=tuple(measures))
     metrics: dict[str, Accumulator] = {}
-    figures: list[Asked] = []
+    figures: list[RequestedValue] = []
     reads: dict[str, str] = {}
     notes: dict[str, str] = {}
     for choice in choices:
         metric = choice.offer.make(options)
         key = type(metric).__name__
         metrics.setdefault(key, metric)
-        figures.append(Asked(choice.name, key, choice.view))
+        figures.append(RequestedValue(choice.name, key, choice.view))
         reads.update({flag: cast("str", columns[flag]) for flag in choice.offer.flags})
         if choice.offer.note:
             note = f"{choice.name}: {choice.offer.note.format(threshold=threshold, k=options.k)}"
@@ -235,7 +235,9 @@ def request_of(
     return Request(metrics, [*dict.fromkeys(figures)], reads, [*notes.values()])
 
 
-def _with_flags(name: str, candidates: Sequence[_Found], flags: Mapping[str, object]) -> _Found:
+def _with_flags(
+    name: str, candidates: Sequence[_OfferedValue], flags: Mapping[str, object]
+) -> _OfferedValue:
     """The first candidate whose columns and settings are given; UsageError names those that are
     missing."""
     missing = []
@@ -266,13 +268,13 @@ _FLAGS: Final = {name: f"{flag_of(name)} COLUMN ({what})" for name, what in COLU
 }
 
 
-def _candidates(name: str, options: Given) -> list[_Found]:
+def _candidates(name: str, options: Given) -> list[_OfferedValue]:
     """What a requested name may mean, best first; UsageError if nothing."""
     stem, bracket, argument = name.partition("(")
     plain = stem.strip().lower().replace("-", "_") + bracket + argument
     usual = _OTHER_NAMES.get(plain.replace("_", ""), plain)
     candidates = [
-        _Found(offer, offer_name, _view(offer_name))
+        _OfferedValue(offer, offer_name, _view(offer_name))
         for spelling in dict.fromkeys((plain, usual))
         for offer_name, offer in _BY_NAME
         if offer_name == spelling
@@ -281,10 +283,10 @@ def _candidates(name: str, options: Given) -> list[_Found]:
         return candidates
     offer = _offer_of_view(_view(usual), options)
     if offer is not None:
-        return [_Found(offer, usual, _view(usual))]
+        return [_OfferedValue(offer, usual, _view(usual))]
     measure = measure_of(name, _KNOWN)
     offer = _OF_SUBTOPICS if parse_measure(measure).subtopics else _MEASURES
-    return [_Found(offer, measure, measure)]
+    return [_OfferedValue(offer, measure, measure)]
 
 
 def _view(name: str) -> str:

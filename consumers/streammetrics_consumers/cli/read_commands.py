@@ -26,7 +26,7 @@ from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.query import Query, parse_generation, parse_query
 
 if TYPE_CHECKING:
-    from streammetrics_consumers.render.terminal import Shown, Watcher
+    from streammetrics_consumers.render.terminal import ScreenContents, Watcher
 
 log = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ def _merge(arguments: Arguments, monotonic: Clock) -> None:
 
 
 def _show(arguments: Arguments) -> None:
-    from streammetrics_consumers.query.answers import dumps
+    from streammetrics_consumers.query.encoding import dumps
     from streammetrics_consumers.query.state_files import description, read_state
     from streammetrics_consumers.render.state_text import state_text
     from streammetrics_consumers.render.text import Style
@@ -169,7 +169,7 @@ def _show(arguments: Arguments) -> None:
 
 def _drift(arguments: Arguments) -> None:
     from streammetrics import StreamMetricsError
-    from streammetrics_consumers.query.answers import dumps
+    from streammetrics_consumers.query.encoding import dumps
     from streammetrics_consumers.query.state_drifts import drifts_json, drifts_of
     from streammetrics_consumers.query.state_files import read_state
     from streammetrics_consumers.render.state_text import drifts_text
@@ -281,7 +281,7 @@ def watch_on_a_screen(watcher: Watcher, wait: Wait, every_s: float) -> None:
                 return
 
 
-def _drawn(shown: Shown, stream: TextIO) -> Shown:
+def _drawn(shown: ScreenContents, stream: TextIO) -> ScreenContents:
     """Choose bars that the encoding of the stream supports."""
     from streammetrics_consumers.render.terminal import BARS, PLAIN
 

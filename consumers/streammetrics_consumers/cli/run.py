@@ -41,7 +41,7 @@ from streammetrics_consumers.query.query import Query, parse_time
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.render.text import Style, results_text
 from streammetrics_consumers.server.assets import prepare
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import announce, serving
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
 from streammetrics_consumers.simulate.output import MESSAGES, write
@@ -99,7 +99,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
             read_statuses = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
-            watched = Watched(read_statuses, monotonic, clock)
+            watched = WatchedWorkers(read_statuses, monotonic, clock)
             url = stack.enter_context(serving(config.store.url, config.server, watched))
             announce(url, logs.say, token=bool(config.server.token))
             warn_where_open(config.server)
@@ -124,7 +124,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     server = read(Section("server", {}, problems, flags), ServerConfig)
     if problems:
         raise ConfigError("serve", problems)
-    watched = Watched(dict, monotonic, clock)
+    watched = WatchedWorkers(dict, monotonic, clock)
     stop = Stop()
     with (
         signals_request(stop, "stopping"),

@@ -18,7 +18,8 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.partition import Name, name_of
-from streammetrics_consumers.query.answers import Json, dumps
+from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.json_kinds import Json
 from streammetrics_consumers.render.quarantine import entry_json
 from streammetrics_consumers.replay.retry import Still, retry
 from streammetrics_consumers.replay.scratch import Findings

@@ -25,7 +25,7 @@ def commit_of(head: Head, delta: Delta, limit: int = SHARD_BYTES) -> Commit:
     """The commit of `delta` to the log that `head` follows, in shards of at most `limit` bytes.
 
     Only the state of one key may be larger. A delta is bounded, so it still fits into a row of
-    either database; a caller that can commit less at once does so: see `Limits`.
+    either database; a caller that can commit less at once does so: see `CommitLimits`.
     """
     joined = delta.joined
     return Commit(
@@ -42,7 +42,7 @@ def commit_of(head: Head, delta: Delta, limit: int = SHARD_BYTES) -> Commit:
     )
 
 
-class Limits:
+class CommitLimits:
     """The limits of one commit: a number of events and of bytes, and, once a row was too large for
     the store, a number of offsets.
 

@@ -22,7 +22,7 @@ from streammetrics_consumers.config.event import offsets_column
 from streammetrics_consumers.config.states import MetricSet
 from streammetrics_consumers.counting.join_states import JoinStates
 from streammetrics_consumers.events import Unfit
-from streammetrics_consumers.events.columns import Lists
+from streammetrics_consumers.events.columns import ListColumn
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.ledger.delta_metadata import (
     SHARD_BYTES,
@@ -383,7 +383,7 @@ def of_one_shape(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
     """
     codes = np.zeros(len(decoded), np.intp)
     for name, column in decoded.columns.items():
-        if isinstance(column, Lists) and name.endswith("_or_row"):
+        if isinstance(column, ListColumn) and name.endswith("_or_row"):
             plain = np.diff(column.offsets) == 1
             codes = np.unique(2 * codes + plain, return_inverse=True)[1]
     for code in range(int(codes.max(initial=-1)) + 1):
@@ -394,7 +394,7 @@ def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryCo
     """The columns that metrics read, as keywords for a panel. The events must be `of_one_shape`."""
     columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
     for name, column in decoded.columns.items():
-        if not isinstance(column, Lists):
+        if not isinstance(column, ListColumn):
             columns[name] = column
             continue
         path, _, kind = name.rpartition(":")

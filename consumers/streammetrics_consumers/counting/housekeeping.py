@@ -11,7 +11,7 @@ from typing import Final
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.ledger.compact import Compactor, MergeRun
 from streammetrics_consumers.ledger.failures import StoreUnavailable
-from streammetrics_consumers.ledger.merge_plan import ABOVE, Group
+from streammetrics_consumers.ledger.merge_plan import ABOVE, MergeGroup
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.witness import Witness, note_known, read_now
 from streammetrics_consumers.model.commit import Head
@@ -39,7 +39,7 @@ class IdleCompactor:
         self._commits: Counter[int] = Counter()  # by head, since its last check
         self._known: set[int] = set()
         self._runs: list[MergeRun] = []
-        self._groups: list[Group] = []  # of the last merge run
+        self._groups: list[MergeGroup] = []  # of the last merge run
         self._began_s, self._spent_s = monotonic(), 0.0
 
     def committed(self, head: Head) -> None:

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import require_keyed
-from streammetrics_consumers.counting.commits import ErrorBudget, Limits, commit_of
+from streammetrics_consumers.counting.commits import CommitLimits, ErrorBudget, commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.housekeeping import IdleCompactor, KnownHeads, floor_after
 from streammetrics_consumers.counting.label_windows import Closer
@@ -93,7 +93,7 @@ class Worker:
         self._ends: dict[Partition, int] = {}
         self._starts: dict[Partition, int] = {}  # of heads, in case a store loses one
         self._needs_ends = False
-        self._limits = Limits(config.store)
+        self._limits = CommitLimits(config.store)
         self._repeats = None if config.dedup is None else Repeats(config.dedup, ledger.store)
         self._error_budget = ErrorBudget(config.store.max_bad_share)
         description = next(iter(config.descriptions.values()), {})

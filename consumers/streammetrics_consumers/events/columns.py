@@ -30,7 +30,7 @@ _INT64: Final = 1 << 63
 _NO_DOUBLE: Final = (1 << 1024) - (1 << 970)  # the least whole number that overflows
 _ALL_EXACT: Final = 2.0**53  # every whole number up to this is a double
 Column: TypeAlias = (
-    "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | DictionaryColumn | Lists"
+    "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | DictionaryColumn | ListColumn"
 )
 IDS: Final = "an array of texts or whole numbers"
 IDS_OF_ITEMS: Final = "an array with an array of texts or whole numbers for each item"
@@ -43,7 +43,7 @@ _EXACT_DIGITS: Final = 15  # a double represents every whole number of this many
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lists:
+class ListColumn:
     """A column whose rows are lists: row i is `values[offsets[i]:offsets[i + 1]]`.
 
     values: float64, int64 or bool [m], or the ids of each item as objects; offsets: intp [n + 1].
@@ -55,12 +55,12 @@ class Lists:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def take(self, at: NDArray[np.intp]) -> Lists:
+    def take(self, at: NDArray[np.intp]) -> ListColumn:
         """The rows at these positions."""
         sizes = np.diff(self.offsets)[at]
         offsets = np.concatenate([np.zeros(1, np.intp), np.cumsum(sizes)]).astype(np.intp)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-        return Lists(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
+        return ListColumn(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
 
 
 def missing(path: str) -> Unfit:
@@ -273,7 +273,7 @@ def _lists(
     np.cumsum(list(map(len, rows)), out=offsets[1:])
     for position, unfit in inner.items():
         bad[int(np.searchsorted(offsets, position, side="right")) - 1] = unfit
-    return Lists(flat, offsets), bad
+    return ListColumn(flat, offsets), bad
 
 
 def times_iso(values: list[object], path: str) -> Converted:
@@ -462,4 +462,4 @@ def taken(column: Column, positions: NDArray[np.intp]) -> Column:
     """The rows of a column at these positions."""
     if isinstance(column, DictionaryColumn):
         return DictionaryColumn(column.codes[positions], column.values)
-    return column.take(positions) if isinstance(column, Lists) else column[positions]
+    return column.take(positions) if isinstance(column, ListColumn) else column[positions]

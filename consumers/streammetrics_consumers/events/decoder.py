@@ -13,11 +13,11 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.states import EPOCH
 from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
-from streammetrics_consumers.events.columns import Column, Lists, taken
+from streammetrics_consumers.events.columns import Column, ListColumn, taken
 from streammetrics_consumers.events.event_filter import filter_of
 from streammetrics_consumers.events.fields import (
     EVENT_ID,
-    Reading,
+    FieldReader,
     epochs_by_time,
     field_of_event_id,
     merged,
@@ -122,7 +122,9 @@ class Decoder:
         # Only the first fault of an event is reported. The time and the id are converted first, so
         # an event whose fault is in another field has both.
         first, *rest = config.fields
-        self.reading = Reading([first, *id_fields, *rest], in_kafka=config.source.kind == "kafka")
+        self.reading = FieldReader(
+            [first, *id_fields, *rest], in_kafka=config.source.kind == "kafka"
+        )
         self.identity = (
             frozenset(field.path for field in (first, *id_fields)) if id_fields else None
         )
@@ -327,7 +329,7 @@ def _position(entry: Refused) -> tuple[int, int]:
 
 
 def _unequal(labels: Column, values: Column, name: str) -> dict[int, Unfit]:
-    assert isinstance(labels, Lists) and isinstance(values, Lists)
+    assert isinstance(labels, ListColumn) and isinstance(values, ListColumn)
     a, b = np.diff(labels.offsets), np.diff(values.offsets)
     return {
         i: Unfit("wrong_type", None, f"a list with {a[i]} labels and {b[i]} {name}")

@@ -309,7 +309,7 @@ def _too_long(path: str, size: int) -> Unfit:
     return Unfit("too_long", path, f"{size} bytes, at most {MAX_BYTES} may be")
 
 
-class Reading:
+class FieldReader:
     """Read the columns of fields. `beside` reads those in a record's key or headers; `paths` are
     the paths of the others, and `needed` those that an event must have."""
 

@@ -19,7 +19,7 @@ from streammetrics_consumers.events.columns import Bad
 from streammetrics_consumers.events.fields import (
     ID,
     KIND,
-    Reading,
+    FieldReader,
     field_of_event_id,
     fields_of_outcome,
     spread,
@@ -42,12 +42,12 @@ class Kinds:
         self.join = join
         path = join.kind_field
         kind = None if path is None else Field(path, "slice", name=KIND)
-        self._kind = None if kind is None else Reading([kind], in_kafka=in_kafka)
+        self._kind = None if kind is None else FieldReader([kind], in_kafka=in_kafka)
         id_fields = [Field(join.id, "hashed_id", name=ID), *field_of_event_id(config)]
-        self.readings = [Reading([*config.fields, *id_fields], in_kafka=in_kafka)]
+        self.readings = [FieldReader([*config.fields, *id_fields], in_kafka=in_kafka)]
         for outcome in join.outcomes:
             outcome_fields = [*fields_of_outcome(config, outcome.value), *id_fields]
-            self.readings.append(Reading(outcome_fields, in_kafka=in_kafka))
+            self.readings.append(FieldReader(outcome_fields, in_kafka=in_kafka))
 
     @property
     def paths(self) -> list[str]:

@@ -43,7 +43,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
     state_bytes,
     summed,
 )
-from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE, MERGE_BYTES, Group, plan
+from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE, MERGE_BYTES, MergeGroup, plan
 from streammetrics_consumers.ledger.read import generation_of, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head
 from streammetrics_consumers.ledger.store import Store
@@ -128,7 +128,7 @@ class Compactor:
 
         return self._store.read(work)
 
-    def plan(self, run: MergeRun) -> list[Group]:
+    def plan(self, run: MergeRun) -> list[MergeGroup]:
         """The groups of a merge run to merge now."""
         base = bases(self._groupings(run)).get(run.pane.grouping)
 
@@ -149,7 +149,7 @@ class Compactor:
         )
         return [group for group in groups if frozenset(group.extents) not in self._hopeless]
 
-    def merge(self, run: MergeRun, group: Group) -> Compacted | None:
+    def merge(self, run: MergeRun, group: MergeGroup) -> Compacted | None:
         """Merge one group; None if another process was first or the group cannot become smaller."""
         stored = self._store.read(lambda connection: _states(connection, run, group))
         if stored is None:
@@ -198,7 +198,7 @@ class Compactor:
                             run_has_progress = has_progress = True
                             yield merged
 
-    def _give_up(self, group: Group) -> None:
+    def _give_up(self, group: MergeGroup) -> None:
         """Remember that merging this group does not help."""
         if len(self._hopeless) >= _HOPELESS:
             self._hopeless.clear()
@@ -226,7 +226,7 @@ class Compactor:
         return self._known[key]
 
     def _fold(
-        self, pane: Pane, group: Group, states: list[bytes], groupings: Groupings
+        self, pane: Pane, group: MergeGroup, states: list[bytes], groupings: Groupings
     ) -> list[_Merged]:
         """The rows that a group becomes. Where one key would be too large for a row, the older and
         the newer half of the rows stay apart."""
@@ -322,7 +322,9 @@ def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
     return sorted(connection.scalars(query))
 
 
-def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, list[bytes]] | None:
+def _states(
+    connection: Connection, run: MergeRun, group: MergeGroup
+) -> tuple[Head, list[bytes]] | None:
     """The head of these rows, and their states in their order; None if one of them is gone."""
     heads = read_heads(connection, head.c.id == run.head)
     if not heads or not set(read_rows(connection, *_of(run))).issuperset(group.extents):
@@ -332,7 +334,11 @@ def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, 
 
 
 def _exchange(
-    connection: Connection, log_head: Head, run: MergeRun, group: Group, merged: Collection[_Merged]
+    connection: Connection,
+    log_head: Head,
+    run: MergeRun,
+    group: MergeGroup,
+    merged: Collection[_Merged],
 ) -> None:
     """Delete the merged rows and write the resulting rows, or roll back."""
     # Raising the floor changes the row of the generation: while it is locked, no pane is dropped.

@@ -16,7 +16,7 @@ MERGE_BYTES: Final = 32 << 20  # of the rows of one group, which are in memory t
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MergeGroup:
     """Rows to merge, in order of offset. The resulting rows have at least `ranges` key ranges."""
 
     extents: tuple[DeltaMetadata, ...]
@@ -51,13 +51,13 @@ def plan(
     leave: int = LEAVE,
     merge_bytes: int = MERGE_BYTES,
     cuts: Sequence[int] = (),
-) -> list[Group]:
+) -> list[MergeGroup]:
     """Groups of rows of one pane and head to merge; none where no key has more than `above` rows.
 
     Groups share no row, so any of them can be merged, in any order. With `above` 1 everything
     mergeable is merged. No group spans one of the `cuts`, which are ascending offsets.
     """
-    groups: list[Group] = []
+    groups: list[MergeGroup] = []
     for stack in _stacks(extents):
         if depth(stack) <= above:
             continue
@@ -74,7 +74,7 @@ def plan(
             continue  # rows that are fine enough join them next time
         for same in _by_node(chosen, ranges):
             groups.extend(
-                Group(extents, ranges)
+                MergeGroup(extents, ranges)
                 for extents in _packed(_runs(same), merge_bytes, cuts)
                 if len(extents) == 2 or (extents[2:] and _size(extents) <= merge_bytes)
             )
@@ -124,17 +124,17 @@ def _old(runs: list[list[DeltaMetadata]], leave: int) -> list[list[DeltaMetadata
 
 def _refined(
     runs: Sequence[Sequence[DeltaMetadata]], ranges: int, merge_bytes: int, cuts: Sequence[int]
-) -> Iterator[Group]:
+) -> Iterator[MergeGroup]:
     """Groups of neighbours to split into finer key ranges before others join them."""
     for shared_range, neighbours in groupby(runs, key=_node_of_one):
         if shared_range is None:
             for run in neighbours:
                 yield from (
-                    Group((extent,), ranges) for extent in run if extent.key_ranges < ranges
+                    MergeGroup((extent,), ranges) for extent in run if extent.key_ranges < ranges
                 )
         elif shared_range[1] < ranges:
             packed = _packed(list(neighbours), merge_bytes, cuts)
-            yield from (Group(extents, ranges) for extents in packed)
+            yield from (MergeGroup(extents, ranges) for extents in packed)
 
 
 def _node_of_one(run: Sequence[DeltaMetadata]) -> tuple[int, int] | None:

@@ -38,7 +38,7 @@ class NotOpen(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RetriedEntries:
     """The entries of one log that are good now, and the delta of their events.
 
     Of `delta` only the head, the shards, their offsets, the conditions on windows and the counter
@@ -50,7 +50,7 @@ class Counted:
 
 
 def write_retry(
-    store: Store, of: Generation, found: Sequence[Counted], *, created_ms: int, note: str
+    store: Store, of: Generation, found: Sequence[RetriedEntries], *, created_ms: int, note: str
 ) -> int:
     """Count these events, all or none. Returns the number of the retry.
 
@@ -78,7 +78,9 @@ def write_retry(
     return store.write(work)
 
 
-def _count(connection: Connection, number: int, counted: Counted, floor_ms: int | None) -> None:
+def _count(
+    connection: Connection, number: int, counted: RetriedEntries, floor_ms: int | None
+) -> None:
     log_head = counted.delta.head
     for entry in counted.entries:
         marked = connection.execute(

@@ -51,7 +51,7 @@ def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _LookBase:
     """What a look reads in one transaction: the look without its readings, the states, and the
     readings of the look before."""
 
@@ -61,7 +61,7 @@ class _Seen:
     last: Mapping[str, Anytime]
 
 
-def _seen(now: StoreView) -> _Seen | None:
+def _seen(now: StoreView) -> _LookBase | None:
     declaration, snapshot = declared(now.version.generation), now.snapshot
     if declaration is None:
         return None
@@ -83,7 +83,7 @@ def _seen(now: StoreView) -> _Seen | None:
     )
     days = _days(now, declaration.fingerprint, panes, MAX_DAYS_BYTES)
     experiment = replace(experiment, days=days)
-    return _Seen(
+    return _LookBase(
         look, snapshot.greatest_event_ms, experiment, now.last_look(declaration.fingerprint)
     )
 
@@ -112,7 +112,7 @@ def _days(
     return units_by_day
 
 
-def _row(basis: _Seen) -> LookRow:
+def _row(basis: _LookBase) -> LookRow:
     outcome = basis.experiment.outcome()
     # A metric without a counted state has no view yet, and no final name.
     outcome = replace(

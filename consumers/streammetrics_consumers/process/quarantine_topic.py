@@ -96,7 +96,7 @@ def forwarding(
         if config.source.library == "confluent-kafka":
             from streammetrics_consumers.sources.kafka import confluent_client as by_librdkafka
 
-            return by_librdkafka.Forwarding(config.source, topic)
+            return by_librdkafka.ConfluentForwarding(config.source, topic)
         from streammetrics_consumers.sources.kafka import kafka_client as by_kafka_python
 
         return by_kafka_python.Forwarding(config.source, topic)

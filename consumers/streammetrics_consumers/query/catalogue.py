@@ -16,11 +16,13 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
-from streammetrics_consumers.query.answers import Answer, Count, Number, Window, dumps
-from streammetrics_consumers.query.experiment_plan import Declared, declared, variants_of
+from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared, variants_of
+from streammetrics_consumers.query.json_kinds import Answer, Count, Number
 from streammetrics_consumers.query.lines import all_views
-from streammetrics_consumers.query.query import Query, QueryError, Spans
-from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
+from streammetrics_consumers.query.query import Query, QueryError, WindowGrid
+from streammetrics_consumers.query.query_plan import MetricLayout, metrics_of, window_of
+from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.query.slices import kind_of, own_result
 
 MAX_SPANS: Final = 1000  # listed windows, the newest ones
@@ -54,7 +56,7 @@ class StoreMetric(Answer, frozen=True):
         return asked
 
 
-class Windows(Answer, frozen=True):
+class WindowsAnswer(Answer, frozen=True):
     """The newest windows of a store. more: the number of windows that are not listed."""
 
     size_ms: Count
@@ -63,7 +65,7 @@ class Windows(Answer, frozen=True):
     more: Count
 
 
-class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"):
+class StoreAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"):
     """The contents of a store that queries can name. outline: changes when they do."""
 
     name: str
@@ -74,11 +76,11 @@ class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"
     control: str | None
     groupings: tuple[tuple[str, ...], ...]
     metrics: tuple[StoreMetric, ...]
-    windows: Windows
+    windows: WindowsAnswer
     experiment: bool
 
 
-def watched_by(of: Declared) -> set[str]:
+def watched_by(of: DeclaredExperiment) -> set[str]:
     """The metrics that an experiment compares; its plan may name a view of one, after a dot."""
     return {of.metric_of(name) for name in of.plan.watched}
 
@@ -97,7 +99,9 @@ class Catalogue:
 
         def read(now: StoreView) -> StoreMetric:
             counted_metric = metrics_of(_bare(now), Query(metric=metric))[0]
-            return next(entry for entry in self._of(now, counted_metric) if entry.name == metric)
+            return next(
+                entry for entry in self._entries(now, counted_metric) if entry.name == metric
+            )
 
         return view(self._ledger, read, generation=generation)
 
@@ -109,7 +113,7 @@ class Catalogue:
             groupings = [
                 frozenset(grouping)
                 for metric in metrics
-                for grouping in Layout.of(metric).groupings
+                for grouping in MetricLayout.of(metric).groupings
             ]
             ordered = sorted(
                 groupings,
@@ -133,7 +137,7 @@ class Catalogue:
             metrics = sorted(
                 metrics_of(snapshot, Query()), key=lambda metric: (metric.position, metric.name)
             )
-            store = Store(
+            store = StoreAnswer(
                 name=self._name,
                 outline="",
                 generation=snapshot.generation.id,
@@ -144,7 +148,7 @@ class Catalogue:
                 metrics=tuple(
                     _with_time(entry, compared)
                     for metric in metrics
-                    for entry in self._of(now, metric)
+                    for entry in self._entries(now, metric)
                 ),
                 windows=_windows(snapshot, metrics),
                 experiment=experiment is not None,
@@ -154,7 +158,7 @@ class Catalogue:
 
         return view(self._ledger, read, generation=generation)
 
-    def _of(self, now: StoreView, metric: Metric) -> list[StoreMetric]:
+    def _entries(self, now: StoreView, metric: Metric) -> list[StoreMetric]:
         """A metric, then its drifts."""
         key = metric.name, metric.fingerprint, metric.views
         if key not in self._known:
@@ -207,16 +211,16 @@ def _with_time(entry: StoreMetric, compared: set[str]) -> StoreMetric:
 
 
 def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
-    groupings = {names for metric in metrics for names in Layout.of(metric).groupings}
+    groupings = {names for metric in metrics for names in MetricLayout.of(metric).groupings}
     return tuple(sorted(groupings, key=lambda names: (len(names), names)))
 
 
-def _windows(snapshot: Snapshot, metrics: list[Metric]) -> Windows:
-    windows = Layout.of(metrics[0]).windows if metrics else Spans(0, 0)
+def _windows(snapshot: Snapshot, metrics: list[Metric]) -> WindowsAnswer:
+    windows = MetricLayout.of(metrics[0]).windows if metrics else WindowGrid(0, 0)
     starts = {size.pane.start_ms for size in snapshot.panes}
     pane_starts = (start for start in starts if start is not None)
     spans = windows.over(pane_starts, snapshot.generation.floor_ms) if metrics else ()
-    return Windows(
+    return WindowsAnswer(
         size_ms=windows.size_ms,
         slide_ms=windows.slide_ms,
         spans=tuple(window_of(span, snapshot) for span in spans[-MAX_SPANS:]),

@@ -8,18 +8,17 @@ result, that result has the interval of the groups.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import replace as struct_replace
 
 import streammetrics as sm
-from streammetrics.results import counts_of, direction_of, range_of
+from streammetrics.results import counts_of, direction_of
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
@@ -28,38 +27,33 @@ from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, v
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.generation import ROWS, Pane
 from streammetrics_consumers.model.times import DAY_MS
-from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import Comparison, Result, Results, Window
+from streammetrics_consumers.query.answers import ExperimentAnswer, ProgressAnswer, ResultsAnswer
 from streammetrics_consumers.query.experiment_plan import (
     EXPERIMENT,
     UNITS,
-    Declared,
+    DeclaredExperiment,
     declared,
     experiment_of,
     within,
 )
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
+from streammetrics_consumers.query.json_kinds import ExperimentState
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
-from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
-from streammetrics_consumers.query.results import interval_answer
+from streammetrics_consumers.query.query_plan import MetricLayout, spans_of, window_of
+from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.turns import checkpoint
 
 if TYPE_CHECKING:
-    from streammetrics.experiments import Experiment, Finding, Outcome, Plan, Report
+    from streammetrics.experiments import Experiment, Finding, Outcome, Report
 
 T = TypeVar("T")
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
-_COMPARED: Final = (  # fields of the library's Comparison, with the same names
-    *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
-    *("rel_effect_size", "rel_effect_size_ci_lower", "rel_effect_size_ci_upper", "pvalue"),
-    *("statistic", "std_error", "df", "level", "n", "n_eff", "deff", "method", "reason"),
-)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class WindowOutcome:
     """One window: the rows that it is made of, their outcome, and the user groups.
 
     alone: the findings without looks, of windows other than the total; only the total has looks.
@@ -71,27 +65,27 @@ class Counted:
     alone: tuple[Finding, ...] = ()
 
 
-Totals: TypeAlias = dict[int, Counted]  # the totals since the start, by generation
+Totals: TypeAlias = dict[int, WindowOutcome]  # the totals since the start, by generation
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ExperimentVersion:
     """The experiment at one store version, which does not include the looks."""
 
     version: StoreVersion
     offsets: dict[str, int]
-    rows: tuple[Comparison, ...]
+    rows: tuple[WindowFinding, ...]
     report: Report
     notes: tuple[str, ...]
     users: Users
 
 
-def at_same_offsets(
+def read_at_same_offsets(
     ledger: Ledger,
     query: Query,
-    read: Callable[[], Results],
+    read: Callable[[], ResultsAnswer],
     read_other: Callable[[], tuple[T, Mapping[str, int] | None]],
-) -> tuple[Results, T]:
+) -> tuple[ResultsAnswer, T]:
     """The results of `read`, and those of `read_other` at the same offsets (None: at any).
 
     The other is read first: `read` reads the store at once and then computes for seconds, in which
@@ -117,8 +111,8 @@ class ComparisonReader:
         self._ledger, self._query = ledger, query
         self._totals: Totals = {} if totals is None else totals
         self._last: tuple[StoreVersion, int] | None = None
-        self._found: _Found | None = None
-        self._counted: dict[Span, Counted] = {}
+        self._found: _ExperimentVersion | None = None
+        self._counted: dict[Span, WindowOutcome] = {}
 
     @property
     def nbytes(self) -> int:
@@ -127,30 +121,32 @@ class ComparisonReader:
             groups.nbytes for counted in self._counted.values() for groups in counted.users.values()
         )
 
-    def with_experiment(self, read: Callable[[], Results]) -> Results:
+    def with_experiment(self, read: Callable[[], ResultsAnswer]) -> ResultsAnswer:
         """The results of `read`, with the experiment of the same moment (of another one if others
         commit faster than we read). A note if its states are another version's; else StateError."""
         unread: list[str] = []
 
-        def read_experiment() -> tuple[_Found | None, Mapping[str, int] | None]:
+        def read_experiment() -> tuple[_ExperimentVersion | None, Mapping[str, int] | None]:
             try:
-                experiment = view(self._ledger, self._at, generation=self._query.generation)
+                experiment = view(
+                    self._ledger, self._experiment_at, generation=self._query.generation
+                )
             except sm.StateError as error:
                 unread[:] = [f"The experiment is not shown: {unless_damaged(error)}."]
                 return None, None
             offsets = experiment.offsets if experiment is not None and experiment.rows else None
             return experiment, offsets
 
-        results, experiment = at_same_offsets(self._ledger, self._query, read, read_experiment)
+        results, experiment = read_at_same_offsets(self._ledger, self._query, read, read_experiment)
         if experiment is None:
-            return replace(results, notes=(*results.notes, *unread)) if unread else results
+            return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
-        rows = tuple(of_users(row, experiment.users) for row in results.rows)
+        rows = tuple(with_user_interval(row, experiment.users) for row in results.rows)
         notes = (*results.notes, *experiment.notes)
-        shown = replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
+        shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
         return with_report(shown, experiment.report)
 
-    def _at(self, now: StoreView) -> _Found | None:
+    def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation)
         if design is None:
             return None
@@ -162,9 +158,13 @@ class ComparisonReader:
         self._last = now.version, looks
         return experiment
 
-    def _read(self, now: StoreView, design: Declared, position: int) -> _Found:
+    def _read(
+        self, now: StoreView, design: DeclaredExperiment, position: int
+    ) -> _ExperimentVersion:
         panes = design.panes(size.pane for size in now.snapshot.panes)
-        total = self._of(now, design, None, now.delta_metadata(within(panes, None, None)))
+        total = self._window_outcome(
+            now, design, None, now.delta_metadata(within(panes, None, None))
+        )
         watched = now.watched(design.fingerprint, total.outcome.alphas, position)
         report = total.outcome.report(watched, days=days_so_far(now, design, panes))
         windows = _layout(design).windows
@@ -172,7 +172,7 @@ class ComparisonReader:
         delta_metadata = self._delta_metadata(
             now, design, [span for span in spans if span is not None]
         )
-        rows: list[Comparison] = []
+        rows: list[WindowFinding] = []
         users = dict(total.users)
         for span in spans:
             checkpoint()
@@ -180,7 +180,7 @@ class ComparisonReader:
             if span is not None:
                 starts = range(span.start_ms, span.end_ms, windows.pane_ms)
                 within_it = [row for start in starts for row in delta_metadata.get(start, ())]
-                counted, span_watched = self._of(now, design, span, within_it), {}
+                counted, span_watched = self._window_outcome(now, design, span, within_it), {}
                 users |= counted.users
                 findings = counted.alone
             if self._query.where:
@@ -189,14 +189,16 @@ class ComparisonReader:
                 if self._query.metric in (None, finding.contrast.metric):
                     watch = span_watched.get(finding.contrast.name)
                     looks = 0 if watch is None else watch.looks
-                    rows.append(comparison_answer(window_of(span, now.snapshot), finding, looks))
+                    rows.append(WindowFinding(window_of(span, now.snapshot), finding, looks))
         for old in set(self._counted) - set(spans):
             del self._counted[old]
         notes = (*report.notes, *_late_note(now.snapshot))
-        return _Found(now.version, now.snapshot.offsets, tuple(rows), report, notes, users)
+        return _ExperimentVersion(
+            now.version, now.snapshot.offsets, tuple(rows), report, notes, users
+        )
 
     def _delta_metadata(
-        self, now: StoreView, design: Declared, spans: Sequence[Span]
+        self, now: StoreView, design: DeclaredExperiment, spans: Sequence[Span]
     ) -> Mapping[int | None, Sequence[DeltaMetadata]]:
         """The rows to compare in these windows, by their start: of one metric if the query names
         one. The sample ratio and the notes come from the total, which is read with all metrics."""
@@ -212,9 +214,13 @@ class ComparisonReader:
             rows_by_start[row.pane.start_ms].append(row)
         return rows_by_start
 
-    def _of(
-        self, now: StoreView, design: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
-    ) -> Counted:
+    def _window_outcome(
+        self,
+        now: StoreView,
+        design: DeclaredExperiment,
+        span: Span | None,
+        rows: Sequence[DeltaMetadata],
+    ) -> WindowOutcome:
         """One window, computed from its rows; None is the total. Raises TooLarge."""
         made_of = now.version.generation, frozenset(row.id for row in rows)
         generation = now.version.generation.id
@@ -225,7 +231,7 @@ class ComparisonReader:
         experiment = _experiment(now, design, rows)
         outcome = experiment.outcome(None if metric is None else design.watched_of(metric))
         findings = () if span is None else outcome.report().findings
-        counted = Counted(made_of, outcome, users_of(experiment, span), findings)
+        counted = WindowOutcome(made_of, outcome, users_of(experiment, span), findings)
         if span is None:
             self._totals[generation] = counted
         else:
@@ -233,7 +239,9 @@ class ComparisonReader:
         return counted
 
 
-def _experiment(now: StoreView, design: Declared, rows: Sequence[DeltaMetadata]) -> Experiment:
+def _experiment(
+    now: StoreView, design: DeclaredExperiment, rows: Sequence[DeltaMetadata]
+) -> Experiment:
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
@@ -244,7 +252,7 @@ def _experiment(now: StoreView, design: Declared, rows: Sequence[DeltaMetadata])
         return experiment_of(design, ((row.pane, state_of(row, data)) for row, data in states))
 
 
-def days_so_far(now: StoreView, of: Declared, panes: Sequence[Pane]) -> float | None:
+def days_so_far(now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane]) -> float | None:
     """The days of events from the first window of the experiment that is kept, or the first look if
     that was earlier, to the newest event; None before the first event."""
     newest_ms = now.snapshot.greatest_event_ms
@@ -262,11 +270,11 @@ def _late_note(snapshot: Snapshot) -> tuple[str, ...]:
     return () if warning is None else (f"{warning}.",)
 
 
-def _layout(design: Declared) -> Layout:
-    return Layout.of(next(iter(design.metrics.values())))
+def _layout(design: DeclaredExperiment) -> MetricLayout:
+    return MetricLayout.of(next(iter(design.metrics.values())))
 
 
-class _Result(Protocol):
+class _GroupedResult(Protocol):
     """The result of UserGroups of a metric: the metric's result, and intervals of its views."""
 
     @property
@@ -279,16 +287,16 @@ class InGroups:
 
     def __init__(self, state: sm.UserGroups) -> None:
         self._state = state
-        self._result: _Result | None = None
+        self._result: _GroupedResult | None = None
         self._counts: Mapping[str, object] = {}
-        self._intervals: dict[object, answers.Interval | None] = {}
+        self._intervals: dict[object, sm.Interval | None] = {}
 
     @property
     def nbytes(self) -> int:
         """The bytes of its state."""
         return self._state.nbytes
 
-    def interval(self, row: Result) -> answers.Interval | None:
+    def interval(self, row: SliceRow) -> sm.Interval | None:
         """The interval of the groups; the row's own if the row counted other rows, and none of a
         view that has none over rows either and in which no direction is better, such as a sum."""
         if self._result is None:
@@ -299,11 +307,8 @@ class InGroups:
         if row.interval is None and direction_of(self._result.value, row.view).better == "none":
             return None
         if row.view not in self._intervals:
-            limits = range_of(self._result.value, row.view)
             interval = self._result.interval(row.view)
-            self._intervals[row.view] = (
-                interval_answer(interval, limits) if interval.formula else None
-            )
+            self._intervals[row.view] = interval if interval.formula else None
         return self._intervals[row.view]
 
 
@@ -330,7 +335,7 @@ def may_be_of_users(slice_: Slice) -> bool:
     return tuple(slice_) == ("variant",)
 
 
-def of_users(row: Result, users: Users) -> Result:
+def with_user_interval(row: SliceRow, users: Users) -> SliceRow:
     """The row, with the interval of its user groups if it is of a variant and they are known; then
     without the band, which takes rows as independent."""
     if not may_be_of_users(row.slice):
@@ -342,27 +347,29 @@ def of_users(row: Result, users: Users) -> Result:
     interval = groups.interval(row)
     if interval is row.interval and (interval is not None or row.band is UNSET):
         return row
-    return replace(row, interval=interval, band=UNSET)
+    return replace(row, shown=replace(row.shown, interval=interval), band=UNSET)
 
 
 _SHOWN: Final = ("better", "worse", "higher", "lower")
 _NOTHING: Final = "Too early to judge: no variant can be compared with the control yet."
 
 
-def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[answers.ExperimentState, str]:
+def verdict(
+    of: DeclaredExperiment | None, rows: Sequence[WindowFinding]
+) -> tuple[ExperimentState, str]:
     """The state, and the conclusion in words; `rows`: the comparisons since the start. The advice
-    is in `Results.recommendation`."""
+    is in `ResultsAnswer.recommendation`."""
     if of is None:
         return "none", "No experiment is declared."
-    distrusted = next((row for row in rows if row.verdict == "disbelieved"), None)
+    distrusted = next((row for row in rows if row.finding.verdict == "disbelieved"), None)
     if distrusted is not None:
-        return "distrusted", distrusted.sentence
-    decisions = [row for row in rows if not row.guardrail]
-    broken = [row.sentence for row in rows if row.verdict == "broken"]
+        return "distrusted", distrusted.finding.sentence
+    decisions = [row.finding for row in rows if not row.guardrail]
+    broken = [row.finding.sentence for row in rows if row.finding.verdict == "broken"]
     if not decisions:
         return "waiting", " ".join(broken) or _NOTHING
     shown = [decision for decision in decisions if decision.verdict in _SHOWN]
-    state: answers.ExperimentState = "undecided"
+    state: ExperimentState = "undecided"
     if shown:
         state = "decided"
     elif all(decision.verdict == "not_started" for decision in decisions):
@@ -381,13 +388,13 @@ def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[answers.Ex
 
 
 def experiment_answer(
-    results: Results, of: Declared | None, looks: int, first_ms: int | None = None
-) -> answers.Experiment:
+    results: ResultsAnswer, of: DeclaredExperiment | None, looks: int, first_ms: int | None = None
+) -> ExperimentAnswer:
     """The answer of `GET /api/experiment`; results: an answer over the total. first_ms: the start
     of the first window, None if it is not known."""
     rows = tuple(row for row in results.comparisons if row.window.start_ms is None)
     state, sentence = verdict(of, rows)
-    return answers.Experiment(
+    return ExperimentAnswer(
         generation=results.generation,
         offsets=results.offsets,
         incomplete=results.incomplete,
@@ -397,7 +404,7 @@ def experiment_answer(
         hypothesis="" if of is None else of.hypothesis,
         progress=None if of is None else _progress(of, results, first_ms),
         recommendation=results.recommendation,
-        plan=None if of is None else _plan(of.plan),
+        plan=None if of is None else of.plan,
         looks=looks,
         comparisons=rows,
         srm=results.srm,
@@ -406,95 +413,25 @@ def experiment_answer(
     )
 
 
-def _progress(design: Declared, results: Results, first_ms: int | None) -> answers.Progress:
-    newest_ms, counts = results.watermark_ms, None if results.srm is None else results.srm.counts
+def _progress(
+    design: DeclaredExperiment, results: ResultsAnswer, first_ms: int | None
+) -> ProgressAnswer:
+    newest_ms, counts = results.watermark_ms, () if results.srm is None else results.srm.counts
     is_known = first_ms is not None and newest_ms is not None
     days = round((newest_ms - first_ms) / DAY_MS, 2) if is_known else None  # type: ignore[operator]
-    return answers.Progress(
+    return ProgressAnswer(
         days=days,
         planned_days=design.days,
-        units=sum(counts.values()) if counts else None,
+        units=sum(n for _, n in counts) if counts else None,
         planned_units=design.plan.horizon.units,
     )
 
 
-def comparison_answer(window: Window, finding: Finding, looks: int) -> Comparison:
-    """A comparison over one window, after its looks."""
-    contrast, holm = finding.contrast, math.nan
-    comparison, rail = contrast.comparison, contrast.safeguard
-    if window.start_ms is None and finding.holm is not None:
-        holm = finding.holm  # in a window, one decision may be read without the others
-    compared: dict[str, Any] = {name: getattr(comparison, name) for name in _COMPARED}
-    return Comparison(
-        window=window,
-        metric=contrast.metric,
-        view=contrast.view,
-        control_variant=contrast.control_variant,
-        treatment_variant=contrast.treatment_variant,
-        guardrail=rail is not None,
-        **compared,
-        anytime_lower=finding.anytime_lower,
-        anytime_upper=finding.anytime_upper,
-        anytime_pvalue=finding.anytime_pvalue,
-        anytime_reason=finding.reason,
-        holm_pvalue=holm,
-        e_value=finding.e_value,
-        gated=finding.gated,
-        distrusted=finding.distrusted,
-        verdict=finding.verdict,
-        direction=answers.Direction(finding.direction.better, finding.direction.target),
-        faded=finding.faded,
-        since_effect=finding.since_effect,
-        since_lower=finding.since_lower,
-        since_upper=finding.since_upper,
-        rows_per_unit=rows_answer(finding),
-        margin=math.nan if rail is None else -rail.margin if rail.higher_is_better else rail.margin,
-        required=rail is None or rail.required,
-        looks=looks,
-        sentence=finding.sentence,
-    )
-
-
-def rows_answer(finding: Finding) -> answers.RowsPerUnit | None:
-    """The rows per unit beside a finding, if units are known."""
-    rows = finding.rows_per_unit
-    if rows is None:
-        return None
-    return answers.RowsPerUnit(rows.control, rows.treatment, rows.differ, rows.reason)
-
-
-def with_report(results: Results, report: Report) -> Results:
+def with_report(results: ResultsAnswer, report: Report) -> ResultsAnswer:
     """The results with the recommendation, contamination and sample ratio of a report."""
-    advice, mixed, ratio = report.recommendation, report.contamination, report.srm
-    contamination = None
-    if mixed is not None:
-        contamination = answers.Contamination(
-            mixed.units, mixed.share, mixed.dropped, mixed.warning, mixed.sentence
-        )
-    return replace(
+    return struct_replace(
         results,
-        recommendation=answers.Recommendation(
-            advice.action, advice.sentence, advice.rests_on, advice.treatments
-        ),
-        contamination=contamination,
-        srm=answers.SampleRatio(
-            ratio.pvalue,
-            ratio.e_value,
-            dict(ratio.counts),
-            ratio.reason,
-            ratio.greatest_e_value,
-            ratio.alarm,
-            ratio.acknowledged,
-        ),
-    )
-
-
-def _plan(plan: Plan) -> answers.Plan:
-    return answers.Plan(
-        control=plan.control,
-        variants=plan.variants,
-        decision=plan.decision,
-        guardrails=tuple(guardrail.metric for guardrail in plan.guardrails),
-        level=plan.level,
-        cluster=plan.cluster,
+        recommendation=report.recommendation,
+        contamination=report.contamination,
+        srm=report.srm,
     )

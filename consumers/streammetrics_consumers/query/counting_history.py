@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.periods import CountedOffsets
-from streammetrics_consumers.query.answers import Answer, Count, dumps
+from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.json_kinds import Answer, Count
 from streammetrics_consumers.query.status import snapshot_of
 
 

@@ -33,7 +33,7 @@ UNITS: Final = "units"
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredExperiment:
     """An experiment as it was declared.
 
     fingerprint: of the plan without its epochs and their shares; looks are stored under it.
@@ -79,7 +79,7 @@ def variants_of(generation: Generation) -> tuple[tuple[str, ...], str]:
     return tuple(sorted(names, key=lambda name: name != control)), control
 
 
-def declared(generation: Generation) -> Declared | None:
+def declared(generation: Generation) -> DeclaredExperiment | None:
     """The experiment of a generation; None if it has none."""
     metrics = {
         metric.name: metric
@@ -99,7 +99,7 @@ def declared(generation: Generation) -> Declared | None:
         sample_ratio_acknowledged=str(shown.get("sample_ratio_acknowledged", "")),
         min_days=cast("int | None", shown.get("min_days", days)),
     )
-    return Declared(
+    return DeclaredExperiment(
         hashlib.sha256(text.encode()).hexdigest(),
         plan,
         metrics,
@@ -154,7 +154,7 @@ def plan_of(
     )
 
 
-def experiment_of(of: Declared, states: Iterable[tuple[Pane, sm.PerKey]]) -> Experiment:
+def experiment_of(of: DeclaredExperiment, states: Iterable[tuple[Pane, sm.PerKey]]) -> Experiment:
     """The experiment over the sum of these states, which may be of any panes."""
     sums: dict[str, sm.PerKey] = {}
     for pane, state in states:

@@ -30,11 +30,11 @@ from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, v
 from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import Query, QueryError, Slice, require_generation
-from streammetrics_consumers.query.query_plan import Wanted, chosen, plan
+from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
     is_over,
     read_results,
@@ -73,7 +73,7 @@ class _News:
 
     version: StoreVersion
     snapshot: Snapshot
-    planned: Mapping[str, Wanted]
+    planned: Mapping[str, MetricPlan]
     wanted: frozenset[Pane]
     reloaded: frozenset[Pane]
     rows: Sequence[tuple[DeltaMetadata, bytes]]
@@ -91,14 +91,14 @@ class IncrementalView:
         self._ledger, self._query = ledger, query
         self._max_bytes = min(max_bytes, MAX_STATE_BYTES)
         self._version: StoreVersion | None = None  # of the answers
-        self._answers: dict[Query, Results] = {}
+        self._answers: dict[Query, ResultsAnswer] = {}
         self._taken: _News | None = None  # the last news in `_panes`, without its rows
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
         self._nbytes = 0
         self.rows_read = self.reloads = 0
 
-    def results(self, asked: Query | None = None) -> Results:
+    def results(self, asked: Query | None = None) -> ResultsAnswer:
         """The current answer; see `reader.with_states` for the errors. asked: a query with the same
         `whole`, for another part of the rows."""
         asked = asked or self._query
@@ -122,8 +122,10 @@ class IncrementalView:
         call changes them."""
         self._version = self._update()
         if self._taken is None:
-            return with_states(self._ledger, self._query, lambda _1, _2, states: _by_slice(states))
-        return _by_slice(self._states(self._taken))
+            return with_states(
+                self._ledger, self._query, lambda _1, _2, states: _slice_states(states)
+            )
+        return _slice_states(self._states(self._taken))
 
     def _update(self) -> StoreVersion:
         """Read what was counted since the last version, unless it is too large; returns the version
@@ -245,7 +247,7 @@ class IncrementalView:
         self._panes, self._retries, self._nbytes = {}, {}, 0
 
 
-def _by_slice(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
+def _slice_states(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
     return [pair for state in states if state.against is None for pair in state.each()]
 
 
@@ -309,7 +311,7 @@ class QueryCache:
         self._joins = JoinReader(ledger)
         self._lock = Lock()
 
-    def results(self, query: Query) -> Results:
+    def results(self, query: Query) -> ResultsAnswer:
         """As `read_results`."""
         return self._with(
             query,
@@ -321,14 +323,14 @@ class QueryCache:
             ),
         )
 
-    def rows(self, query: Query) -> Results:
+    def rows(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without the experiment and the join."""
         return self._with(query, lambda following, _: following.results(query))
 
-    def experiment(self, query: Query) -> Results:
+    def experiment(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without rows and without the join."""
 
-        def read() -> Results:
+        def read() -> ResultsAnswer:
             return results_of(self._ledger.snapshot(generation=query.generation), (), query)
 
         return self._with(query, lambda _, experiment: experiment.with_experiment(read))
@@ -393,9 +395,9 @@ class LatestResults:
         self._cache, self._wait_s, self._rows = cache, wait_s, rows
         self._lock = Lock()
         self._read: Event | None = None  # of the read in progress
-        self._found: Mapping[str, Results] = {}
+        self._found: Mapping[str, ResultsAnswer] = {}
 
-    def by_window(self) -> Mapping[str, Results]:
+    def by_window(self) -> Mapping[str, ResultsAnswer]:
         """The results by window; empty if the last read failed, or none has finished yet."""
         with self._lock:
             if self._read is None:
@@ -408,7 +410,7 @@ class LatestResults:
         return self._found
 
     def _read_all(self, read: Event) -> None:
-        results: Mapping[str, Results] = {}
+        results: Mapping[str, ResultsAnswer] = {}
         try:
             queries = (Query(window, headlines=True, rows=self._rows) for window in WINDOWS)
             results = {str(query.window): self._cache.results(query) for query in queries}

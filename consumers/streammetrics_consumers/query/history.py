@@ -14,23 +14,13 @@ from typing import Final, Literal, TypeVar
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import Point
 from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.query.answers import (
-    Answer,
-    Comparison,
-    ContrastNames,
-    Count,
-    Counts,
-    Names,
-    Number,
-    Result,
-    Results,
-    Time,
-    Window,
-)
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue, watched_by
-from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.json_kinds import Answer, Count, Counts, Names, Number, Time
 from streammetrics_consumers.query.query import Query, Slice, slice_key
+from streammetrics_consumers.query.rows import SliceRow, Window, WindowFinding
 
 T = TypeVar("T")
 Effects = Literal["none", "total", "all"]  # over no window, over the total, or over all windows
@@ -70,9 +60,14 @@ class EffectWindows(Answer, frozen=True):
     upper: tuple[Number, ...]
 
 
-class HistoryEffect(ContrastNames, frozen=True):
+class HistoryEffect(Answer, frozen=True):
     """One comparison over time."""
 
+    metric: str
+    view: str
+    control_variant: str
+    treatment_variant: str
+    guardrail: bool
     looks: EffectLooks
     windows: EffectWindows
 
@@ -92,10 +87,10 @@ class History(Answer, frozen=True, tag_field="format", tag="streammetrics-histor
 
 
 def history_of(
-    results: Results,
+    results: ResultsAnswer,
     metric: str,
     view: str,
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[WindowFinding],
     points: Callable[[str], Sequence[Point]],
     most: int = MAX_SERIES,
 ) -> History:
@@ -106,7 +101,7 @@ def history_of(
     rows = [r for r in results.rows if r.view == view and r.window.start_ms is not None]
     windows = tuple(dict.fromkeys(row.window for row in rows))
     shown = dict.fromkeys(windows[-MAX_WINDOWS:])
-    by_slice: dict[tuple[object, ...], dict[Window, Result]] = {}
+    by_slice: dict[tuple[object, ...], dict[Window, SliceRow]] = {}
     for row in rows:
         if row.window in shown:
             by_slice.setdefault(slice_key(row.slice), {})[row.window] = row
@@ -114,9 +109,9 @@ def history_of(
         by_slice.values(),
         key=lambda rows: side_by_side(next(iter(rows.values())).slice, results.tables.variants),
     )
-    by_name: dict[str, dict[Window, Comparison]] = defaultdict(dict)
-    for comparison in comparisons:
-        by_name[comparison.name][comparison.window] = comparison
+    by_name: dict[str, dict[Window, WindowFinding]] = defaultdict(dict)
+    for finding in comparisons:
+        by_name[finding.name][finding.window] = finding
     return History(
         generation=results.generation,
         offsets=results.offsets,
@@ -162,10 +157,10 @@ def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:
     return [points[i * (len(points) - 1) // (most - 1)] for i in range(most)]
 
 
-def _series(cells: Sequence[Result | None]) -> HistorySeries:
+def _series(cells: Sequence[SliceRow | None]) -> HistorySeries:
     """One slice in each window; nan where nothing was counted."""
 
-    def column(cell: Callable[[Result], float]) -> tuple[Number, ...]:
+    def column(cell: Callable[[SliceRow], float]) -> tuple[Number, ...]:
         return tuple(math.nan if row is None else cell(row) for row in cells)
 
     return HistorySeries(
@@ -180,19 +175,20 @@ def _series(cells: Sequence[Result | None]) -> HistorySeries:
 
 
 def _effect(
-    cells: Sequence[Comparison | None], comparison: Comparison, looks: Sequence[Point]
+    cells: Sequence[WindowFinding | None], finding: WindowFinding, looks: Sequence[Point]
 ) -> HistoryEffect:
     """One comparison: its looks since the start, and the effect of each window by itself."""
 
-    def column(cell: Callable[[Comparison], float]) -> tuple[Number, ...]:
+    def column(cell: Callable[[WindowFinding], float]) -> tuple[Number, ...]:
         return tuple(math.nan if row is None else cell(row) for row in cells)
 
+    contrast = finding.contrast
     return HistoryEffect(
-        metric=comparison.metric,
-        view=comparison.view,
-        control_variant=comparison.control_variant,
-        treatment_variant=comparison.treatment_variant,
-        guardrail=comparison.guardrail,
+        metric=contrast.metric,
+        view=contrast.view,
+        control_variant=contrast.control_variant,
+        treatment_variant=contrast.treatment_variant,
+        guardrail=finding.guardrail,
         looks=EffectLooks(
             watermark_ms=tuple(look.watermark_ms for look in looks),
             effect=tuple(look.effect for look in looks),
@@ -201,9 +197,9 @@ def _effect(
             gated=tuple(look.reading.gated for look in looks),
         ),
         windows=EffectWindows(
-            effect=column(lambda row: row.effect_size),
-            lower=column(lambda row: row.effect_size_ci_lower),
-            upper=column(lambda row: row.effect_size_ci_upper),
+            effect=column(lambda row: row.comparison.effect_size),
+            lower=column(lambda row: row.comparison.effect_size_ci_lower),
+            upper=column(lambda row: row.comparison.effect_size_ci_upper),
         ),
     )
 
@@ -222,7 +218,7 @@ class HistoryReader:
         *,
         effects: Effects = "all",
         most: int = MAX_SERIES,
-    ) -> tuple[Results, History]:
+    ) -> tuple[ResultsAnswer, History]:
         """The history of one view, the first by default, and the answer that it is made of.
 
         query: its window is ignored. most: the number of series. With `where` there are no effects,
@@ -239,23 +235,25 @@ class HistoryReader:
             results,
             metric,
             shown,
-            [row for row in compared if row.view == shown],
+            [row for row in compared if row.contrast.view == shown],
             lambda name: self._points(query, design, name),
             most,
         )
 
     def _compared(
-        self, query: Query, design: Declared | None, metric: str, effects: Effects
-    ) -> list[Comparison]:
+        self, query: Query, design: DeclaredExperiment | None, metric: str, effects: Effects
+    ) -> list[WindowFinding]:
         if design is None or effects == "none" or metric not in watched_by(design):
             return []
         experiment_query = Query(generation=query.generation)  # the total is read with all metrics
         if effects == "all":
             experiment_query = replace(experiment_query, window="all", metric=metric)
         rows = self._answers.experiment(experiment_query).comparisons
-        return [row for row in rows if row.metric == metric]
+        return [row for row in rows if row.contrast.metric == metric]
 
-    def _points(self, query: Query, design: Declared | None, name: str) -> Sequence[Point]:
+    def _points(
+        self, query: Query, design: DeclaredExperiment | None, name: str
+    ) -> Sequence[Point]:
         def read(now: StoreView) -> list[Point]:
             return [] if design is None else now.points(design.fingerprint, name)
 

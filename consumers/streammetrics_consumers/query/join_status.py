@@ -121,9 +121,9 @@ class JoinReader:
     def found(self, generation: int | None = None) -> tuple[Join | None, Mapping[str, int] | None]:
         """The status of the join, and the offsets at that moment; None if events are not joined."""
         with self._lock:
-            return view(self._ledger, self._at, generation=generation)
+            return view(self._ledger, self._join_at, generation=generation)
 
-    def _at(self, now: StoreView) -> tuple[Join | None, Mapping[str, int] | None]:
+    def _join_at(self, now: StoreView) -> tuple[Join | None, Mapping[str, int] | None]:
         if _metric(now.version.generation) is None:
             return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets

@@ -15,8 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from streammetrics.results import Bounded, counts_of, value_of, views_of
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import Result, Slices, Window
+from streammetrics_consumers.query.answers import Slices
 from streammetrics_consumers.query.query import OTHER, Lines, Slice, says, slice_key
+from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.slices import (
     VARIANT,
     Computed,
@@ -86,15 +87,15 @@ class FirstLines:
                 number = before.number + (0.0 if math.isnan(number) else number)
             lines.first[line] = _Line(line, _natural(name), number)
         if not state.is_part:
-            lines.first = {line.key: line for line in self._in_order(lines.first.values())}
+            lines.first = {line.key: line for line in self._first_in_order(lines.first.values())}
         chosen = [member for line in members if line in lines.first for member in members[line]]
         return chosen, line_of(state.window, rest) in lines.first
 
-    def shows(self, row: Result) -> bool:
+    def shows(self, row: SliceRow) -> bool:
         """Whether this row is among the first lines, after all states."""
         lines = self._metrics[row.metric]
         if len(lines.first) > self._wanted.most:
-            lines.first = {line.key: line for line in self._in_order(lines.first.values())}
+            lines.first = {line.key: line for line in self._first_in_order(lines.first.values())}
         return line_of(row.window, row.slice) in lines.first
 
     def views(self, result: object, more: Sequence[str]) -> Views:
@@ -128,7 +129,7 @@ class FirstLines:
             for name, lines in sorted(self._metrics.items())
         }
 
-    def _in_order(self, lines: Iterable[_Line]) -> list[_Line]:
+    def _first_in_order(self, lines: Iterable[_Line]) -> list[_Line]:
         """The first lines in order; those of an undefined number come last, and equals by their
         names."""
         of_names, down = self._wanted.order == "slice", self._wanted.down

@@ -231,7 +231,7 @@ def says(value: SliceValue, text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class WindowGrid:
     """The windows of a config: `size_ms` long, one every `slide_ms`, aligned to the Unix epoch."""
 
     size_ms: int
@@ -246,7 +246,7 @@ class Spans:
         """The windows that contain one of these panes (start_ms) and do not start below the
         retention floor, in time order.
 
-        >>> Spans(20, 10).over([30], None)
+        >>> WindowGrid(20, 10).over([30], None)
         (Span(start_ms=20, end_ms=40), Span(start_ms=30, end_ms=50))
         """
         starts: set[int] = set()

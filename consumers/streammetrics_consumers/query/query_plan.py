@@ -17,37 +17,37 @@ from typing import cast
 
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import SHOWN, DeclaredDrift, Metric, Pane
-from streammetrics_consumers.query.answers import SINCE_THE_START, Window
 from streammetrics_consumers.query.drifts import declared_drift, outside
-from streammetrics_consumers.query.query import Query, QueryError, Span, Spans, state_of
+from streammetrics_consumers.query.query import Query, QueryError, Span, WindowGrid, state_of
+from streammetrics_consumers.query.rows import SINCE_THE_START, Window
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class MetricLayout:
     """The layout of a metric's states: the names of each grouping, and the windows."""
 
     groupings: tuple[tuple[str, ...], ...]
-    windows: Spans
+    windows: WindowGrid
 
     @staticmethod
-    def of(metric: Metric) -> Layout:
+    def of(metric: Metric) -> MetricLayout:
         """The layout in the description that the ledger keeps of a metric."""
         slices = cast("Sequence[Sequence[tuple[str, str]]]", metric.description["slices"])
         windows = cast("Mapping[str, int]", metric.description["windows"])
-        return Layout(
+        return MetricLayout(
             tuple(tuple(name for name, _ in grouping) for grouping in slices),
-            Spans(windows["size_s"] * 1000, windows["slide_s"] * 1000),
+            WindowGrid(windows["size_s"] * 1000, windows["slide_s"] * 1000),
         )
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MetricPlan:
     """What a query reads of one metric: groupings by position, and spans; None is the total.
 
     drifts: the comparisons of these spans that are asked for. plain: whether the metric itself is.
     """
 
-    layout: Layout
+    layout: MetricLayout
     groupings: frozenset[int]
     spans: tuple[Span | None, ...]
     drifts: tuple[DeclaredDrift, ...] = ()
@@ -71,17 +71,17 @@ class Wanted:
         return outside(self.spans, self.drifts)
 
 
-def plan(snapshot: Snapshot, query: Query) -> dict[str, Wanted]:
+def plan(snapshot: Snapshot, query: Query) -> dict[str, MetricPlan]:
     """What the query reads of each of its metrics. Raises QueryError if that is nothing."""
     planned = {}
     for metric in metrics_of(snapshot, query):
         _require_variants(metric, query)
-        layout = Layout.of(metric)
+        layout = MetricLayout.of(metric)
         groupings = groupings_of(layout, query)
         spans = spans_of(snapshot, query, layout.windows)
         plain = query.metric in (None, metric.name)
         drifts = tuple(drift for drift in metric.drifts if query.metric in (None, drift.name))
-        planned[metric.name] = Wanted(layout, groupings, spans, drifts, plain)
+        planned[metric.name] = MetricPlan(layout, groupings, spans, drifts, plain)
     return planned
 
 
@@ -119,7 +119,7 @@ def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
     return matches
 
 
-def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
+def groupings_of(layout: MetricLayout, query: Query) -> frozenset[int]:
     """The positions of the groupings that equal `by` and contain every name of `where`."""
     groupings = [frozenset(names) for names in layout.groupings]
     if query.by is not None and query.by not in groupings:
@@ -145,7 +145,7 @@ def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
     return frozenset(positions)
 
 
-def spans_of(snapshot: Snapshot, query: Query, windows: Spans) -> tuple[Span | None, ...]:
+def spans_of(snapshot: Snapshot, query: Query, windows: WindowGrid) -> tuple[Span | None, ...]:
     """The spans of the answer, in time order; None, the total, comes first."""
     floor_ms = snapshot.generation.floor_ms
     if isinstance(query.window, Span):
@@ -162,7 +162,7 @@ def _listed(groupings: Iterable[tuple[str, ...]]) -> str:
     return "; ".join(",".join(names) or "'' for all rows" for names in groupings)
 
 
-def chosen(seen: Snapshot, planned: Mapping[str, Wanted]) -> list[Pane]:
+def chosen(seen: Snapshot, planned: Mapping[str, MetricPlan]) -> list[Pane]:
     """The panes that a plan needs."""
     return [
         size.pane

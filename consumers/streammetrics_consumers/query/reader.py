@@ -29,11 +29,11 @@ from streammetrics_consumers.ledger.delta_metadata import (
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.query.answers import Results, Window
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import (
     ComparisonReader,
-    at_same_offsets,
     may_be_of_users,
+    read_at_same_offsets,
 )
 from streammetrics_consumers.query.drifts import is_compared, span_of
 from streammetrics_consumers.query.join_status import JoinReader
@@ -43,9 +43,10 @@ from streammetrics_consumers.query.query import (
     Span,
     require_generation,
 )
-from streammetrics_consumers.query.query_plan import Wanted, chosen, plan, window_of
+from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan, window_of
 from streammetrics_consumers.query.results import results_of
 from streammetrics_consumers.query.results_json import RowSpool
+from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.query.slices import Against, KeyedState, States, taken
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ def no_report(done: int, total: int) -> None:
 def states_of(
     query: Query,
     snapshot: Snapshot,
-    planned: Mapping[str, Wanted],
+    planned: Mapping[str, MetricPlan],
     state: tuple[str, int],
     total_of: Callable[[Span | None], States | None],
 ) -> Iterator[KeyedState]:
@@ -86,7 +87,7 @@ def states_of(
 
 def _drifts(
     query: Query,
-    metric_plan: Wanted,
+    metric_plan: MetricPlan,
     span: Span | None,
     shown: Window,
     names: tuple[str, ...],
@@ -138,10 +139,10 @@ def is_over(span: Span | None, start_ms: int | None) -> bool:
     return start_ms is None if span is None else start_ms is not None and span.holds(start_ms)
 
 
-def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
+def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> ResultsAnswer:
     """The answer to a query, with the experiment and the join; see `with_states` for the errors."""
 
-    def read() -> Results:
+    def read() -> ResultsAnswer:
         return with_states(ledger, query, lambda seen, _, states: results_of(
             seen, states, query), report)  # fmt: skip
 
@@ -154,7 +155,7 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
     is bounded. The store is read before the first piece."""
     spools: list[RowSpool] = []
 
-    def read() -> Results:
+    def read() -> ResultsAnswer:
         for spool in spools:
             spool.close()  # of another moment
         spools[:] = [RowSpool(lambda slice_: not may_be_of_users(slice_))]
@@ -167,11 +168,11 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
 
 
 def with_join(
-    ledger: Ledger, query: Query, joins: JoinReader, read: Callable[[], Results]
-) -> Results:
+    ledger: Ledger, query: Query, joins: JoinReader, read: Callable[[], ResultsAnswer]
+) -> ResultsAnswer:
     """The results of `read`, with the join of the same moment. (If others commit faster than we
     read, it may be of another one.)"""
-    results, join = at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
+    results, join = read_at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
     return results if join is None else replace(results, join=join)
 
 
@@ -206,7 +207,7 @@ class _Keys:
 def with_states(
     ledger: Ledger,
     query: Query,
-    take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[KeyedState]], T],
+    take: Callable[[Snapshot, Mapping[str, MetricPlan], Iterator[KeyedState]], T],
     report: Progress = no_report,
 ) -> T:
     """The result of `take` on the states that a query asks for, in one read transaction. `report`
@@ -242,7 +243,7 @@ def _held(now: StoreView, rows: Sequence[DeltaMetadata]) -> Stored:
 def _states(
     query: Query,
     snapshot: Snapshot,
-    planned: Mapping[str, Wanted],
+    planned: Mapping[str, MetricPlan],
     rows: Sequence[DeltaMetadata],
     stored: Stored,
     report: Progress,
@@ -261,14 +262,14 @@ def _states(
         else:
             steps = [read_bytes + size * index // ranges for index in range(ranges)]
             panes = _ranges_merged(stored, state_rows, steps, lambda now: report(now, whole))
-            yield from _by_range(query, snapshot, planned, state, panes)
+            yield from _range_states(query, snapshot, planned, state, panes)
         read_bytes += size
 
 
-def _by_range(
+def _range_states(
     query: Query,
     snapshot: Snapshot,
-    planned: Mapping[str, Wanted],
+    planned: Mapping[str, MetricPlan],
     state: tuple[str, int],
     ranges: Iterable[Mapping[int | None, PerKey]],
 ) -> Iterator[KeyedState]:
@@ -313,7 +314,7 @@ def _how_many(size: int) -> int:
     return ranges
 
 
-def _over(rows: Iterable[DeltaMetadata], index: int, ranges: int) -> list[DeltaMetadata]:
+def _rows_of_range(rows: Iterable[DeltaMetadata], index: int, ranges: int) -> list[DeltaMetadata]:
     """The rows that may hold keys of a range. The `(other)` sum of a row is in the last range."""
     unit = MAX_RANGES // ranges
     first, end = index * unit, (index + 1) * unit
@@ -344,7 +345,7 @@ def _range_merged(
     """The state of each pane, for the keys of one range."""
     panes: dict[int | None, PerKey] = {}
     nbytes = 0
-    for row, data in stored(_over(rows, index, ranges)):
+    for row, data in stored(_rows_of_range(rows, index, ranges)):
         state = state_of(row, data)
         if row.key_ranges < ranges:
             state = state.split(ranges)[index]

@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 from msgspec import UNSET
 
 from streammetrics import Accumulator, Interval, StreamMetricsError
+from streammetrics.present import ValueRow
 from streammetrics.results import (
-    Bounded,
     band_of,
     counts_of,
     doubts_of,
@@ -19,13 +19,14 @@ from streammetrics.results import (
     interval_of,
     is_exact,
     range_of,
+    views_of,
 )
 from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
-from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import Result, Results, Tables, Window
+from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
 from streammetrics_consumers.query.experiment_plan import variants_of
 from streammetrics_consumers.query.lines import FirstLines, Views, all_views, headline_views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
+from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedState, window_key
 from streammetrics_consumers.query.turns import checkpoint, expect_slices
 
@@ -44,11 +45,11 @@ def results_of(
     snapshot: Snapshot,
     states: Iterable[KeyedState],
     query: Query,
-    keep: Callable[[Sequence[Result]], Sequence[Result]] = tuple,
-) -> Results:
+    keep: Callable[[Sequence[SliceRow]], Sequence[SliceRow]] = tuple,
+) -> ResultsAnswer:
     """The rows of these states, and how far the logs were read at that moment. keep: takes the rows
     of one state, in order, and returns those that the results hold."""
-    rows: list[Result] = []
+    rows: list[SliceRow] = []
     count = 0
     metric_headlines: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
@@ -77,7 +78,8 @@ def results_of(
             expect_slices(count)
             for slice_, computed in state.computed(slices, with_other=with_other):
                 checkpoint()
-                if alarm := _alarm(computed.result):
+                alarm = getattr(computed.result, "alarm", "")  # why no value must be believed
+                if isinstance(alarm, str) and alarm:
                     alarms[f"{_name(metric, slice_, window)}: alarm: {alarm}"] = None
                 for why in doubts_of(computed.value):
                     about = headlines_of(computed.value)[0]
@@ -100,7 +102,7 @@ def results_of(
     declared = snapshot.generation.metrics
     positions = {drift.name: len(declared) for entry in declared for drift in entry.drifts}
     positions |= {entry.name: entry.position for entry in declared}
-    return Results(
+    return ResultsAnswer(
         generation=snapshot.generation.id,
         offsets=snapshot.offsets,
         incomplete=snapshot.incomplete,
@@ -118,7 +120,7 @@ def results_of(
         ),
         join=None,
         slices=first.counts if isinstance(first, FirstLines) else UNSET,
-        tables=Tables(
+        tables=TableLayout(
             *variants_of(snapshot.generation),
             tuple(sorted(metric_headlines, key=lambda key: (positions.get(key[0], 0), key[0]))),
             ranges,
@@ -135,13 +137,6 @@ def _first(notes: list[str], label: str) -> list[str]:
         *notes[:MAX_ALARMS],
         *([f"{left_out} more {label.format('s' * (left_out > 1))}"] if left_out > 0 else []),
     ]
-
-
-def _alarm(result: object) -> str:
-    """Why no value of a result must be believed, such as a share of treated rows that was not the
-    declared one; otherwise ""."""
-    alarm = getattr(result, "alarm", "")
-    return alarm if isinstance(alarm, str) else ""
 
 
 def _name(metric: str, slice_: Slice, window: Window) -> str:
@@ -162,7 +157,7 @@ def hole_notes(seen: Snapshot) -> Iterator[str]:
         missed = [
             f"offsets {start} to {end - 1} of {heads[head_id].partition}"
             if not heads[head_id].is_join
-            else f"impressions {_since(start)}before {iso_utc(end)}"
+            else f"impressions {_start_text(start)}before {iso_utc(end)}"
             for head_id, ranges in sorted(metric.holes.items())
             for start, end in ranges
         ]
@@ -174,7 +169,7 @@ def hole_notes(seen: Snapshot) -> Iterator[str]:
             )
 
 
-def _since(start_ms: int) -> str:
+def _start_text(start_ms: int) -> str:
     return "" if start_ms == JOIN_START else f"from {iso_utc(start_ms)} on and "
 
 
@@ -186,41 +181,44 @@ def rows_of(
     views: Callable[[object, Sequence[str]], Views] = all_views,
     more: Sequence[str] = (),
     users: str = "",
-) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
+) -> tuple[list[SliceRow], tuple[str, ...], dict[str, Range]]:
     """A row for each of these views of a plain metric's state, by name; its headline views, and the
     ranges of the views. more: the views of the metric that the config names; users: the field of
     the users that it names, if the metric does not use it."""
-    state, digest, result = computed.metric, computed.digest, computed.value
+    state, result = computed.metric, computed.value
     values, headlines = views(result, more)
-    counts = counts_of(result)
+    counts, kind = counts_of(result), computed.kind
     ranges = {view: range_of(result, view) for view in values}
     rows = []
     for view in sorted(values):
-        value, low, high = bounds(result, view, values[view])
+        value = values[view]
         # Over users if the state has them; an undefined value has the reason of the metric itself.
         shown = result if math.isnan(value) else computed.result
-        interval = _beside_users(shown, state, view) if users else interval_of(shown, state, view)
+        interval = (
+            _interval_beside_users(shown, state, view) if users else interval_of(shown, state, view)
+        )
         band = band_of(computed.result, view)
         rows.append(
-            Result(
-                window=window,
-                slice=slice_,
-                metric=metric,
-                type=computed.kind,
-                view=view,
-                value=value,
-                low=low,
-                high=high,
-                counts=counts,
-                digest=digest,
-                interval=interval_answer(interval, ranges[view]) if interval.formula else None,
-                band=UNSET if band is None else interval_answer(band, ranges[view]),
+            SliceRow(
+                window,
+                slice_,
+                metric,
+                kind,
+                computed.digest,
+                ValueRow(
+                    view,
+                    value,
+                    interval if interval.formula else None,
+                    counts,
+                    exact=is_exact(result, view),
+                ),
+                UNSET if band is None else band,
             )
         )
     return rows, headlines, ranges
 
 
-def _beside_users(result: object, state: Accumulator, view: str) -> Interval:
+def _interval_beside_users(result: object, state: Accumulator, view: str) -> Interval:
     """The interval of a view of rows whose users are named, and not used by the metric."""
     interval = interval_of(result, state, view, cluster="none")
     units = getattr(result, "independent", "")
@@ -230,31 +228,22 @@ def _beside_users(result: object, state: Accumulator, view: str) -> Interval:
     return replace(interval, reason="; ".join(why))
 
 
-def bounds(result: object, view: str, figure: float | Bounded) -> tuple[float, float, float]:
-    """(value, low, high) of a view: equal if it is exact; low and high are nan if it is no figure
-    of rows but a measure of error."""
-    if isinstance(figure, Bounded):
-        return float(figure), float(figure.low), float(figure.high)
-    bound = figure if is_exact(result, view) else math.nan
-    return figure, bound, bound
+def value_rows(result: object) -> Iterator[ValueRow]:
+    """Each view of a result, without its interval."""
+    for view, value in views_of(result).items():
+        yield ValueRow(view, value, exact=is_exact(result, view))
 
 
-def in_order(rows: Iterable[Result]) -> tuple[Result, ...]:
+def in_order(rows: Iterable[SliceRow]) -> tuple[SliceRow, ...]:
     """The rows by window (the total first, then in time order), slice, metric and view."""
-    return tuple(sorted(rows, key=lambda r: (window_key(r.window), slice_key(r.slice), r.metric,
-                                             r.view)))  # fmt: skip
+    places: dict[tuple[int, int], tuple[object, ...]] = {}  # rows of one state share both objects
+    kept = list(rows)
+    for row in kept:
+        place = id(row.window), id(row.slice)
+        if place not in places:
+            places[place] = window_key(row.window), slice_key(row.slice)
 
+    def key(row: SliceRow) -> tuple[object, ...]:
+        return *places[id(row.window), id(row.slice)], row.metric, row.view
 
-def interval_answer(found: Interval, limits: Range) -> answers.Interval:
-    """The interval of a row, without what is beyond the limits of its view."""
-    low, high = limits if math.isfinite(found.lower + found.upper) else (-math.inf, math.inf)
-    return answers.Interval(
-        lower=max(found.lower, low),
-        upper=min(found.upper, high),
-        level=found.level,
-        method=found.method,
-        n=found.n,
-        n_eff=found.n_eff,
-        deff=found.deff,
-        reason=found.reason,
-    )
+    return tuple(sorted(kept, key=key))

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 import streammetrics as sm
 from streammetrics_consumers.model.generation import DeclaredDrift
-from streammetrics_consumers.query.answers import Result, Window
 from streammetrics_consumers.query.query import OTHER, Query, Slice, SliceValue, slice_key
+from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.turns import checkpoint
 
 VARIANT: Final = "variant"  # the role whose values are columns
@@ -145,7 +145,7 @@ class KeyedState(NamedTuple):
 
     def results(self, keys: Sequence[Key]) -> Iterator[tuple[Key, object]]:
         """These keys with their metrics' own results, without digests."""
-        for block, chosen in in_blocks(self.states, keys):
+        for block, chosen in state_blocks(self.states, keys):
             checkpoint()
             if self.against is not None:
                 for key, computed in zip(block, self.against.computed(block, chosen), strict=True):
@@ -159,7 +159,7 @@ class KeyedState(NamedTuple):
     ) -> Iterator[tuple[Slice, Computed]]:
         """These slices with their digests and results, many at once; then the other keys."""
         slice_of_key = {key: slice_ for slice_, key in slices}
-        for keys, chosen in in_blocks(self.states, list(slice_of_key)):
+        for keys, chosen in state_blocks(self.states, list(slice_of_key)):
             if self.against is not None:
                 compared = self.against.computed(keys, chosen)
                 yield from zip(map(slice_of_key.__getitem__, keys), compared, strict=True)
@@ -171,7 +171,7 @@ class KeyedState(NamedTuple):
             yield {OTHER: self.names}, Computed.of(self.other)
 
 
-def in_blocks(states: States, keys: Sequence[Key]) -> Iterator[tuple[Sequence[Key], sm.PerKey]]:
+def state_blocks(states: States, keys: Sequence[Key]) -> Iterator[tuple[Sequence[Key], sm.PerKey]]:
     """These keys in blocks, each with its states: so few that their results fit into memory."""
     size = len(keys)
     if isinstance(states, sm.StoredPerKey):
@@ -209,7 +209,7 @@ def slice_of(key: Key, names: tuple[str, ...]) -> Slice:
     return dict(zip(names, values, strict=True))
 
 
-def across_of(names: Iterable[str]) -> str | None:
+def column_name(names: Iterable[str]) -> str | None:
     """The name in which the slices of a block differ; None for the slice of all rows."""
     names = frozenset(names)
     return VARIANT if VARIANT in names else max(names, default=None)
@@ -267,7 +267,7 @@ class FirstBlocks:
         last = self._first[-1] if self._first else ()
         return [(slice_of(k, names), k) for k in keys if blocks[k] <= last], rest <= last
 
-    def shows(self, row: Result) -> bool:
+    def shows(self, row: SliceRow) -> bool:
         """Whether this row is still among the first blocks."""
         if self._most is None:
             return True
@@ -308,4 +308,4 @@ class FirstBlocks:
         return (is_plain and not self._each_slice, size, *ordered), window_key(window)
 
     def _shared(self, slice_: Slice, names: Iterable[str]) -> Block:
-        return slice_key(slice_ if self._each_slice else fixed_of(slice_, across_of(names)))
+        return slice_key(slice_ if self._each_slice else fixed_of(slice_, column_name(names)))

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from streammetrics import Accumulator, InputError, StateError, drift
-from streammetrics.results import Drift, counts_of, texts_of, views_of
-from streammetrics_consumers.query.answers import Json
-from streammetrics_consumers.query.results import bounds
-from streammetrics_consumers.query.state_files import PlainState, plain_states
+from streammetrics.results import Drift, counts_of, texts_of
+from streammetrics_consumers.query.json_kinds import Json
+from streammetrics_consumers.query.state_files import PlainState, plain_states, views_json
 
 Found: TypeAlias = Sequence[tuple[tuple[str, ...], Drift]]  # by path
 
@@ -80,13 +79,9 @@ def _only(states: Sequence[PlainState]) -> PlainState | None:
 
 
 def _json(result: Drift) -> dict[str, Json]:
-    views: dict[str, Json] = {}
-    for view, figure in views_of(result).items():
-        value, low, high = bounds(result, view, figure)
-        views[view] = {"value": value, "low": low, "high": high}
     return {
         "counts": dict(counts_of(result)),
         "texts": dict(texts_of(result)),
-        "views": views,
+        "views": views_json(result),
         "certain": result.certain(),
     }

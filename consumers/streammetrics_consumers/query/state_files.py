@@ -7,6 +7,7 @@ window, slice and metric that selected them. Two files that counted the same row
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections import Counter
@@ -18,19 +19,20 @@ from typing import Final, TypeAlias
 
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
-from streammetrics.results import counts_of, views_of
+from streammetrics.results import counts_of
 from streammetrics_consumers.ledger.former_states import is_of_another_version
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head, Snapshot
-from streammetrics_consumers.query.answers import Json, Window, finite
+from streammetrics_consumers.query.json_kinds import Json
 from streammetrics_consumers.query.query import OTHER, Query, QueryError, Slice, Span, iso_utc
-from streammetrics_consumers.query.query_plan import Wanted
+from streammetrics_consumers.query.query_plan import MetricPlan
 from streammetrics_consumers.query.reader import (
     Progress,
     no_report,
     with_states,
 )
-from streammetrics_consumers.query.results import bounds
+from streammetrics_consumers.query.results import value_rows
+from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.query.slices import KeyedState
 
 # The start of `expected` in an error of the library about a sound state of another version.
@@ -98,8 +100,8 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
 
 
 def _all(
-    snapshot: Snapshot, planned: Mapping[str, Wanted], states: Iterator[KeyedState]
-) -> tuple[Snapshot, Mapping[str, Wanted], list[State]]:
+    snapshot: Snapshot, planned: Mapping[str, MetricPlan], states: Iterator[KeyedState]
+) -> tuple[Snapshot, Mapping[str, MetricPlan], list[State]]:
     drift = next(
         (metric_plan.drifts[0].name for metric_plan in planned.values() if not metric_plan.plain),
         None,
@@ -277,24 +279,27 @@ def _results_json(states: Iterable[PlainState]) -> Iterator[Json]:
 
 def _result_json(state: Accumulator) -> dict[str, Json]:
     result = state.compute()
-    views: dict[str, Json] = {}
-    for view, figure in views_of(result).items():
-        value, low, high = bounds(result, view, figure)
-        views[view] = {"value": value, "low": low, "high": high}
     return {
         "type": type(state).__name__,
         "counts": dict(counts_of(result)),
-        "views": views,
+        "views": views_json(result),
         "digest": state.digest(),
     }
 
 
+def views_json(result: object) -> dict[str, Json]:
+    """Each view of a result: its value with its certain bounds, nan for measures of error."""
+    views: dict[str, Json] = {}
+    for row in value_rows(result):
+        low, high = row.exact_within or (math.nan, math.nan)
+        views[row.name] = {"value": float(row.value), "low": low, "high": high}
+    return views
+
+
 def _setting_json(value: object) -> Json:
     match value:
-        case None | bool() | int() | str():
+        case None | bool() | int() | float() | str():
             return value
-        case float():
-            return finite(value)
         case tuple():
             return [_setting_json(element) for element in value]
         case Mapping():
@@ -319,7 +324,7 @@ def _add_provenance(
             state.provenance.add(f"{sources[head.id]}~retries", 0, snapshot.retry, piece)
 
 
-def _pieces(metric_plan: Wanted, window: Window, slice_: Slice, name: str) -> Iterator[str]:
+def _pieces(metric_plan: MetricPlan, window: Window, slice_: Slice, name: str) -> Iterator[str]:
     state_name = f"{json.dumps(slice_, sort_keys=True, ensure_ascii=False)}/{name}"
     start_ms, end_ms = window.start_ms, window.end_ms
     if start_ms is None or end_ms is None:

@@ -9,8 +9,10 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model.commit import COUNTED, Head, Snapshot
 from streammetrics_consumers.model.generation import Metric
-from streammetrics_consumers.query.answers import Answer, Count, Join, Time, dumps
+from streammetrics_consumers.query.answers import Join
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.join_status import JoinReader
+from streammetrics_consumers.query.json_kinds import Answer, Count, Time
 from streammetrics_consumers.query.query import require_generation
 from streammetrics_consumers.query.query_plan import idle_heads
 from streammetrics_consumers.query.stream_warnings import stream_warnings
@@ -39,7 +41,7 @@ class StatusLog(Answer, frozen=True):
     lost: Count
 
 
-class Hole(Answer, frozen=True):
+class HoleAnswer(Answer, frozen=True):
     """The offsets [start_offset, end_offset) of a log that a metric did not count."""
 
     log: str
@@ -55,7 +57,7 @@ class StatusMetric(Answer, frozen=True):
     settings: Mapping[str, str]
     fingerprint: str
     ended: bool
-    holes: tuple[Hole, ...]
+    holes: tuple[HoleAnswer, ...]
 
 
 class Quarantined(Answer, frozen=True):
@@ -132,11 +134,11 @@ def _metric(metric: Metric, heads: Sequence[Head]) -> StatusMetric:
     )
 
 
-def _holes(metric: Metric, heads: Sequence[Head]) -> Iterator[Hole]:
+def _holes(metric: Metric, heads: Sequence[Head]) -> Iterator[HoleAnswer]:
     names = {head.id: str(head.partition) for head in heads}
     for head_id, ranges in sorted(metric.holes.items()):
         for start, end in ranges:
-            yield Hole(names[head_id], start, end)
+            yield HoleAnswer(names[head_id], start, end)
 
 
 def _log(head: Head, *, idle: bool) -> StatusLog:

@@ -16,40 +16,37 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import replace as struct_replace
 
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import (
-    Axis,
-    Comparison,
-    ComparisonText,
-    Join,
-    JoinOutcome,
-    OutcomeText,
-    Result,
-    Results,
-    ResultText,
-    SampleRatio,
-    Tables,
-    Window,
-)
+from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
+from streammetrics_consumers.query.json_kinds import Axis
 from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc, slice_key
-from streammetrics_consumers.query.slices import VARIANT, across_of, fixed_of, preference
+from streammetrics_consumers.query.rows import (
+    ComparisonText,
+    ResultText,
+    SliceRow,
+    Window,
+    WindowFinding,
+)
+from streammetrics_consumers.query.slices import VARIANT, column_name, fixed_of, preference
 from streammetrics_consumers.query.turns import checkpoint
 from streammetrics_consumers.render import verdict_words
+from streammetrics_consumers.render.join_text import join_with_texts
+
+if TYPE_CHECKING:
+    from streammetrics.experiments import SampleRatioFound
+    from streammetrics.present import ValueRow
 
 NONE: Final = "none"
 METRIC: Final = 64  # letters of the longest name that a config gives a metric
 COLUMN: Final = 24  # characters of the name of a column
 ATTENTION: Final = ("quarantined", "late", "future", "expired")  # counts to mark if they are not 0
-OUTCOME_HEAD: Final = (
-    "outcome", "attributed", "unattributed", "half in", "99 % in", "after window",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class Figure:
     view: str
     only_view: bool
     decimals: int
-    rows: tuple[Result | None, ...]
+    rows: tuple[SliceRow | None, ...]
     texts: tuple[ResultText | None, ...]
 
 
@@ -74,8 +71,8 @@ class Block:
     across: str | None
     names: frozenset[str]
     fixed: Slice
-    rows: Sequence[Result] = field(repr=False)
-    tables: Tables
+    rows: Sequence[SliceRow] = field(repr=False)
+    tables: TableLayout
 
     @property
     def heading(self) -> str:
@@ -97,16 +94,16 @@ class Block:
     @property
     def banded(self) -> bool:
         """Whether a row has a band."""
-        return any(row.band for row in self.rows)
+        return any(row.band is not UNSET for row in self.rows)
 
-    def columns(self) -> list[tuple[str, list[Result]]]:
+    def columns(self) -> list[tuple[str, list[SliceRow]]]:
         """The rows of each value of `across`, with its name: variants in the order of their
         declaration, then other values in order."""
         rows = self.rows
         if self.across == VARIANT:
             order: dict[SliceValue, int] = {name: i for i, name in enumerate(self.tables.variants)}
             rows = sorted(rows, key=lambda row: order.get(row.slice.get(VARIANT), len(order)))
-        columns: dict[tuple[bool, SliceValue], list[Result]] = {}
+        columns: dict[tuple[bool, SliceValue], list[SliceRow]] = {}
         for row in rows:
             value = row.slice.get(self.across) if self.across else None
             columns.setdefault((OTHER in row.slice, value), []).append(row)
@@ -134,29 +131,29 @@ class Block:
         return "all rows" if self.across is None else formatting.name(value, COLUMN)
 
 
-def blocks_of(rows: Sequence[Result], tables: Tables) -> Iterator[Block]:
+def blocks_of(rows: Sequence[SliceRow], tables: TableLayout) -> Iterator[Block]:
     """The blocks of sorted rows: one for each window, grouping, and combination of the values that
     its slices share."""
     for window, in_window in groupby(rows, key=lambda row: row.window):
-        blocks: dict[tuple[object, ...], list[Result]] = {}
+        blocks: dict[tuple[object, ...], list[SliceRow]] = {}
         for row in in_window:
             names = names_of(row)
-            fixed = slice_key(fixed_of(row.slice, across_of(names)))
+            fixed = slice_key(fixed_of(row.slice, column_name(names)))
             blocks.setdefault((len(names), tuple(sorted(names)), fixed), []).append(row)
         for key in sorted(blocks):
             first = blocks[key][0]
             names = names_of(first)
-            across = across_of(names)
+            across = column_name(names)
             yield Block(window, across, names, fixed_of(first.slice, across), blocks[key], tables)
 
 
-def names_of(row: Result) -> frozenset[str]:
+def names_of(row: SliceRow) -> frozenset[str]:
     """The grouping of a row, also of one that is the sum of the keys past `max_keys`."""
     names = row.slice.get(OTHER)
     return frozenset(names) if isinstance(names, tuple) else frozenset(row.slice)
 
 
-def groupings_of(results: Results) -> tuple[frozenset[str] | None, list[frozenset[str]]]:
+def groupings_of(results: ResultsAnswer) -> tuple[frozenset[str] | None, list[frozenset[str]]]:
     """The default grouping, which is the smallest with variants, else the smallest (None without
     rows); and all groupings."""
     groupings = {*results.tables.groupings, *map(names_of, results.rows)}
@@ -166,23 +163,22 @@ def groupings_of(results: Results) -> tuple[frozenset[str] | None, list[frozense
     )
 
 
-def rows_shown(results: Results) -> list[Result]:
+def rows_shown(results: ResultsAnswer) -> list[SliceRow]:
     """The headline rows of the default grouping."""
     chosen, _ = groupings_of(results)
     return [row for row in headline_rows(results) if names_of(row) == chosen]
 
 
-def headline_rows(results: Results) -> list[Result]:
+def headline_rows(results: ResultsAnswer) -> list[SliceRow]:
     """The rows of headline views."""
     headlines = results.tables.headlines
     return [row for row in results.rows if (row.metric, row.view) in headlines]
 
 
-def value_texts(
-    view: str, value: float, low: float, high: float, decimals: int | None = None
-) -> tuple[str, str]:
+def value_texts(row: ValueRow, decimals: int | None = None) -> tuple[str, str]:
     """The value of a view and its certain bounds, "" if it is exact. No p-value is shown as 0."""
-    if view.endswith("pvalue") and not math.isnan(value):
+    value, (low, high) = float(row.value), row.exact_within or (math.nan, math.nan)
+    if row.name.endswith("pvalue") and not math.isnan(value):
         return formatting.chance(value), ""
     if decimals is None:
         decimals = formatting.decimals_for((value, low, high))
@@ -197,19 +193,24 @@ def window_text(window: Window) -> str:
     return f"{iso_utc(window.start_ms)} to {iso_utc(window.end_ms)}, {window.state}"
 
 
-def interval_bounds(row: Result) -> tuple[float, float]:
+def interval_bounds(row: SliceRow) -> tuple[float, float]:
     """The bounds of the statistical interval; nan if there is none."""
-    interval = row.interval
+    interval = row.shown.interval
     return (math.nan, math.nan) if interval is None else (interval.lower, interval.upper)
 
 
-def effects_of(rows: Sequence[Comparison]) -> list[ComparisonText]:
+def band_bounds(row: SliceRow) -> tuple[float, float]:
+    """The bounds of the band of quantiles; nan if there is none."""
+    return (math.nan, math.nan) if row.band is UNSET else (row.band.lower, row.band.upper)
+
+
+def effects_of(rows: Sequence[WindowFinding]) -> list[ComparisonText]:
     """The texts of each comparison."""
     title, chances = p_column(rows)
     return [_effect(row, p, title) for row, p in zip(rows, chances, strict=True)]
 
 
-def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
+def p_column(rows: Sequence[WindowFinding]) -> tuple[str, list[float]]:
     """The title of a column of p-values, and the values; nan where a comparison has none.
 
     Decisions have the always-valid p-value, with Holm's adjustment if the answer has all of them;
@@ -218,32 +219,34 @@ def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
     """
     adjusted = all(row.guardrail or not math.isnan(row.holm_pvalue) for row in rows)
 
-    def value(row: Comparison) -> float:
-        if row.anytime_reason or row.guardrail:
+    def value(row: WindowFinding) -> float:
+        if row.finding.reason or row.guardrail:
             return math.nan
-        return row.holm_pvalue if adjusted else row.anytime_pvalue
+        return row.holm_pvalue if adjusted else row.finding.anytime_pvalue
 
     return "p (Holm)" if adjusted else "p (not adjusted)", [value(row) for row in rows]
 
 
-def decimals_of(row: Comparison) -> int:
+def decimals_of(row: WindowFinding) -> int:
     """The number of decimals of the numbers of a comparison, those of its always-valid interval."""
-    bounds = row.anytime_lower, row.anytime_upper
+    comparison = row.comparison
+    bounds = row.finding.anytime_lower, row.finding.anytime_upper
     if not all(map(math.isfinite, bounds)):
-        bounds = row.effect_size_ci_lower, row.effect_size_ci_upper
-    return formatting.effect_decimals(row.effect_size, *bounds)
+        bounds = comparison.effect_size_ci_lower, comparison.effect_size_ci_upper
+    return formatting.effect_decimals(comparison.effect_size, *bounds)
 
 
-def contrast_numbers(row: Comparison) -> list[float]:
+def contrast_numbers(row: WindowFinding) -> list[float]:
     """The finite numbers of a comparison that its drawing shows."""
-    always = (row.anytime_lower, row.anytime_upper)
-    once = (row.effect_size_ci_lower, row.effect_size_ci_upper)
-    shown = (row.effect_size, row.margin, *(once if row.anytime_reason else always))
+    comparison, finding = row.comparison, row.finding
+    always = (finding.anytime_lower, finding.anytime_upper)
+    once = (comparison.effect_size_ci_lower, comparison.effect_size_ci_upper)
+    shown = (comparison.effect_size, row.margin, *(once if finding.reason else always))
     return [number for number in shown if math.isfinite(number)]
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class UnitTexts:
     """Units of each variant. p, e_value: of the planned shares, "" if they are not compared;
     alarm: effects must not be trusted."""
 
@@ -262,11 +265,11 @@ class Units:
         return counts, planned
 
 
-def units_of(found: SampleRatio, control: str = "") -> Units:
+def units_of(found: SampleRatioFound, control: str = "") -> UnitTexts:
     """The texts of the sample ratio check, the control first."""
     compared = not found.reason
-    counts = sorted(found.counts.items(), key=lambda one: one[0] != control)
-    return Units(
+    counts = sorted(found.counts, key=lambda pair: pair[0] != control)
+    return UnitTexts(
         tuple((formatting.name(variant), formatting.count(n)) for variant, n in counts),
         formatting.chance(found.pvalue) if compared else "",
         formatting.evidence(found.e_value) if compared else "",
@@ -274,14 +277,14 @@ def units_of(found: SampleRatio, control: str = "") -> Units:
     )
 
 
-def notes_of(results: Results) -> list[str]:
+def notes_of(results: ResultsAnswer) -> list[str]:
     """The notes that are not the sentence of a comparison."""
-    sentences = {row.sentence for row in results.comparisons}
+    sentences = {row.finding.sentence for row in results.comparisons}
     return [note for note in results.notes if note not in sentences]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StreamReading:
     """How far and how well the stream was read. counts: of late, refused and other such events,
     each with whether it needs attention. newest: the time of the newest event. incomplete: the
     sentence about incomplete logs, or "". skipped_all: whether the config left out every event."""
@@ -293,14 +296,14 @@ class Reading:
     skipped_all: bool
 
 
-def reading_of(results: Results) -> Reading:
+def reading_of(results: ResultsAnswer) -> StreamReading:
     """How far and how well the stream was read."""
     counts = []
     for name in (*ATTENTION, "repeated", "skipped"):
         n: int = getattr(results, name)
         if n or name in ATTENTION:
             counts.append((f"{formatting.count(n)} {name}", n > 0 and name in ATTENTION))
-    return Reading(
+    return StreamReading(
         formatting.count(results.rows_read),
         tuple(counts),
         "none yet" if results.watermark_ms is None else iso_utc(results.watermark_ms),
@@ -309,49 +312,7 @@ def reading_of(results: Results) -> Reading:
     )
 
 
-def join_window(found: Join) -> str:
-    """The label window of a join."""
-    return f"label window {formatting.plain(found.label_window_s)} s"
-
-
-def join_line(found: Join) -> str:
-    """The counts of a join in one line."""
-    unattributed = sum(outcome.unattributed for outcome in found.outcomes.values())
-    return (
-        f"{formatting.count(found.closed)} impressions counted, "
-        f"{formatting.count(found.pending)} pending, "
-        f"{formatting.count(unattributed)} outcomes unattributed, "
-        f"{formatting.count(found.repeated)} events repeated"
-    )
-
-
-def join_counts(found: Join) -> Iterator[tuple[str, str, str]]:
-    """The events of a join by their status: name, count, and share."""
-    count, late = formatting.count, found.late_impressions + found.late_outcomes
-    yield "impressions counted", count(found.closed), ""
-    yield "  pending", count(found.pending), _share(found.share_pending, "impressions")
-    if found.conflicts:
-        yield "  in conflict, left out", count(found.conflicts), ""
-    yield "events repeated", count(found.repeated), _share(found.share_repeated, "events")
-    yield "  too late to be joined", count(late), ""
-
-
-def join_outcomes(found: Join) -> Iterator[tuple[str, ...]]:
-    """The cells under OUTCOME_HEAD for each outcome of a join."""
-    for name, outcome in found.outcomes.items():
-        unattributed = outcome.unattributed
-        share = f" ({formatting.percent(outcome.share_unattributed)})" if unattributed else ""
-        yield (
-            formatting.name(name, COLUMN),
-            formatting.count(outcome.attributed),
-            formatting.count(unattributed) + share,
-            _within(found, outcome, 0.5),
-            _within(found, outcome, 0.99),
-            formatting.percent(outcome.share_after_window) if outcome.attributed else "",
-        )
-
-
-def _figure(metric: str, view: str, only_view: bool, rows: Sequence[Result | None]) -> Figure:
+def _figure(metric: str, view: str, only_view: bool, rows: Sequence[SliceRow | None]) -> Figure:
     values = (row.value for row in rows if row)
     widths = (upper - lower for row in rows if row for lower, upper in [interval_bounds(row)])
     decimals = formatting.decimals_for(values, widths)
@@ -359,31 +320,29 @@ def _figure(metric: str, view: str, only_view: bool, rows: Sequence[Result | Non
     return Figure(metric, view, only_view, decimals, tuple(rows), texts)
 
 
-def _result(row: Result, decimals: int) -> ResultText:
-    lower, upper = interval_bounds(row)
+def _result(row: SliceRow, decimals: int) -> ResultText:
+    (lower, upper), interval = interval_bounds(row), row.shown.interval
     has_interval, n = not math.isnan(lower) and not math.isnan(upper), row.counts.get("rows")
     return ResultText(
-        *value_texts(row.view, row.value, row.low, row.high, decimals),
+        *value_texts(row.shown, decimals),
         _interval_text(lower, upper, decimals) if has_interval else "",
-        formatting.level(row.interval.level) if row.interval else "",
+        formatting.level(interval.level) if interval else "",
         "" if n is None else formatting.count(n),
         "",
         (),
-        UNSET if row.band is UNSET else _interval_text(row.band.lower, row.band.upper, decimals),
+        UNSET if row.band is UNSET else _interval_text(*band_bounds(row), decimals),
     )
 
 
 def _interval_text(lower: float, upper: float, decimals: int) -> str:
     """A confidence interval; "none" if both bounds are infinite, as without rows."""
-    return formatting.between(lower, upper, decimals) if _bounded(lower, upper) else NONE
+    is_bounded = math.isfinite(lower) or math.isfinite(upper)
+    return formatting.between(lower, upper, decimals) if is_bounded else NONE
 
 
-def _bounded(lower: float, upper: float) -> bool:
-    return math.isfinite(lower) or math.isfinite(upper)
-
-
-def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
+def _effect(row: WindowFinding, p: float, p_title: str) -> ComparisonText:
     decimals, chance = decimals_of(row), formatting.chance
+    comparison, finding = row.comparison, row.finding
 
     def signed(value: float) -> str:
         return formatting.number(value, decimals, signed=True)
@@ -391,45 +350,30 @@ def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
     def interval(lower: float, upper: float) -> str:
         return formatting.between(lower, upper, decimals, signed=True)
 
-    once = row.effect_size_ci_lower, row.effect_size_ci_upper
+    once = comparison.effect_size_ci_lower, comparison.effect_size_ci_upper
     return ComparisonText(
-        label=formatting.label(row.metric, row.view, most=METRIC),
-        verdict=verdict_words.words(row.verdict),
-        symbol=verdict_words.SYMBOLS[row.verdict],
-        tone=verdict_words.tone_of_verdict(row),
-        effect=signed(row.effect_size),
-        lift=formatting.lift(row.rel_effect_size),
+        label=formatting.label(row.contrast.metric, row.contrast.view, most=METRIC),
+        verdict=verdict_words.words(finding.verdict),
+        symbol=verdict_words.SYMBOLS[finding.verdict],
+        tone=verdict_words.tone_of_verdict(finding),
+        effect=signed(comparison.effect_size),
+        lift=formatting.lift(comparison.rel_effect_size),
         margin=signed(row.margin) if row.guardrail else "",
-        once=interval(*once) if _bounded(*once) else NONE,
-        p_once=chance(row.pvalue),
-        always=NONE if row.anytime_reason else interval(row.anytime_lower, row.anytime_upper),
+        once=interval(*once) if any(map(math.isfinite, once)) else NONE,
+        p_once=chance(comparison.pvalue),
+        always=NONE if finding.reason else interval(finding.anytime_lower, finding.anytime_upper),
         p=NONE if math.isnan(p) else chance(p),
         p_title=p_title,
-        reason=row.reason or row.anytime_reason,
-        rows=verdict_words.rows_per_unit(row),
+        reason=comparison.reason or finding.reason,
+        rows=verdict_words.rows_per_unit(finding),
         axis=(),
     )
-
-
-def _share(share: float, whole: str) -> str:
-    return f"{formatting.percent(share)} of {whole}" if share > 0 else ""
-
-
-def _within(join: Join, outcome: JoinOutcome, share: float) -> str:
-    """An upper bound of the delay of this share of the attributed outcomes, by the bins of the
-    delays; "" if there are none."""
-    least, so_far = share * outcome.attributed, 0
-    for _, end_s, n in outcome.delays_s:
-        so_far += n
-        if so_far >= least:
-            return f"{formatting.plain(min(end_s, join.label_window_s))} s"
-    return ""
 
 
 # -- answers with their texts ------------------------------------------------------------------
 
 
-def results_with_texts(results: Results) -> Results:
+def results_with_texts(results: ResultsAnswer) -> ResultsAnswer:
     """The answer to a query, with the text of each number in the table of its window and slices."""
     numbers: dict[tuple[str, str], list[float]] = defaultdict(list)
     for row in results.rows:
@@ -442,15 +386,15 @@ def results_with_texts(results: Results) -> Results:
             for result, text in zip(figure.rows, figure.texts, strict=True):
                 if result is not None and text is not None:
                     texts[id(result)] = _explained(result, text, axes[result.metric, result.view])
-    return replace(
+    return struct_replace(
         results,
-        rows=tuple(replace(row, text=texts[id(row)]) for row in results.rows),
+        rows=tuple(row.with_text(texts[id(row)]) for row in results.rows),
         comparisons=compared(results.comparisons),
-        join=None if results.join is None else _joined(results.join),
+        join=None if results.join is None else join_with_texts(results.join),
     )
 
 
-def _explained(row: Result, text: ResultText, axis: Axis) -> ResultText:
+def _explained(row: SliceRow, text: ResultText, axis: Axis) -> ResultText:
     """The text of a result with its axis; with a dash for each undefined number, and the reason."""
     why = "" if row.interval is None else row.interval.reason
     missing = not any(map(math.isfinite, interval_bounds(row)))
@@ -459,41 +403,29 @@ def _explained(row: Result, text: ResultText, axis: Axis) -> ResultText:
             counted = row.counts.get("rows") != 0
             why = "it is not defined for these rows" if counted else "no rows are counted"
         dashes = dict.fromkeys(("value", "certain", "interval"), formatting.DASH)
-        return replace(text, **dashes, reason=why, axis=axis)
+        return struct_replace(text, **dashes, reason=why, axis=axis)
     if missing:
         why = why or "there is no formula for the interval"
-        return replace(text, interval=formatting.DASH, reason=why, axis=axis)
-    return replace(text, axis=axis)
+        return struct_replace(text, interval=formatting.DASH, reason=why, axis=axis)
+    return struct_replace(text, axis=axis)
 
 
-def compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
+def compared(rows: Sequence[WindowFinding]) -> tuple[WindowFinding, ...]:
     """The comparisons with their texts and axes; with a dash for each undefined number."""
     numbers: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0])
     for row in rows:
-        numbers[row.metric, row.view] += contrast_numbers(row)
+        numbers[row.contrast.metric, row.contrast.view] += contrast_numbers(row)
     comparisons = []
     for row, text in zip(rows, effects_of(rows), strict=True):
         dashes = {name: getattr(text, name) == NONE for name in ("once", "always", "p")}
-        dashes |= {"effect": math.isnan(row.effect_size), "lift": not text.lift}
-        dashes["p_once"] = math.isnan(row.pvalue) or math.isnan(row.effect_size)
-        text = replace(
+        is_undefined = math.isnan(row.comparison.effect_size)
+        dashes |= {"effect": is_undefined, "lift": not text.lift}
+        dashes["p_once"] = math.isnan(row.comparison.pvalue) or is_undefined
+        place = row.contrast.metric, row.contrast.view
+        text = struct_replace(
             text,
-            axis=formatting.axis(numbers[row.metric, row.view], signed=True),
+            axis=formatting.axis(numbers[place], signed=True),
             **{name: formatting.DASH for name, undefined in dashes.items() if undefined},
         )
         comparisons.append(replace(row, text=text))
     return tuple(comparisons)
-
-
-def _joined(join: Join) -> Join:
-    counts = ", ".join(
-        f"{count} {name.strip()}" + (f" ({share})" if share else "")
-        for name, count, share in join_counts(join)
-    )
-    outcomes = {
-        name: replace(outcome, text=OutcomeText(attributed, unattributed, after_window))
-        for (name, outcome), (_, attributed, unattributed, _, _, after_window) in zip(
-            join.outcomes.items(), join_outcomes(join), strict=True
-        )
-    }
-    return replace(join, outcomes=outcomes, text=counts)

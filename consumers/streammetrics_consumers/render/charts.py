@@ -20,7 +20,7 @@ from streammetrics.present import (
     placed,
 )
 from streammetrics.results import figure_by_series
-from streammetrics_consumers.query.answers import Tables
+from streammetrics_consumers.query.answers import TableLayout
 from streammetrics_consumers.query.history import History, side_by_side
 from streammetrics_consumers.query.query import OTHER, Slice
 
@@ -47,7 +47,7 @@ def series_name(slice_: Slice, control: str = "") -> str:
 
 def figure_of_states(
     states: Sequence[tuple[Slice, Accumulator]],
-    tables: Tables,
+    tables: TableLayout,
     kind: str,
     title: str,
     theme: Theme,
@@ -65,7 +65,7 @@ def figure_of_states(
 
 def figure_of_history(
     history: History,
-    tables: Tables,
+    tables: TableLayout,
     title: str,
     theme: Theme,
 ) -> dict[str, object]:
@@ -106,7 +106,7 @@ def figure_of_history(
 
 
 def figure_of_effects(
-    history: History, tables: Tables, title: str, theme: Theme
+    history: History, tables: TableLayout, title: str, theme: Theme
 ) -> dict[str, object]:
     """The effect since the start, look by look, with its always-valid interval against zero."""
     values = [
@@ -135,10 +135,10 @@ def figure_of_effects(
     return _counted(placed(spec, _places(slices, tables)), len(history.effects))
 
 
-def _places(slices: Sequence[Slice], tables: Tables) -> dict[str, Place]:
+def _places(slices: Sequence[Slice], tables: TableLayout) -> dict[str, Place]:
     """The colour of a slice is that of its variant, as in every table; its mark is of the rest.
 
-    >>> _places([{"variant": "b"}, {OTHER: ("variant",)}], Tables(("a", "b")))
+    >>> _places([{"variant": "b"}, {OTHER: ("variant",)}], TableLayout(("a", "b")))
     {'b': Place(colour=1, mark=1), '(other)': Place(colour=2, mark=2)}
     """
     if not all("variant" in slice_ or OTHER in slice_ for slice_ in slices):

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import (
     ArmText,
-    Comparison,
-    Experiment,
+    ExperimentAnswer,
     ExperimentText,
-    Progress,
-    Tone,
+    ProgressAnswer,
 )
+from streammetrics_consumers.query.json_kinds import Tone
+from streammetrics_consumers.query.rows import WindowFinding
 from streammetrics_consumers.render.cells import METRIC, compared, contrast_numbers, units_of
 from streammetrics_consumers.render.verdict_words import (
     ACTION_SYMBOLS,
@@ -37,7 +37,7 @@ _WORST: Final[tuple[Tone, ...]] = ("bad", "warn", "neutral", "good")
 _SYMBOLS: Final[Mapping[Tone, str]] = {"bad": "✕", "warn": "!", "neutral": "○", "good": "✓"}
 
 
-def experiment_with_texts(answer: Experiment) -> Experiment:
+def experiment_with_texts(answer: ExperimentAnswer) -> ExperimentAnswer:
     """The answer about an experiment, with the text of each number in its table."""
     advice, mixed = answer.recommendation, answer.contamination
     control, arms = ("", ()) if answer.plan is None else (answer.plan.control, answer.plan.variants)
@@ -64,11 +64,11 @@ def _shortened(sentence: str, variants: Iterable[str]) -> str:
     return sentence
 
 
-def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
+def arms_of(rows: Sequence[WindowFinding]) -> Iterator[ArmText]:
     """Each treatment in one line: the verdicts on its decisions, then its guardrails."""
-    for arm in dict.fromkeys(row.treatment_variant for row in rows):
-        comparisons = [row for row in rows if row.treatment_variant == arm]
-        tones = {tone_of_verdict(row) for row in comparisons}
+    for arm in dict.fromkeys(row.contrast.treatment_variant for row in rows):
+        comparisons = [row for row in rows if row.contrast.treatment_variant == arm]
+        tones = {tone_of_verdict(row.finding) for row in comparisons}
         tone = next(tone for tone in _WORST if tone in tones)
         parts = [_decision(row) for row in comparisons if not row.guardrail]
         many = f"{len(parts) - NAMES} more decisions" if len(parts) > NAMES else ""
@@ -76,12 +76,12 @@ def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
         yield ArmText(formatting.name(arm), _SYMBOLS[tone], tone, "; ".join(parts))
 
 
-def progress_text(found: Progress | None, looks: int) -> str:
+def progress_text(found: ProgressAnswer | None, looks: int) -> str:
     """How far an experiment is of what was planned; parts that are not known are left out.
 
-    >>> progress_text(Progress(8.04, 14, 9612, 20000.0), 6)
+    >>> progress_text(ProgressAnswer(8.04, 14, 9612, 20000.0), 6)
     'Planned 14 days, 8.0 so far; planned 20,000 units, 9,612 so far; 6 looks'
-    >>> progress_text(Progress(None, None, 9612, None), 1)
+    >>> progress_text(ProgressAnswer(None, None, 9612, None), 1)
     '9,612 units so far; 1 look'
     """
     if found is None:
@@ -93,36 +93,38 @@ def progress_text(found: Progress | None, looks: int) -> str:
     whole = None if found.planned_days is None else count(found.planned_days)
     planned = None if found.planned_units is None else count(round(found.planned_units))
     parts = (
-        _of_planned(days, whole, "days"),
-        _of_planned(units, planned, "units"),
+        _planned_part(days, whole, "days"),
+        _planned_part(units, planned, "units"),
         f"{count(looks)} look{'' if looks == 1 else 's'}",
     )
     text = "; ".join(filter(None, parts))
     return text[0].upper() + text[1:]
 
 
-def _of_planned(so_far: str | None, planned: str | None, unit: str) -> str:
+def _planned_part(so_far: str | None, planned: str | None, unit: str) -> str:
     if planned is None:
         return "" if so_far is None else f"{so_far} {unit} so far"
     return f"planned {planned} {unit}" + ("" if so_far is None else f", {so_far} so far")
 
 
-def _decision(row: Comparison) -> str:
-    lift = formatting.lift(row.rel_effect_size) if row.verdict in SHOWN else ""
+def _decision(row: WindowFinding) -> str:
+    verdict = row.finding.verdict
+    lift = formatting.lift(row.comparison.rel_effect_size) if verdict in SHOWN else ""
     lift = f" ({lift})".replace(" %", "\u00a0%") if lift else ""  # it stays on one line
-    return f"{_label(row)} {words(row.verdict)}{lift}"
+    return f"{_label(row)} {words(verdict)}{lift}"
 
 
-def _label(row: Comparison) -> str:
-    return formatting.label(row.metric, row.view, most=METRIC)
+def _label(row: WindowFinding) -> str:
+    return formatting.label(row.contrast.metric, row.contrast.view, most=METRIC)
 
 
-def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
+def _rails(rows: Iterable[WindowFinding]) -> Iterator[str]:
     """The guardrails of a treatment: broken and unresolved ones by name."""
     every = [row for row in rows if row.guardrail]
-    rails = [row for row in every if row.required or row.verdict in ("broken", "disbelieved")]
-    broken = [_label(row) for row in rails if row.verdict == "broken"]
-    unresolved = [_label(row) for row in rails if row.verdict in _UNRESOLVED]
+    shown = ("broken", "disbelieved")
+    rails = [row for row in every if row.required or row.finding.verdict in shown]
+    broken = [_label(row) for row in rails if row.finding.verdict == "broken"]
+    unresolved = [_label(row) for row in rails if row.finding.verdict in _UNRESOLVED]
     n_kept = len(rails) - len(broken) - len(unresolved)
     for names, status in ((broken, "broken"), (unresolved, "unresolved")):
         if names:
@@ -142,12 +144,12 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join([*names[:NAMES], *rest])
 
 
-def _axes(rows: Sequence[Comparison]) -> Iterator[tuple[str, tuple[tuple[float, str], ...]]]:
+def _axes(rows: Sequence[WindowFinding]) -> Iterator[tuple[str, tuple[tuple[float, str], ...]]]:
     """The axis of each view that several metrics have, in the same unit and of similar extents."""
     by_view: dict[str, dict[str, list[float]]] = {}
     for row in rows:
-        of_metric = by_view.setdefault(row.view, {})
-        of_metric.setdefault(row.metric, []).extend(contrast_numbers(row))
+        of_metric = by_view.setdefault(row.contrast.view, {})
+        of_metric.setdefault(row.contrast.metric, []).extend(contrast_numbers(row))
     for view, metrics in by_view.items():
         extents = [max(map(abs, numbers), default=0.0) for numbers in metrics.values()]
         positive = [extent for extent in extents if extent > 0]

@@ -13,36 +13,33 @@ import html
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from streammetrics.experiments import Plan
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import (
-    Comparison,
-    ComparisonText,
-    Join,
-    Recommendation,
-    Result,
-    Results,
-    SampleRatio,
-)
+from streammetrics_consumers.query.answers import Join, ResultsAnswer
 from streammetrics_consumers.query.results_json import to_json
+from streammetrics_consumers.query.rows import ComparisonText, SliceRow, WindowFinding
 from streammetrics_consumers.render.cells import (
-    OUTCOME_HEAD,
     Block,
     blocks_of,
     effects_of,
-    join_counts,
-    join_outcomes,
-    join_window,
     notes_of,
     reading_of,
     rows_shown,
     units_of,
 )
+from streammetrics_consumers.render.join_text import (
+    OUTCOME_HEAD,
+    join_counts,
+    join_outcomes,
+    join_window,
+)
 from streammetrics_consumers.render.material import EFFECTS, Material, Picture
 from streammetrics_consumers.render.verdict_words import ACTION_SYMBOLS, parted, tone_of
+
+if TYPE_CHECKING:
+    from streammetrics.experiments import Plan, Recommendation, SampleRatioFound
 
 NAMES: Final = {
     "windows": "by window",
@@ -180,7 +177,7 @@ def _body(material: Material, title: str) -> Iterator[str]:
     yield from _provenance(results)
 
 
-def _reading(results: Results) -> Iterator[str]:
+def _reading(results: ResultsAnswer) -> Iterator[str]:
     reading = reading_of(results)
     look = ' class="attention"' if any(is_marked for _, is_marked in reading.counts) else ""
     counts = ", ".join([f"{reading.rows} events read", *(text for text, _ in reading.counts)])
@@ -201,7 +198,7 @@ def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
     yield from _warnings(notes_of(results))
     if results.comparisons:  # an answer for some slices has none
         yield _effects(results.comparisons)
-    sentences = dict.fromkeys(row.sentence for row in results.comparisons)
+    sentences = dict.fromkeys(row.finding.sentence for row in results.comparisons)
     sentences.pop(material.verdict, None)  # it is shown above
     yield from (f"<p>{_with_mixed(sentence, results)}</p>" for sentence in sentences)
     if results.srm is not None:
@@ -213,7 +210,7 @@ def _warnings(sentences: Iterable[str]) -> Iterator[str]:
     yield from (f'<p class="attention">{escaped(sentence, 1000)}</p>' for sentence in sentences)
 
 
-def _with_mixed(sentence: str, results: Results) -> str:
+def _with_mixed(sentence: str, results: ResultsAnswer) -> str:
     """A sentence as HTML, with the words about units of several variants in amber."""
     before, words, after = (
         escaped(part, 1000) if part else "" for part in parted(sentence, results.contamination)
@@ -244,7 +241,7 @@ def _values(block: Block) -> str:
     return _table(escaped(block.heading), head, 3, lines)
 
 
-def _effects(rows: Sequence[Comparison]) -> str:
+def _effects(rows: Sequence[WindowFinding]) -> str:
     """Each comparison with its verdict, always-valid interval, and interval of one planned look."""
     texts = effects_of(rows)
     head = ("metric", "treatment - control", "verdict", "effect", "always valid", texts[0].p_title,
@@ -253,18 +250,19 @@ def _effects(rows: Sequence[Comparison]) -> str:
     return _table("treatment minus control", head, 3, lines, (text.tone for text in texts))
 
 
-def _effect(row: Comparison, text: ComparisonText) -> tuple[str, ...]:
+def _effect(row: WindowFinding, text: ComparisonText) -> tuple[str, ...]:
     guard = f", guardrail, margin {text.margin}" if text.margin else ""
     guard += f", rows per unit {text.rows}" if text.rows else ""
+    contrast = row.contrast
     return (
         f"{text.label}{guard}",
-        f"{formatting.name(row.treatment_variant)} - {formatting.name(row.control_variant)}",
+        " - ".join(map(formatting.name, (contrast.treatment_variant, contrast.control_variant))),
         f"{text.symbol} {text.verdict}",
         text.effect, text.always, text.p, text.once, formatting.count(row.looks),
     )  # fmt: skip
 
 
-def _units(sample_ratio: SampleRatio, control: str) -> str:
+def _units(sample_ratio: SampleRatioFound, control: str) -> str:
     """The units of each variant, against the planned shares."""
     units, caption = units_of(sample_ratio, control), "units"
     if units.e_value:
@@ -306,7 +304,7 @@ def _table(
     )
 
 
-def _provenance(results: Results) -> Iterator[str]:
+def _provenance(results: ResultsAnswer) -> Iterator[str]:
     digest = hashlib.sha256(to_json(results)).hexdigest()
     yield "<h2>Logs read</h2>"
     yield '<div class="wide"><table><thead><tr><th scope="col">log</th>'
@@ -352,7 +350,7 @@ def _picture(picture: Picture) -> str:
 # -- method ------------------------------------------------------------------------------------
 
 
-def _method(plan: Plan | None, rows: Sequence[Result]) -> Iterator[str]:
+def _method(plan: Plan | None, rows: Sequence[SliceRow]) -> Iterator[str]:
     """How the numbers are computed, for the people who decide by them."""
     yield from (f"<p>{text}</p>" for text in GENERAL)
     if plan is not None:
@@ -380,7 +378,7 @@ def _planned(plan: Plan) -> str:
     return text + "the rows of a unit are correlated, and variances are over groups of units."
 
 
-def _made(row: Result) -> str:
+def _made(row: SliceRow) -> str:
     name = formatting.name
     text = f"{name(row.metric)}: {name(row.type)}, {name(row.view)}"
     interval = row.interval

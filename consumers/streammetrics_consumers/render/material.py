@@ -9,9 +9,9 @@ from typing import Final
 
 from streammetrics.present import svg
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue, StoreMetric, watched_by
-from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader
 from streammetrics_consumers.query.query import Query, QueryError, store_name
@@ -45,8 +45,8 @@ class Material:
     """The contents. undrawn: figures beyond MAX_FIGURES; nothing: why some could not be drawn."""
 
     name: str
-    results: Results
-    experiment: Declared | None
+    results: ResultsAnswer
+    experiment: DeclaredExperiment | None
     verdict: str
     pictures: tuple[Picture, ...]
     undrawn: int

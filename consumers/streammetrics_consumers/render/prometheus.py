@@ -15,21 +15,13 @@ from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from streammetrics.experiments import (
-    ACTIONS,
-    VERDICTS,
-)
-from streammetrics_consumers.query.answers import (
-    Comparison,
-    Interval,
-    Join,
-    JoinOutcome,
-    Result,
-    Results,
-)
+from streammetrics.experiments import ACTIONS, VERDICTS
+from streammetrics_consumers.query.answers import Join, JoinOutcome, ResultsAnswer
 from streammetrics_consumers.query.query import OTHER, Slice
+from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.slices import VARIANT
 from streammetrics_consumers.render.cells import (
+    band_bounds,
     headline_rows,
     interval_bounds,
     names_of,
@@ -61,7 +53,7 @@ _ROW_GAUGES: Final = {
 }
 
 
-def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
+def result_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
     """The metric families of one scrape, from the results by window; without any, `results_up`."""
     yield _gauge("results_up", "Whether the results can be read", bool(found))
     if not found:
@@ -79,7 +71,7 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
     if total.recommendation is not None:
         now = total.recommendation.action
         actions = [(action, action == now) for action in ACTIONS]
-        yield _by(
+        yield _labelled_family(
             "recommendation", "1 for the recommended action, 0 for all others", "action", actions
         )
     if total.contamination is not None and not math.isnan(total.contamination.share):
@@ -87,8 +79,8 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
                      "Share of all units that were seen in several variants",
                      total.contamination.share)  # fmt: skip
     if total.srm is not None:
-        units = [(_encodable(variant), count) for variant, count in total.srm.counts.items()]
-        yield _by("units", "Units of each variant, since the start", "variant", units)
+        units = [(_encodable(variant), count) for variant, count in total.srm.counts]
+        yield _labelled_family("units", "Units of each variant, since the start", "variant", units)
         if not total.srm.reason:
             yield _gauge("sample_ratio_e_value",
                          "E-value against the declared shares of the variants",
@@ -102,12 +94,12 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
                  left_out)  # fmt: skip
 
 
-def _fewest_names(row: Result) -> tuple[int, list[str]]:
+def _fewest_names(row: SliceRow) -> tuple[int, list[str]]:
     names = sorted(names_of(row))
     return len(names), names
 
 
-def _row_gauges(rows: Sequence[tuple[str, Result]]) -> Iterator[Metric]:
+def _row_gauges(rows: Sequence[tuple[str, SliceRow]]) -> Iterator[Metric]:
     families = families_of(_ROW_GAUGES, _ROW)
     series: set[tuple[str, ...]] = set()
     for window, row in rows:
@@ -116,17 +108,15 @@ def _row_gauges(rows: Sequence[tuple[str, Result]]) -> Iterator[Metric]:
             continue
         series.add(labels)
         counted = float(row.counts.get("rows", math.nan))
-        band = math.nan, math.nan
-        if isinstance(row.band, Interval):
-            band = row.band.lower, row.band.upper
-        figures = (row.value, row.low, row.high, *interval_bounds(row), counted, *band)
+        bounds = *interval_bounds(row), counted, *band_bounds(row)
+        figures = (row.value, row.low, row.high, *bounds)
         for i, (family, figure) in enumerate(zip(families, figures, strict=True)):
             if i == 0 or not math.isnan(figure):
                 family.add_metric(labels, figure)
     yield from families
 
 
-def _effect_gauges(rows: Sequence[Comparison]) -> Iterator[Metric]:
+def _effect_gauges(rows: Sequence[WindowFinding]) -> Iterator[Metric]:
     families = families_of(_EFFECT_GAUGES, _EFFECT)
     verdicts = GaugeMetricFamily(
         "streammetrics_effect_verdict", "1 for the verdict on the effect, 0 for others",
@@ -134,17 +124,19 @@ def _effect_gauges(rows: Sequence[Comparison]) -> Iterator[Metric]:
     )  # fmt: skip
     verdicts_by: dict[tuple[str, ...], set[str]] = {}  # a metric may be decision and guardrail
     for row in rows:
-        variants = _encodable(row.control_variant), _encodable(row.treatment_variant)
-        labels = (row.metric, row.view, *variants)
+        contrast, finding = row.contrast, row.finding
+        variants = _encodable(contrast.control_variant), _encodable(contrast.treatment_variant)
+        labels = (contrast.metric, contrast.view, *variants)
         is_repeated = labels in verdicts_by
-        verdicts_by.setdefault(labels, set()).add(row.verdict)
+        verdicts_by.setdefault(labels, set()).add(finding.verdict)
         always = (
-            row.anytime_lower, row.anytime_upper, row.anytime_pvalue, row.holm_pvalue, row.e_value,
+            finding.anytime_lower, finding.anytime_upper, finding.anytime_pvalue, row.holm_pvalue,
+            finding.e_value,
         )  # fmt: skip
-        shown = [math.nan] * len(always) if row.anytime_reason else always
+        shown = [math.nan] * len(always) if finding.reason else always
         if is_repeated:
             shown = [math.nan] * len(always)
-        for i, figure in enumerate((row.effect_size, *shown, row.margin)):
+        for i, figure in enumerate((row.comparison.effect_size, *shown, row.margin)):
             if not is_repeated if i == 0 else not math.isnan(figure):
                 families[i].add_metric(labels, figure)
     for effect_labels, effect_verdicts in verdicts_by.items():
@@ -157,7 +149,7 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
     """The metric families of a join; none if events are not joined."""
     if found is None:
         return
-    yield _by(
+    yield _labelled_family(
         "join_impressions", "Impressions since the start, by state", "state",
         [("closed", found.closed), ("pending", found.pending), ("conflict", found.conflicts),
          ("late", found.late_impressions)],
@@ -218,7 +210,9 @@ def _gauge(name: str, help_text: str, value: float) -> Metric:
     return GaugeMetricFamily(f"streammetrics_{name}", help_text, value=float(value))
 
 
-def _by(name: str, help_text: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+def _labelled_family(
+    name: str, help_text: str, label: str, values: Iterable[tuple[str, float]]
+) -> Metric:
     family = GaugeMetricFamily(f"streammetrics_{name}", help_text, labels=[label])
     for key, value in values:
         family.add_metric([key], float(value))

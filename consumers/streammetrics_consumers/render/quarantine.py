@@ -15,7 +15,8 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import open_by_reason
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import QuarantineRow
-from streammetrics_consumers.query.answers import Answer, Count, Counts, Json, dumps
+from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.json_kinds import Answer, Count, Counts, Json
 from streammetrics_consumers.query.status import snapshot_of
 
 NEWEST: Final = 50  # entries of the answer of the interface

@@ -15,9 +15,9 @@ from rich.text import Text
 from streammetrics import Accumulator
 from streammetrics.engines import Sealed
 from streammetrics.present import EXACT_WITHIN
-from streammetrics.results import Drift, counts_of, texts_of, views_of
+from streammetrics.results import Drift, counts_of, texts_of
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.results import bounds
+from streammetrics_consumers.query.results import value_rows
 from streammetrics_consumers.query.state_drifts import Found
 from streammetrics_consumers.query.state_files import n_states, plain_states, settings_json
 from streammetrics_consumers.render.cells import value_texts
@@ -103,9 +103,9 @@ def _result(result: object) -> Table:
 
 def _lines(result: object) -> Iterator[tuple[str, str]]:
     """The name and the text of each value, count and text of a result."""
-    for view, figure in views_of(result).items():
-        value, certain = value_texts(view, *bounds(result, view, figure))
-        yield view.replace("_", " "), f"{value}  {EXACT_WITHIN} {certain}" if certain else value
+    for row in value_rows(result):
+        value, certain = value_texts(row)
+        yield row.name.replace("_", " "), f"{value}  {EXACT_WITHIN} {certain}" if certain else value
     for name, n in counts_of(result).items():
         yield name.replace("_", " "), formatting.count(n)
     for name, text in texts_of(result).items():

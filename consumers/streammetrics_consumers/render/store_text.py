@@ -16,7 +16,7 @@ from streammetrics_consumers.model.generation import Metric, PaneSize
 from streammetrics_consumers.query.counting_history import CountingHistory
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import iso_utc
-from streammetrics_consumers.query.query_plan import Layout, idle_heads
+from streammetrics_consumers.query.query_plan import MetricLayout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
 from streammetrics_consumers.query.stream_warnings import stream_warnings
 from streammetrics_consumers.render.text import Style, columns, join_table, rendered
@@ -131,7 +131,7 @@ def _windows(snapshot: Snapshot) -> list[str]:
     starts = sorted({s.pane.start_ms for s in snapshot.panes if s.pane.start_ms is not None})
     if not starts or not snapshot.generation.metrics:
         return ["no windows yet"]
-    windows = Layout.of(snapshot.generation.metrics[0]).windows
+    windows = MetricLayout.of(snapshot.generation.metrics[0]).windows
     spans = windows.over(starts, snapshot.generation.floor_ms)
     lines = []
     if spans:

@@ -22,20 +22,21 @@ from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import Comparison, Result, Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader, thinned
 from streammetrics_consumers.query.query import Query, slice_key, store_name
+from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.render.cells import (
     Block,
     blocks_of,
     effects_of,
-    join_line,
     names_of,
     rows_shown,
 )
+from streammetrics_consumers.render.join_text import join_line
 from streammetrics_consumers.render.text import (
     COLOURS,
     GAP,
@@ -69,7 +70,7 @@ History = Mapping[tuple[str, str, tuple[object, ...]], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _ScreenLine:
     """One value: metric, variant, value, certain bounds, interval and band as texts; its values for
     a sparkline, and their scale."""
 
@@ -79,12 +80,12 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ScreenContents:
     """The contents of the screen. verdict: the text below the recommendation, or ""; speed: the
     text of `speed`; looks: the effects of each comparison, by its name, look by look."""
 
     title: str
-    results: Results
+    results: ResultsAnswer
     verdict: str = ""
     speed: str = ""
     history: History = field(default_factory=dict)
@@ -92,12 +93,12 @@ class Shown:
     bars: str = BARS
 
 
-def history_key(row: Result) -> tuple[str, str, tuple[object, ...]]:
-    """The key of the values of a row in `Shown.history`."""
+def history_key(row: SliceRow) -> tuple[str, str, tuple[object, ...]]:
+    """The key of the values of a row in `ScreenContents.history`."""
     return row.metric, row.view, slice_key(row.slice)
 
 
-def screen(shown: Shown, style: Style, height: int | None = None) -> str:
+def screen(shown: ScreenContents, style: Style, height: int | None = None) -> str:
     """The text. height: the number of lines that fit; further ones are cut off and counted."""
     lines = rendered(list(_parts(shown, style)), style).splitlines()
     if height is not None and len(lines) > height:
@@ -117,7 +118,7 @@ def speed(rate: float, quiet_s: float) -> str:
     return f"{formatting.count(round(rate))} events/s" if rate else ""
 
 
-def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
+def _parts(shown: ScreenContents, style: Style) -> Iterator[RenderableType]:
     results = shown.results
     title = Text(formatting.name(shown.title, 70), "bold")
     yield title.append(f"  {shown.speed}" if shown.speed else "", "not bold dim")
@@ -142,7 +143,7 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
         yield _effects(results.comparisons, shown, style)
 
 
-def _values(block: Block, shown: Shown, style: Style) -> Table:
+def _values(block: Block, shown: ScreenContents, style: Style) -> Table:
     lines = list(_lines(block, shown))
     widths = {i: max(cell_len(line.cells[i]) for line in lines) for i in FIGURES}
     titles = {**FIGURES, INTERVAL: block.ci_title}
@@ -177,7 +178,7 @@ def _room(widths: Mapping[int, int], style: Style, names: Sequence[int] = (NAME,
     return style.width - sum(width + GAP for width in (*names, *widths.values()))
 
 
-def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
+def _lines(block: Block, shown: ScreenContents, most: int = NAME) -> Iterator[_ScreenLine]:
     """A line for each value. The first of a figure has the metric and the second the view, where it
     says more; an only line has both. most: characters of a label."""
     headers = [name for name, _ in block.columns()]
@@ -199,17 +200,17 @@ def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
             header = formatting.name(name, NAME)
             band = str(text.band or "")
             cells = (first, header, text.value, text.certain, text.interval, band)
-            yield _Line(cells, course, bounds)
+            yield _ScreenLine(cells, course, bounds)
 
 
-def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
+def _effects(rows: Sequence[WindowFinding], shown: ScreenContents, style: Style) -> Table:
     """Each effect on its own scale, because the metrics are of several kinds. On short lines, the
     p-values are left out to make room for the looks."""
     effects = effects_of(rows)
     lines = [
         (
-            formatting.label(row.metric, row.view, most=NAME),
-            formatting.name(row.treatment_variant, NAME),
+            formatting.label(row.contrast.metric, row.contrast.view, most=NAME),
+            formatting.name(row.contrast.treatment_variant, NAME),
             *(effect.effect, effect.always, effect.verdict, effect.p),
         )
         for row, effect in zip(rows, effects, strict=True)
@@ -304,7 +305,7 @@ class Watcher:
         """Seconds since the last read that found new events."""
         return self._monotonic() - self._moved_s
 
-    def look(self) -> Shown:
+    def look(self) -> ScreenContents:
         """The current contents. Raises LedgerError if the store does not answer."""
         results = self._answers.results(self._query)
         now_s = self._monotonic()
@@ -315,7 +316,7 @@ class Watcher:
             self._read = now_s, results.generation, results.rows_read
         title = f"{store_name(self._ledger.store.name)}, generation {results.generation}"
         verdict = self._verdict(results)
-        return Shown(title, results, verdict, history=self._history, looks=self._looks)
+        return ScreenContents(title, results, verdict, history=self._history, looks=self._looks)
 
     def _measure(self, now_s: float, rows: int) -> None:
         if self._seen and rows != self._seen[-1][1]:
@@ -326,13 +327,13 @@ class Watcher:
         then_s, before = self._seen[0]
         self.rate = max(rows - before, 0) / (now_s - then_s) if now_s > then_s else 0.0
 
-    def _is_old(self, now_s: float, results: Results) -> bool:
+    def _is_old(self, now_s: float, results: ResultsAnswer) -> bool:
         if self._read is None:
             return True
         then_s, *read = self._read
         return read != [results.generation, results.rows_read] and now_s - then_s >= HISTORY_S
 
-    def _read_history(self, results: Results) -> History:
+    def _read_history(self, results: ResultsAnswer) -> History:
         rows = rows_shown(results)
         metrics = list(dict.fromkeys(row.metric for row in rows))[:MAX_METRICS]
         history: dict[tuple[str, str, tuple[object, ...]], Sequence[float]] = {}
@@ -345,7 +346,7 @@ class Watcher:
                 }
         return history
 
-    def _read_looks(self, results: Results) -> dict[str, list[float]]:
+    def _read_looks(self, results: ResultsAnswer) -> dict[str, list[float]]:
         names = [row.name for row in results.comparisons[:MAX_EFFECTS]]
 
         def look(now: StoreView) -> dict[str, list[float]]:
@@ -357,7 +358,7 @@ class Watcher:
 
         return view(self._ledger, look, generation=results.generation) if names else {}
 
-    def _verdict(self, results: Results) -> str:
+    def _verdict(self, results: ResultsAnswer) -> str:
         if results.srm is None:
             return ""
         experiment = view(self._ledger, lambda now: declared(now.version.generation),

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -24,35 +24,33 @@ from rich.text import Text
 
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import (
-    Comparison,
-    ComparisonText,
-    Contamination,
-    Join,
-    Recommendation,
-    Results,
-    SampleRatio,
-    Tone,
-)
+from streammetrics_consumers.query.answers import Join, ResultsAnswer
+from streammetrics_consumers.query.json_kinds import Tone
 from streammetrics_consumers.query.query import Query, store_name
+from streammetrics_consumers.query.rows import ComparisonText, WindowFinding
 from streammetrics_consumers.render.cells import (
     NONE,
-    OUTCOME_HEAD,
     Block,
     Figure,
     blocks_of,
     decimals_of,
     effects_of,
     groupings_of,
-    join_counts,
-    join_outcomes,
-    join_window,
     notes_of,
     reading_of,
     units_of,
     window_text,
 )
-from streammetrics_consumers.render.verdict_words import ACTION_TONES, on_rows, parted
+from streammetrics_consumers.render.join_text import (
+    OUTCOME_HEAD,
+    join_counts,
+    join_outcomes,
+    join_window,
+)
+from streammetrics_consumers.render.verdict_words import ACTION_TONES, parted, parted_rows
+
+if TYPE_CHECKING:
+    from streammetrics.experiments import Contamination, Recommendation, SampleRatioFound
 
 WIDTH: Final = 80  # of a text if the width of its reader is not known
 GAP: Final = 2  # spaces between columns
@@ -102,11 +100,12 @@ class Truth:
     treatment: str
     by_figure: Mapping[tuple[str, str], float]
 
-    def effect_of(self, row: Comparison) -> float | None:
+    def effect_of(self, row: WindowFinding) -> float | None:
         """The true effect of a comparison, if it is known."""
-        if (row.control_variant, row.treatment_variant) != (self.control, self.treatment):
+        contrast = row.contrast
+        if (contrast.control_variant, contrast.treatment_variant) != (self.control, self.treatment):
             return None
-        return self.by_figure.get((row.metric, row.view))
+        return self.by_figure.get((contrast.metric, contrast.view))
 
 
 def rendered(parts: Sequence[RenderableType], style: Style) -> str:
@@ -148,7 +147,7 @@ def text_query(query: Query) -> Query:
 
 
 def results_text(
-    results: Results, query: Query, style: Style, *, store: str, truth: Truth | None = None
+    results: ResultsAnswer, query: Query, style: Style, *, store: str, truth: Truth | None = None
 ) -> str:
     """The text of `results`, and in plain style of `GET /results.txt`. truth: that of a simulated
     stream, to be shown beside the estimates."""
@@ -157,7 +156,7 @@ def results_text(
 
 
 def table(
-    results: Results,
+    results: ResultsAnswer,
     style: Style,
     *,
     title: str,
@@ -199,7 +198,7 @@ def table(
     return rendered(parts, style)
 
 
-def health(results: Results) -> list[Text]:
+def health(results: ResultsAnswer) -> list[Text]:
     """How far and how well the stream was read; counts that need attention are marked."""
     reading = reading_of(results)
     line = Text(f"{reading.rows} read")
@@ -241,7 +240,7 @@ def join_table(found: Join | None) -> Iterator[RenderableType]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _ValueLine:
     """One value: metric, key, value, certain bounds, interval and band as texts; metric is "" below
     the first key."""
 
@@ -296,7 +295,7 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
         yield from _split("counts", keys, counted, style)
 
 
-def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
+def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_ValueLine]:
     views = Counter(figure.metric for figure in figures)
     for figure in figures:
         only = views[figure.metric] == 1
@@ -304,7 +303,7 @@ def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
         for key, text in zip(keys, figure.texts, strict=True):
             if text:
                 band = str(text.band or "")
-                yield _Line((label, key, text.value, text.certain, text.interval, band))
+                yield _ValueLine((label, key, text.value, text.certain, text.interval, band))
                 label = ""
 
 
@@ -314,10 +313,11 @@ def _undefined(figures: Sequence[Figure], keys: Sequence[str], *, intervals: boo
     keys_by_reason: dict[tuple[str, str], dict[str, None]] = {}
     for figure in figures:
         for key, row, text in zip(keys, figure.rows, figure.texts, strict=True):
-            if not row or not text or not row.interval or not row.interval.reason:
+            interval = row.shown.interval if row else None
+            if not row or not text or not interval or not interval.reason:
                 continue
             if math.isnan(row.value) or (intervals and text.interval == NONE):
-                keys_by_reason.setdefault((figure.metric, row.interval.reason), {})[key] = None
+                keys_by_reason.setdefault((figure.metric, interval.reason), {})[key] = None
     for (metric, reason), reason_keys in keys_by_reason.items():
         first, n_more = next(iter(reason_keys)), len(reason_keys) - 1
         where = f" ({first}{f' and {n_more} more' * bool(n_more)})" * (len(keys) > 1)
@@ -331,11 +331,15 @@ def _counted(figures: Sequence[Figure]) -> Iterator[tuple[str, tuple[str, ...]]]
     }
     counts = {metric: _counts(group) for metric, group in metrics.items()}
     shared = _shared(list(counts.values()))
-    yield from ((_label(name), cells) for name, cells in shared.items())
-    for metric, metric_counts in counts.items():
-        for name, cells in metric_counts.items():
-            if shared.get(name) != cells:
-                yield f"{formatting.name(metric, NAME)}: {_label(name)}", cells
+    labelled = [("", name, cells) for name, cells in shared.items()]
+    labelled += [
+        (f"{formatting.name(metric, NAME)}: ", name, cells)
+        for metric, metric_counts in counts.items()
+        for name, cells in metric_counts.items()
+        if shared.get(name) != cells
+    ]
+    for owner, name, cells in labelled:
+        yield f"{owner}{formatting.name(name, NAME).replace('_', ' ')}", cells
 
 
 def _split(
@@ -343,10 +347,11 @@ def _split(
 ) -> Iterator[RenderableType]:
     """A table with a column for each key, in as many tables as the width requires."""
     label_width = max(len(title), *(cell_len(label) for label, _ in lines))
-    widths = [
-        max(min(cell_len(key), LABEL), _word(key), *(cell_len(cells[i]) for _, cells in lines))
-        for i, key in enumerate(keys)
-    ]
+    widths = []
+    for i, key in enumerate(keys):
+        word = max(map(cell_len, key.split()), default=0)
+        least = max(min(cell_len(key), LABEL), min(LABEL * 3 // 2, word))  # words are not broken
+        widths.append(max(least, *(cell_len(cells[i]) for _, cells in lines)))
     start = 0
     while start < len(keys):
         end, used = start + 1, label_width + GAP + widths[start]
@@ -364,11 +369,6 @@ def _split(
             yield Table.grid()
         yield table
         start = end
-
-
-def _word(key: str) -> int:
-    """The width of the longest word, which is not broken up to half more than `LABEL`."""
-    return min(LABEL * 3 // 2, max(map(cell_len, key.split()), default=0))
 
 
 def _counts(figures: Sequence[Figure]) -> dict[str, tuple[str, ...]]:
@@ -396,18 +396,16 @@ def _shared(counted: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple
     return shared
 
 
-def _label(name: str) -> str:
-    return formatting.name(name, NAME).replace("_", " ")
-
-
 # -- experiments -------------------------------------------------------------------------------
 
 
-def _has_experiment(results: Results) -> bool:
+def _has_experiment(results: ResultsAnswer) -> bool:
     return results.srm is not None and bool(results.comparisons or results.srm.alarm)
 
 
-def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator[RenderableType]:
+def _experiment(
+    results: ResultsAnswer, truth: Truth | None, style: Style
+) -> Iterator[RenderableType]:
     """A column, a verdict and a sentence for each comparison, then the units and the notes; nothing
     if there is no experiment, or if it does not compare what the query asks for."""
     if not _has_experiment(results):
@@ -419,7 +417,7 @@ def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator
         yield Text(f"\nexperiment, {window_text(window)}{common_arms}\n", "bold cyan")
         effects = effects_of(rows)
         keys = [
-            formatting.label(row.metric, row.view, most=NAME)
+            formatting.label(row.contrast.metric, row.contrast.view, most=NAME)
             + (", guardrail" if row.guardrail else "")
             + ("" if common_arms else f": {_arms(row)}")
             for row in rows
@@ -430,7 +428,7 @@ def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator
         lines = [(label, cells) for label, cells in lines if any(cells)]
         yield from _split("", keys, lines, style)
         for row, effect in zip(rows, effects, strict=True):
-            statement, of_rows = on_rows(row.sentence)
+            statement, of_rows = parted_rows(row.finding.sentence)
             sentence = _marked(statement, results.contamination, "").append(
                 of_rows, COLOURS["warn"]
             )
@@ -442,38 +440,40 @@ def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator
     yield from (Text(formatting.name(note, 1000), "dim") for note in notes_of(results))
 
 
-def _arms(row: Comparison) -> str:
-    return " - ".join(formatting.name(a, ARM) for a in (row.treatment_variant, row.control_variant))
+def _arms(row: WindowFinding) -> str:
+    arms = row.contrast.treatment_variant, row.contrast.control_variant
+    return " - ".join(formatting.name(arm, ARM) for arm in arms)
 
 
-def _numbers(row: Comparison, effect: ComparisonText, truth: Truth | None) -> dict[str, str]:
+def _numbers(row: WindowFinding, effect: ComparisonText, truth: Truth | None) -> dict[str, str]:
     """The numbers of a comparison by their labels, "" for those that it does not have."""
     decimals, chance = decimals_of(row), formatting.chance
-    is_decided = not row.guardrail and not row.anytime_reason  # by an always-valid p-value
+    comparison, finding = row.comparison, row.finding
+    is_decided = not row.guardrail and not finding.reason  # by an always-valid p-value
     is_adjusted = is_decided and not math.isnan(row.holm_pvalue)
     true = None if truth is None else truth.effect_of(row)
-    bounds, since = (row.since_lower, row.since_upper), ""
+    bounds, since = (finding.since_lower, finding.since_upper), ""
     if not any(map(math.isnan, bounds)):
         since = formatting.between(*bounds, decimals, signed=True)
     return {
-        "control": formatting.number(row.control, decimals),
-        "treatment": formatting.number(row.treatment, decimals),
+        "control": formatting.number(comparison.control, decimals),
+        "treatment": formatting.number(comparison.treatment, decimals),
         "effect": effect.effect,
         TRUE: "" if true is None else formatting.number(true, decimals, signed=True),
-        f"  at one look, {formatting.level(row.level)}": effect.once,
+        f"  at one look, {formatting.level(comparison.level)}": effect.once,
         "  p, at one look": effect.p_once,
         "  always valid": effect.always,
-        "  p, always valid": chance(row.anytime_pvalue) if is_decided else "",
+        "  p, always valid": chance(finding.anytime_pvalue) if is_decided else "",
         "  p, always valid, Holm": chance(row.holm_pvalue) if is_adjusted else "",
         "  since the decision": since,
         "  margin": effect.margin,
         "rows per unit": effect.rows,
-        "design effect": formatting.number(row.deff, 2),
+        "design effect": formatting.number(comparison.deff, 2),
         "looks": formatting.count(row.looks) if row.looks else "",
     }
 
 
-def _sample_ratio(sample_ratio: SampleRatio, control: str) -> Text:
+def _sample_ratio(sample_ratio: SampleRatioFound, control: str) -> Text:
     units = units_of(sample_ratio, control)
     counts, planned = units.line
     return Text(f"units: {counts}").append(planned, "bold red" if units.alarm else "")

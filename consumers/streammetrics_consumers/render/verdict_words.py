@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from streammetrics import experiments
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import (
-    Comparison,
-    Contamination,
-    ExperimentState,
-    Recommendation,
-    Results,
-    Tone,
-)
+from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.json_kinds import ExperimentState, Tone
 
 if TYPE_CHECKING:
-    from streammetrics_consumers.query.experiment_plan import Declared
+    from streammetrics.experiments import Contamination, Finding, Recommendation
+    from streammetrics_consumers.query.experiment_plan import DeclaredExperiment
 
 _VERDICTS: Final[Mapping[experiments.Verdict, tuple[str, Tone]]] = {
     "better": ("✓", "good"),
@@ -62,27 +57,27 @@ def words(verdict: experiments.Verdict) -> str:
     return verdict.replace("_", " ")
 
 
-def tone_of_verdict(row: Comparison) -> Tone:
-    """The tone of a comparison: "warn" if rows per unit differ, unless that of its verdict is
+def tone_of_verdict(finding: Finding) -> Tone:
+    """The tone of a finding: "warn" if rows per unit differ, unless that of its verdict is
     "bad"."""
-    tone, rows = TONES[row.verdict], row.rows_per_unit
+    tone, rows = TONES[finding.verdict], finding.rows_per_unit
     return "warn" if rows is not None and rows.differ and tone != "bad" else tone
 
 
-def rows_per_unit(row: Comparison) -> str:
+def rows_per_unit(finding: Finding) -> str:
     """The rows per unit of both arms, the control's first; "" if they are not known."""
-    rows = row.rows_per_unit
+    rows = finding.rows_per_unit
     if rows is None or not (math.isfinite(rows.control) and math.isfinite(rows.treatment)):
         return ""
     return f"{formatting.number(rows.control, 2)} and {formatting.number(rows.treatment, 2)}"
 
 
-def on_rows(sentence: str) -> tuple[str, str]:
+def parted_rows(sentence: str) -> tuple[str, str]:
     """A sentence on a comparison without, and with only, its words about rows per unit, which every
     surface shows in amber.
 
-    >>> on_rows("new is lower. Rows per unit differ (2 and 3): this is an effect on rows, not on "
-    ...         "units.")[0]
+    >>> sentence = "new is lower. Rows per unit differ (2 and 3): this is an effect on rows, not on"
+    >>> parted_rows(f"{sentence} units.")[0]
     'new is lower. '
     """
     match = _ON_ROWS.search(sentence)
@@ -116,7 +111,7 @@ def standing(
     return " ".join(part for part in _ENDS.split(rest) if part not in advice)
 
 
-def standing_over(of: Declared | None, total: Results) -> str:
+def standing_over(of: DeclaredExperiment | None, total: ResultsAnswer) -> str:
     """`standing` for an answer over the total; "" if no experiment is declared."""
     if of is None:
         return ""

@@ -29,7 +29,7 @@ _UNFIT = Unfit("metric", None, "")  # any reason: comparisons ignore it
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DryRunOutcome:
     """The outcome of a dry run for some events, by position."""
 
     good: frozenset[EventPosition]
@@ -53,7 +53,7 @@ class DryRun:
     _first: int | None = None
     _end: int = 0
 
-    def add(self, decoded: Decoded, wanted: Collection[EventPosition]) -> Outcome:
+    def add(self, decoded: Decoded, wanted: Collection[EventPosition]) -> DryRunOutcome:
         """Count these events of some records. Others in the same records are ignored."""
         positions = positions_of(decoded)
         indices = [i for i, position in enumerate(positions) if position in wanted]
@@ -71,18 +71,18 @@ class DryRun:
         for offset, _ in good:
             self._first = offset if self._first is None else min(self._first, offset)
             self._end = max(self._end, offset + 1)
-        return Outcome(good, bad)
+        return DryRunOutcome(good, bad)
 
-    def add_whole(self, decoded: Decoded, offset: int) -> Outcome:
+    def add_whole(self, decoded: Decoded, offset: int) -> DryRunOutcome:
         """Count all events of this one message, or none. The outcome is that of one, at index 0."""
         position = offset, 0
         positions = {*positions_of(decoded), *refused_in(decoded)}
         empty = DryRun(self.config, self.generation, self.head, self.floor_ms, self.closed_ms)
         outcome = empty.add(decoded, positions)
         if outcome.bad:
-            return Outcome(frozenset(), {position: outcome.bad[min(outcome.bad)]})
+            return DryRunOutcome(frozenset(), {position: outcome.bad[min(outcome.bad)]})
         self.add(decoded, positions)
-        return Outcome(frozenset([position] if positions else ()), {})
+        return DryRunOutcome(frozenset([position] if positions else ()), {})
 
     def commit(self) -> Commit:
         """The delta of the good events, for the range of their offsets."""

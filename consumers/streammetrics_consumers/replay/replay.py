@@ -29,8 +29,8 @@ from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.coverage import Coverage
 from streammetrics_consumers.replay.dry_run import (
     DryRun,
+    DryRunOutcome,
     EventPosition,
-    Outcome,
     as_refused,
     events_at,
     is_message,
@@ -164,7 +164,7 @@ class Replay:
             position: replace(now, reason=why.reason, field=why.field, detail=why.detail)
             for position, why in outcome.bad.items()
         }
-        self._compare_entry(entry, Outcome(outcome.good, bad), now)
+        self._compare_entry(entry, DryRunOutcome(outcome.good, bad), now)
         nothing = decoded.take(np.zeros(0, np.intp))
         message = replace(nothing, chunk=record, refused=(), rows=1, left_out=0, of_no_kind=0)
         self._count(message, {})
@@ -190,7 +190,7 @@ class Replay:
                 **{position: refused[position] for position in refused.keys() & late},
             }
             for position, entry in entries.items():
-                self._compare_entry(entry, Outcome(outcome.good, bad), events.get(position))
+                self._compare_entry(entry, DryRunOutcome(outcome.good, bad), events.get(position))
             left = tuple(
                 refusal for position, refusal in refused.items() if position not in entries
             )
@@ -227,7 +227,9 @@ class Replay:
         """Whether it is late because of the events before it, and all of these are read again."""
         return entry.reason in LATE and self.start == self.head.start_offset
 
-    def _compare_entry(self, entry: QuarantineRow, outcome: Outcome, now: Refused | None) -> None:
+    def _compare_entry(
+        self, entry: QuarantineRow, outcome: DryRunOutcome, now: Refused | None
+    ) -> None:
         """outcome: that of a dry run; now: the event in the log, None where there is none."""
         position = entry.offset, entry.index
         self.found.entries += 1

@@ -23,11 +23,17 @@ from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, write_retry
+from streammetrics_consumers.ledger.quarantine import NotOpen, RetriedEntries, write_retry
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Head, QuarantineRow
 from streammetrics_consumers.model.generation import Generation
-from streammetrics_consumers.replay.dry_run import DryRun, Outcome, events_at, is_message, is_same
+from streammetrics_consumers.replay.dry_run import (
+    DryRun,
+    DryRunOutcome,
+    events_at,
+    is_message,
+    is_same,
+)
 from streammetrics_consumers.replay.event_reading import reading_of, require_same_states
 from streammetrics_consumers.replay.replay import records_at
 from streammetrics_consumers.sources import Skips, Source
@@ -124,7 +130,7 @@ class _Attempt:
         self.alone = Decoder(replace(config, source=source))
         self.page = Page()
 
-    def of(self, entries: Sequence[QuarantineRow]) -> tuple[Page, list[Counted]]:
+    def of(self, entries: Sequence[QuarantineRow]) -> tuple[Page, list[RetriedEntries]]:
         """The outcome of these entries, and the deltas to write."""
         counted = []
         for head_id, group in groupby(sorted(entries, key=_by_head), key=lambda e: e.head):
@@ -133,7 +139,7 @@ class _Attempt:
             run = DryRun(self.config, self.generation, head, floor_ms, self.closed_ms)
             good = self._of_head(run, head, list(group))
             if good:
-                counted.append(Counted(good, run.commit()))
+                counted.append(RetriedEntries(good, run.commit()))
                 self.page.counted += good
         self.page.counted.sort(key=lambda entry: entry.id)
         self.page.still.sort(key=lambda still: still.entry.id)
@@ -164,7 +170,7 @@ class _Attempt:
             and not self.decoder.reads_beside
         )
 
-    def _of_payload(self, run: DryRun, entry: QuarantineRow) -> Outcome:
+    def _of_payload(self, run: DryRun, entry: QuarantineRow) -> DryRunOutcome:
         """The outcome of an entry that the ledger holds whole: an event, or all of a message."""
         position, chunk = (entry.offset, entry.index), _alone(entry)
         if self.decoder.format in _MANY and not entry.index:
@@ -228,7 +234,7 @@ class _Attempt:
                 self._keep(entry, *(SKIPPED if decoded.left_out else ANOTHER))
         return good
 
-    def _took(self, entry: QuarantineRow, outcome: Outcome) -> list[QuarantineRow]:
+    def _took(self, entry: QuarantineRow, outcome: DryRunOutcome) -> list[QuarantineRow]:
         """The entry, if it was good."""
         position = entry.offset, entry.index
         now = outcome.bad.get(position)

@@ -14,12 +14,13 @@ from starlette.routing import Route
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.query.answers import Json, dumps
 from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
 from streammetrics_consumers.query.comparisons import experiment_answer
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
+from streammetrics_consumers.query.json_kinds import Json
 from streammetrics_consumers.query.query import (
     Lines,
     Query,

@@ -22,7 +22,8 @@ from starlette.routing import Route
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Error, Problem, dumps
+from streammetrics_consumers.query.answers import Error, ProblemAnswer
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import QueryError
 from streammetrics_consumers.query.turns import Queue, Turn
@@ -31,7 +32,7 @@ from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, ServerNumbers, exposition
-from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, Watched, unready
+from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, WatchedWorkers, unready
 from streammetrics_consumers.server.memory import (
     default_cache_bytes,
     is_full,
@@ -46,7 +47,7 @@ _DEFAULTS: Final = ServerConfig()
 
 def application(
     ledger: Ledger,
-    watched: Watched = NO_WORKERS,
+    watched: WatchedWorkers = NO_WORKERS,
     *,
     store: str,
     settings: ServerConfig = _DEFAULTS,
@@ -116,25 +117,25 @@ def _openapi(request: Request) -> Response:
 def _bad_query(request: Request, error: Exception) -> Response:
     assert isinstance(error, QueryError)
     where = error.where.removeprefix("--")
-    problem = Problem(expected=error.expected, got=error.got, where=where, hint=error.hint)
+    problem = ProblemAnswer(expected=error.expected, got=error.got, where=where, hint=error.hint)
     return _error(400, problem)
 
 
 def _no_answer(request: Request, error: Exception) -> Response:
-    return _error(503, Problem(str(error)))
+    return _error(503, ProblemAnswer(str(error)))
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _error(error.status_code, Problem(error.detail), error.headers or {})
+    return _error(error.status_code, ProblemAnswer(error.detail), error.headers or {})
 
 
 def _broken(request: Request, error: Exception) -> Response:
     # uvicorn writes the cause to the log; the client must not see it.
-    return _error(500, Problem("an internal error; the server's log has the details"))
+    return _error(500, ProblemAnswer("an internal error; the server's log has the details"))
 
 
-def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Response:
+def _error(status: int, problem: ProblemAnswer, headers: Mapping[str, str] = {}) -> Response:
     return Response(dumps(Error(problem)), status, headers, media_type=JSON)
 
 
@@ -144,7 +145,9 @@ def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Re
 # thread each, and requests that arrive while it works get its answer.
 
 
-def _probes(ledger: Ledger, watched: Watched, cache: QueryCache, queue: Queue) -> list[Route]:
+def _probes(
+    ledger: Ledger, watched: WatchedWorkers, cache: QueryCache, queue: Queue
+) -> list[Route]:
     """The probe routes over a ledger, and over the workers that count into it."""
 
     latest = LatestResults(cache, rows=ROWS)

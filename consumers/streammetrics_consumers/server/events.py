@@ -16,7 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from streammetrics_consumers.query.answers import Answer, Json, dumps
+from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.json_kinds import Answer, Json
 from streammetrics_consumers.server.health import Health, HealthMonitor, HealthSnapshot
 
 LOOK_S: Final = 1.0

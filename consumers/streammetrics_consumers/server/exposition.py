@@ -33,7 +33,7 @@ from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
-from streammetrics_consumers.server.health import Watched, messages_behind
+from streammetrics_consumers.server.health import WatchedWorkers, messages_behind
 from streammetrics_consumers.server.memory import resident_bytes
 
 __all__ = ["CONTENT_TYPE_LATEST", "ServerNumbers", "exposition"]
@@ -66,7 +66,7 @@ class ServerNumbers:
 
 def exposition(
     ledger: Ledger,
-    watched: Watched,
+    watched: WatchedWorkers,
     latest: LatestResults | None = None,
     numbers: ServerNumbers | None = None,
 ) -> bytes:
@@ -86,7 +86,7 @@ class _Scrape:
     def __init__(
         self,
         ledger: Ledger,
-        watched: Watched,
+        watched: WatchedWorkers,
         latest: LatestResults,
         numbers: ServerNumbers | None,
     ) -> None:

@@ -18,8 +18,9 @@ from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, v
 from streammetrics_consumers.ledger.witness import read_now
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Counters, Head
-from streammetrics_consumers.query.answers import Answer, Count, EventCounts, Text, Time
+from streammetrics_consumers.query.answers import EventCounts
 from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.json_kinds import Answer, Count, Text, Time
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.results import counted
 from streammetrics_consumers.query.stream_warnings import stream_warnings
@@ -71,7 +72,7 @@ class Health(EventCounts, frozen=True, tag_field="format", tag="streammetrics-he
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedWorkers:
     """The workers that count, and the clocks by which their health is judged.
 
     A poll takes half a second at most, so a loop in which none has returned for `poll_limit_s`
@@ -116,10 +117,10 @@ def _zero() -> float:
     return 0.0
 
 
-NO_WORKERS: Final = Watched(dict, _zero, _zero)  # for a process that only shows results
+NO_WORKERS: Final = WatchedWorkers(dict, _zero, _zero)  # for a process that only shows results
 
 
-def unready(ledger: Ledger, watched: Watched) -> str | None:
+def unready(ledger: Ledger, watched: WatchedWorkers) -> str | None:
     """Why the results of a server may be outdated or incomplete; None if they can be relied on.
 
     The heads that each worker knows are compared with the store: see ledger/witness.py.
@@ -190,7 +191,7 @@ class HealthSnapshot:
 class HealthMonitor:
     """Reads the health of a store. Thread-safe."""
 
-    def __init__(self, ledger: Ledger, watched: Watched) -> None:
+    def __init__(self, ledger: Ledger, watched: WatchedWorkers) -> None:
         self._ledger, self._watched = ledger, watched
         self._lock = Lock()
         self._seen: tuple[StoreVersion, int] | None = None
@@ -295,10 +296,12 @@ def _text(counters: Counters, lag: int | None, behind_s: float | None) -> Health
     )
 
 
-def _worker(name: str, reported: WorkerStatus | None, watched: Watched, now: float) -> HealthWorker:
+def _worker(
+    name: str, reported: WorkerStatus | None, watched: WatchedWorkers, now: float
+) -> HealthWorker:
     if reported is None:
         return HealthWorker(name, "it has not started yet", None, 0)
-    worker_watch = Watched(lambda: {name: reported}, watched.monotonic, watched.clock)
+    worker_watch = WatchedWorkers(lambda: {name: reported}, watched.monotonic, watched.clock)
     return HealthWorker(
         name, worker_watch.unready(), _lag(reported, now)[0], len(reported.partitions)
     )

@@ -17,7 +17,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streammetrics_consumers.query.answers import Error, Problem, dumps
+from streammetrics_consumers.query.answers import Error, ProblemAnswer
+from streammetrics_consumers.query.encoding import dumps
 
 # An optional token: without it, a client sees only whether the service is alive and ready.
 
@@ -82,7 +83,9 @@ class Token:
 def _refused(scope: Scope) -> Response:
     headers = {"www-authenticate": "Bearer"}
     if scope["path"].startswith("/api/"):
-        problem = Problem("no token or a wrong one", expected="the token of this server", hint=HINT)
+        problem = ProblemAnswer(
+            "no token or a wrong one", expected="the token of this server", hint=HINT
+        )
         return Response(dumps(Error(problem)), 401, headers, media_type="application/json")
     return PlainTextResponse(f"this server requires its token: {HINT}\n", 401, headers)
 

@@ -1,20 +1,25 @@
 """The HTTP interface as OpenAPI 3.1: each path, its parameters, and the schema of its answer.
 
-The schemas are derived from the classes of `answers`. Requests are checked by the same tables.
+The schemas are derived from the classes of answers, and from the table of their records. Requests
+are checked by the same tables.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
-from typing import Final, cast
+from typing import Final, cast, get_args
 
+from msgspec import UnsetType
 from msgspec.json import schema_components
 
-from streammetrics import __version__
+from streammetrics import __version__, experiments
 from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import Json, dumps
-from streammetrics_consumers.query.catalogue import Store
+from streammetrics_consumers.query.catalogue import StoreAnswer
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.history import History
+from streammetrics_consumers.query.json_kinds import SCHEMAS, Figure, Json
+from streammetrics_consumers.query.records import RECORDS, RecordJson
 from streammetrics_consumers.query.status import Status
 from streammetrics_consumers.render.quarantine import RefusedEvents
 from streammetrics_consumers.server.health import Health
@@ -43,7 +48,7 @@ PARAMETERS: Final = {
 }
 OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, answer, parameters
     "/api/results": (
-        "the bytes of `results --json`", answers.Results,
+        "the bytes of `results --json`", answers.ResultsAnswer,
         (*QUERY, "views", "texts", "most", *LINES),
     ),
     "/api/status": (
@@ -51,7 +56,7 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, a
     ),
     "/api/store": (
         "what can be queried: the metrics in the order of the config, with their views, figures and"
-        " ranges; the groupings, windows and variants", Store, ("generation",),
+        " ranges; the groupings, windows and variants", StoreAnswer, ("generation",),
     ),
     "/api/history": (
         "one view of one metric by window, and its effect look by look", History,
@@ -59,11 +64,11 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, a
     ),
     "/api/experiment": (
         "the recommended action, the state of the experiment in one sentence, what it rests on,"
-        " and the units of several variants", answers.Experiment,
+        " and the units of several variants", answers.ExperimentAnswer,
         ("generation", "texts"),
     ),
     "/api/figure": (
-        "a Vega-Lite specification with its data", answers.Figure,
+        "a Vega-Lite specification with its data", Figure,
         (*QUERY, "kind", "view", "theme"),
     ),
     "/api/quarantine": (
@@ -145,11 +150,54 @@ def openapi_json() -> bytes:
 
 
 def _schemas() -> tuple[list[Schema], Schema]:
-    """The schema of each answer in the order of OF_JSON, and the schemas they refer to by name."""
+    """The schema of each answer in the order of OF_JSON, and the schemas they refer to by name:
+    those of the classes of answers, without `Answer` at the end, and of the records in them."""
     types = [answer for _, answer, _ in OF_JSON.values()]
-    schemas, components = schema_components([*types, answers.Error], ref_template=f"{_REF}{{name}}")
-    del components["Tables"], components["Results"]["properties"]["tables"]  # not in the JSON
-    return cast("list[Schema]", list(schemas[:-1])), cast("Schema", components)
+    kinds = [kind for record in RECORDS.values() for kind in map(_kind, record.fields.values())]
+    schemas, components = schema_components(
+        [*types, answers.Error, *kinds], schema_hook=lambda _: {}, ref_template=f"{SCHEMAS}{{name}}"
+    )
+    for name in answers.ResultsAnswer.internal:
+        del components["ResultsAnswer"]["properties"][name]
+    del components["TableLayout"]
+    of_kinds = iter(schemas[len(types) + 1 :])
+    for record in RECORDS.values():
+        components[record.name] = _record_schema(record, of_kinds)
+    named = {name.removesuffix(_ANSWER): schema for name, schema in components.items()}
+    whole = _without_suffix([schemas[: len(types)], named])
+    return cast("tuple[list[Schema], Schema]", whole)
+
+
+def _kind(kind: object) -> object:
+    """The type of a field of a record, which may be named."""
+    return getattr(experiments, kind) if isinstance(kind, str) else kind
+
+
+def _record_schema(record: RecordJson, of_kinds: Iterator[Schema]) -> Schema:
+    """The schema of a record, with those of its fields."""
+    names = record.fields
+    return {
+        "title": record.name,
+        "description": record.description.replace("\n", "\n    ").replace("\n    \n", "\n\n"),
+        "type": "object",
+        "properties": dict(zip(names, of_kinds, strict=False)),
+        "required": [name for name, kind in names.items() if UnsetType not in get_args(kind)],
+        "additionalProperties": False,
+    }
+
+
+def _without_suffix(schema: object) -> Json:
+    """A schema in which classes of answers are named as in the interface."""
+    if isinstance(schema, dict):
+        return {
+            name: str(node).removesuffix(_ANSWER)
+            if name in ("title", "$ref") and isinstance(node, str)
+            else _without_suffix(node)
+            for name, node in schema.items()
+        }
+    if isinstance(schema, list | tuple):
+        return [_without_suffix(node) for node in schema]
+    return cast("Json", schema)
 
 
 def _get(path: str, summary: str, kind: str, schema: Schema, parameters: tuple[str, ...]) -> Json:
@@ -185,8 +233,8 @@ def _answer(description: str, kind: str, schema: Schema) -> Json:
 
 
 _TEXT: Final[Schema] = {"type": "string"}
-_REF: Final = "#/components/schemas/"
-_ERROR: Final[Schema] = {"$ref": f"{_REF}Error"}
+_ANSWER: Final = "Answer"  # the end of the name of a class whose name is that of another, too
+_ERROR: Final[Schema] = {"$ref": f"{SCHEMAS}Error"}
 _PRECISE: Final[dict[str, Schema]] = {  # parameters that are not plain strings
     "where": {"type": "array", "items": _TEXT},
     "generation": {"type": "integer", "minimum": 1},

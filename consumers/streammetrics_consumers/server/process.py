@@ -23,7 +23,7 @@ from streammetrics_consumers.server.connections import (
     Limits,
     OpenConnections,
 )
-from streammetrics_consumers.server.health import NO_WORKERS, Watched
+from streammetrics_consumers.server.health import NO_WORKERS, WatchedWorkers
 
 PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
@@ -36,7 +36,7 @@ CLOSE_S: Final = 3.0  # after which connections are closed then, also those that
 def serving(
     store: str,
     settings: ServerConfig,
-    watched: Watched = NO_WORKERS,
+    watched: WatchedWorkers = NO_WORKERS,
     *,
     limits: Limits | None = None,
 ) -> Iterator[str]:

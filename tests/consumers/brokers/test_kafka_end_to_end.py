@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.source import LIBRARIES
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
@@ -26,12 +26,12 @@ def run(config: Path, *flags: str) -> None:
     assert main(["run", "--until-end", "--no-serve", str(config), *flags]) == 0
 
 
-def results(config: Path, window: str = "all") -> Results:
+def results(config: Path, window: str = "all") -> ResultsAnswer:
     with closing(Ledger.open(str(config.with_suffix(".db")))) as ledger:
         return read_results(ledger, parse_query(window))
 
 
-def without_offsets(found: Results) -> bytes:
+def without_offsets(found: ResultsAnswer) -> bytes:
     return to_json(replace(found, offsets={}))
 
 
@@ -41,7 +41,7 @@ def topic(kafka: str, data: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def by_file(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
+def by_file(data: Path, tmp_path_factory: pytest.TempPathFactory) -> ResultsAnswer:
     """The results of the file, read by one process."""
     config = write_config(tmp_path_factory.mktemp("file"), from_file(data), "file")
     run(config)
@@ -52,7 +52,7 @@ def by_file(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_any_number_of_workers_gives_the_bytes_that_the_file_gives(
     kafka: str,
     topic: str,
-    by_file: Results,
+    by_file: ResultsAnswer,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
     workers: int,

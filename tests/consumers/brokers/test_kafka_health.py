@@ -22,7 +22,7 @@ from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from tests.consumers.folded import counted, fold, records
@@ -81,7 +81,7 @@ def watching(folder: Path, bootstrap: str, library: str) -> Iterator[Watching]:
     topic = create_topic(bootstrap)
     config = config_of(folder, bootstrap, topic, library)
     watch, stop = StatusRecorder(time.monotonic), Stop()
-    watched = Watched(
+    watched = WatchedWorkers(
         lambda: {"0": watch.snapshot()}, time.monotonic, time.time, fetch_limit_s=FETCH_LIMIT_S
     )
     thread = threading.Thread(

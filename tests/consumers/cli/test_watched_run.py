@@ -17,7 +17,7 @@ from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.process import service
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from tests import patience
@@ -52,7 +52,9 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     source, stop = Spinning(run.logs), PatientStop(Clock())
     now = [0.0]
     watch = StatusRecorder(lambda: now[0])
-    watched = Watched(lambda: {"0": watch.snapshot()}, lambda: now[0], time.time, poll_limit_s=1.0)
+    watched = WatchedWorkers(
+        lambda: {"0": watch.snapshot()}, lambda: now[0], time.time, poll_limit_s=1.0
+    )
 
     def work() -> None:
         service.run(run.config, Options(), stop=stop, opener=lambda *_: source, status=watch)

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import func, select
 from streammetrics_consumers.counting.commits import (
     FIRST_ROWS,
+    CommitLimits,
     ErrorBudget,
     ErrorBudgetExceeded,
-    Limits,
     commit_of,
 )
 from streammetrics_consumers.counting.delta import Delta
@@ -125,8 +125,8 @@ def states(run: Run) -> list[tuple[str, str, str]]:
 
 @pytest.fixture
 def small_rows(each_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Limits.__init__
-    monkeypatch.setattr(Limits, "__init__", lambda self, options: whole(self, options, ROW))
+    whole = CommitLimits.__init__
+    monkeypatch.setattr(CommitLimits, "__init__", lambda self, options: whole(self, options, ROW))
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
     whole = Run(tmp_path / "whole", {ONE: Log([*events, *events[:40]])}, **EXACT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Limits, "is_too_large", lambda self, commit: False)
+        patch.setattr(CommitLimits, "is_too_large", lambda self, commit: False)
         whole()
     assert largest_row(whole) > ROW
     assert states(run) == states(whole)
@@ -163,7 +163,7 @@ def test_a_message_and_what_cannot_be_read_again_are_written_whatever_their_size
 
 
 def test_parts_hold_a_record_each_and_all_of_the_chunk() -> None:
-    limits = Limits(config().store)
+    limits = CommitLimits(config().store)
     sparse = Chunk(LOG, 5, 40, [5, 6, 20, 21, 22, 39], [event()] * 6)
     assert list(limits.parts(sparse)) == [sparse]
     assert not limits.is_too_large(Commit(replace(HEAD, next_offset=5), 5, 13, None, Counters()))
@@ -180,7 +180,7 @@ def test_parts_hold_a_record_each_and_all_of_the_chunk() -> None:
 
 # -- rows and bytes of a delta --------------------------------------------------------------------
 def test_a_delta_stops_where_the_next_records_would_be_too_much() -> None:
-    limits = Limits(replace(config().store, commit_events=3))
+    limits = CommitLimits(replace(config().store, commit_events=3))
     delta = Delta(config(), LOG, 0)
     assert not limits.are_passed(delta, 9, 9)
     delta.add(Decoder(config()).decode(chunk([event()] * 2)))
@@ -190,7 +190,7 @@ def test_a_delta_stops_where_the_next_records_would_be_too_much() -> None:
     assert not limits.are_passed(delta, 1, 3)
     limits._spans[LOG] = 2
     assert limits.are_passed(delta, 1, 3)
-    assert Limits(replace(config().store, commit_bytes=10)).are_passed(delta, 1, 3)
+    assert CommitLimits(replace(config().store, commit_bytes=10)).are_passed(delta, 1, 3)
 
 
 def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(

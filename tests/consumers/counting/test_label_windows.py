@@ -26,7 +26,7 @@ from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import DELAYS, Pane
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.join_status import late_warning
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
@@ -288,7 +288,7 @@ def log_of(events: Sequence[Event], *, timed: bool) -> Log:
     return Log([json.dumps(event).encode() for event in events], timestamps_ms=times)  # type: ignore[arg-type]
 
 
-def results(ledger: Ledger) -> Results:
+def results(ledger: Ledger) -> ResultsAnswer:
     return read_results(ledger, Query())
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streammetrics_consumers.counting.commits import Limits
+from streammetrics_consumers.counting.commits import CommitLimits
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.seen_ids import MAX_ROWS, SeenIds
 from streammetrics_consumers.ledger.generations import SettingsChanged
@@ -223,7 +223,7 @@ def test_what_was_dropped_uncommitted_is_no_repeat_when_it_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dropped = iter((True,))
-    monkeypatch.setattr(Limits, "is_too_large", lambda *_: next(dropped, False))
+    monkeypatch.setattr(CommitLimits, "is_too_large", lambda *_: next(dropped, False))
     run = Run(tmp_path, {ONE: Log([with_id("x"), with_id("y"), with_id("x")])}, rest=DEDUP)
     run()
     (head,) = run.seen().heads

@@ -18,7 +18,7 @@ from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Counters
-from streammetrics_consumers.query.answers import dumps
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
@@ -28,7 +28,7 @@ from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style, table
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.server.exposition import exposition
-from streammetrics_consumers.server.health import HealthMonitor, Watched
+from streammetrics_consumers.server.health import HealthMonitor, WatchedWorkers
 
 from tests.consumers.memory_run import ONE, UNTIL_END, Run
 from tests.consumers.memory_source import Deliver, Log
@@ -115,7 +115,7 @@ def test_every_result_counts_them_by_one_name(tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         results = read_results(ledger, Query())
         style = Style()
-        watched = Watched(lambda: {"0": run.watch.snapshot()}, lambda: 1.0, lambda: 1.0)
+        watched = WatchedWorkers(lambda: {"0": run.watch.snapshot()}, lambda: 1.0, lambda: 1.0)
         texts = {
             "results": table(results, style, title="t"),
             "watch": screen(Watcher(ledger, Query(), lambda: 0.0).look(), style),

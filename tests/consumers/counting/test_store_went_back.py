@@ -26,7 +26,7 @@ from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.server.application import application
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 
 from tests.consumers.folded import Counted, counted, fold, records
 from tests.consumers.memory_run import ONE, TWO, assigned
@@ -83,7 +83,9 @@ class Counting:
         return [head.next_offset for head in self.heads.values()]
 
     def get(self, path: str) -> tuple[int, str]:
-        watched = Watched(lambda: {"0": self.watch.snapshot()}, lambda: self.now_s, lambda: 0.0)
+        watched = WatchedWorkers(
+            lambda: {"0": self.watch.snapshot()}, lambda: self.now_s, lambda: 0.0
+        )
         answer = Client(application(self.ledger, watched, store="s")).get(path)
         return answer.status_code, answer.text.strip()
 

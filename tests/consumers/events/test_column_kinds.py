@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from streammetrics_consumers.events.columns import Column, Lists
+from streammetrics_consumers.events.columns import Column, ListColumn
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 
 from streammetrics import DictionaryColumn
@@ -125,7 +125,7 @@ KINDS = {
 
 
 def plain(column: Column) -> list[object]:
-    if isinstance(column, Lists):
+    if isinstance(column, ListColumn):
         parts = np.split(column.values, column.offsets[1:-1]) if len(column) else []
         return [part.tolist() for part in parts]
     assert not isinstance(column, DictionaryColumn)
@@ -134,7 +134,7 @@ def plain(column: Column) -> list[object]:
 
 def assert_read(found: Decoded, kind: Kind) -> None:
     column = found.columns[kind.column]
-    values = column.values if isinstance(column, Lists) else column
+    values = column.values if isinstance(column, ListColumn) else column
     of = {"flag": np.bool_, "int": np.int64, "ids": np.object_, "id": np.object_}.get(
         kind.column.split(":")[1].split("_")[0]
     )

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import look_reading
 from streammetrics_consumers.ledger.store_view import view
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
@@ -38,7 +38,7 @@ def day_of(day: int, control: int, treatment: int, *, up: float = 0.0) -> Iterat
 
 def results(
     folder: Path, days: Sequence[Iterator[str]], experiment: str = "mde = 0.05", size_s: int = 86400
-) -> Results:
+) -> ResultsAnswer:
     """The results after a run over each of these, which looks at its end."""
     text = CONFIG.format(experiment=experiment).replace("3600", str(size_s))
     config = folder / "clicks.toml"
@@ -56,7 +56,7 @@ def turned() -> list[Iterator[str]]:
     return [day_of(d, *((800, 200) if d < 2 else (200, 800))) for d in range(4)]
 
 
-def advice(found: Results) -> tuple[str, str]:
+def advice(found: ResultsAnswer) -> tuple[str, str]:
     assert found.recommendation is not None
     return found.recommendation.action, found.recommendation.sentence
 
@@ -64,7 +64,7 @@ def advice(found: Results) -> tuple[str, str]:
 @pytest.mark.slow
 def test_units_that_balance_later_do_not_end_the_alarm(tmp_path: Path) -> None:
     found = results(tmp_path, turned())
-    assert found.srm is not None and found.srm.counts == {"new": 2000, "old": 2000}
+    assert found.srm is not None and dict(found.srm.counts) == {"new": 2000, "old": 2000}
     assert found.srm.alarm and found.srm.greatest_e_value > 1e6
     action, sentence = advice(found)
     assert action == "check_setup"
@@ -136,15 +136,16 @@ def test_an_effect_beyond_ten_times_the_planned_size_is_looked_into(tmp_path: Pa
     )
     assert sentence.endswith(" times the planned size. Otherwise: ship, because ctr is better.")
     (row,) = found.comparisons
-    assert row.sentence.startswith("Check the logging first: the estimated effect on ctr is ")
+    said = row.finding.sentence
+    assert said.startswith("Check the logging first: the estimated effect on ctr is ")
 
 
 def test_a_metric_may_decide_and_be_a_guardrail(tmp_path: Path) -> None:
     both = 'mde = 0.05\nguardrails = [{ metric = "ctr", margin = 0.01 }]'
     found = results(tmp_path, [day_of(d, 1500, 1500, up=0.2) for d in range(2)], both)
     decision, rail = found.comparisons
-    assert (decision.guardrail, decision.verdict) == (False, "better")
-    assert (rail.guardrail, rail.verdict) == (True, "kept")
+    assert (decision.guardrail, decision.finding.verdict) == (False, "better")
+    assert (rail.guardrail, rail.finding.verdict) == (True, "kept")
     assert (decision.looks, rail.looks) == (2, 2)
     assert advice(found) == ("ship", "Ship: ctr is better and guardrail ctr is kept.")
 
@@ -154,8 +155,9 @@ def test_the_effect_since_the_decision_comes_from_the_looks(tmp_path: Path) -> N
     ups = (0.2, 0.05)
     found = results(tmp_path, [day_of(d, 1500, 1500, up=up) for d, up in enumerate(ups)])
     (row,) = found.comparisons
-    assert row.faded and row.verdict == "faded"
-    assert row.since_lower < row.since_effect < row.since_upper < row.anytime_lower
+    finding = row.finding
+    assert finding.faded and finding.verdict == "faded"
+    assert finding.since_lower < finding.since_effect < finding.since_upper < finding.anytime_lower
     assert advice(found) == (
         "wait", "Wait: the effect on ctr has changed since the decision."
     )  # fmt: skip

@@ -8,14 +8,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
 
+from tests.consumers.answer_rows import altered
 from tests.consumers.experiment_run import CONFIG, run, write
 from tests.consumers.obd_men import FILE, METRICS, TOML
 
@@ -66,13 +67,13 @@ def test_the_covariate_is_taken_out_of_every_window_and_of_looks(tmp_path: Path)
         results = read_results(ledger, parse_query())
     assert "ctr is adjusted for the pre-exposure covariate before" in " ".join(results.notes)
     assert {row.metric for row in results.rows} == {"before", "ctr"}
-    assert [row.metric for row in results.comparisons] == ["ctr"]
+    assert [row.contrast.metric for row in results.comparisons] == ["ctr"]
     config = found.with_name("clicks.toml")  # another slope is another plan
     config.write_text(config.read_text(encoding="utf-8").replace("0.9", "0.8"), encoding="utf-8")
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 3
 
 
-def with_users_of_both(folder: Path, cluster: str, word: str, *, there: bool) -> Results:
+def with_users_of_both(folder: Path, cluster: str, word: str, *, there: bool) -> ResultsAnswer:
     """The results of forty users, of whom two may be in both variants."""
     events = []
     for i in range(800):
@@ -103,14 +104,14 @@ def test_users_of_several_variants_are_ignored_and_stay_stored(
     kept = with_users_of_both(tmp_path / "kept", cluster, "keep", there=True)
     clean = with_users_of_both(tmp_path / "clean", cluster, "keep", there=False)
     (mine,), (theirs,), (all_,) = (
-        [repr(replace(row, sentence="")) for row in one.comparisons]
+        [dumps(altered(row, sentence="")) for row in one.comparisons]
         for one in (dropped, clean, kept)
     )
     assert mine == theirs and mine != all_
     mixed = dropped.contamination
     assert mixed is not None and (mixed.units, mixed.share, mixed.dropped) == (2.0, 0.05, True)
     assert "2 units (5 % of all) were seen in several variants and dropped." in (
-        dropped.comparisons[0].sentence
+        dropped.comparisons[0].finding.sentence
     )
     rows = [(row.metric, row.value, row.digest) for row in dropped.rows]
     assert rows == [(row.metric, row.value, row.digest) for row in kept.rows]

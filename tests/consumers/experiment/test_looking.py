@@ -225,7 +225,7 @@ def test_results_say_what_may_be_concluded_of_all_rows_and_of_a_window_by_itself
         assert said in text, text
     rows = read_results(ledger, parse_query("all")).comparisons
     assert [(row.window.start_ms, row.looks) for row in rows] == [(None, 1), (0, 0), (3_600_000, 0)]
-    total, *others = (row.n for row in rows)
+    total, *others = (row.comparison.n for row in rows)
     assert sum(others) == total
     asked = read_results(ledger, parse_query("total", where=["variant=new"]))
     assert asked.comparisons == () and asked.srm is not None

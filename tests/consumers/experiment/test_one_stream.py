@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 
@@ -53,7 +53,7 @@ def clicks(n: int) -> Clicks:
     ]
 
 
-def results(folder: Path, config: str, events: list[dict[str, object]]) -> Results:
+def results(folder: Path, config: str, events: list[dict[str, object]]) -> ResultsAnswer:
     folder.mkdir(exist_ok=True)
     (folder / "lists.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
     (folder / "lists.toml").write_text(config)
@@ -72,11 +72,13 @@ def test_the_preference_has_an_always_valid_interval_and_no_units_of_the_control
     events = [{**shown(i), "old": a, "new": b} for i, (a, b) in enumerate(clicks(2_500))]
     found = results(tmp_path, CONFIG, events)
     (effect,) = found.comparisons
-    assert (effect.metric, effect.view, effect.control) == ("search", "preference", 0)
-    assert effect.verdict == "better" and effect.looks == 1
-    assert effect.anytime_lower is not None and 0 < effect.anytime_lower < effect.effect_size
+    contrast = effect.contrast
+    assert (contrast.metric, contrast.view) == ("search", "preference")
+    assert effect.comparison.control == 0
+    assert effect.finding.verdict == "better" and effect.looks == 1
+    assert 0 < effect.finding.anytime_lower < effect.comparison.effect_size
     values = {row.view: row.value for row in found.rows if row.slice}
-    assert values["preference"] == effect.effect_size
+    assert values["preference"] == effect.comparison.effect_size
     capsys.readouterr()
     assert main(["results", str(tmp_path / "lists.sqlite")]) == 0
     out = capsys.readouterr().out

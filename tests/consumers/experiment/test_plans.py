@@ -15,7 +15,7 @@ from streammetrics_consumers.ledger.generations import counted_to_ms
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import count_looks
 from streammetrics_consumers.ledger.schema import retry
-from streammetrics_consumers.query.experiment_plan import Declared, declared, plan_of
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared, plan_of
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 
@@ -36,7 +36,7 @@ level = 0.9
 """
 
 
-def counted(config: Path) -> Declared | None:
+def counted(config: Path) -> DeclaredExperiment | None:
     """The plan that the store of a config has."""
     with closing(Ledger.open(str(run(config)))) as ledger:
         return declared(ledger.generation())
@@ -91,7 +91,7 @@ def test_a_direction_that_is_declared_later_is_read_of_the_same_experiment(tmp_p
         with closing(Ledger.open(str(run(config)))) as ledger:
             [row] = read_results(ledger, Query()).comparisons
             assert ledger.generation().id == 1
-        said.append((row.verdict, row.direction.better))
+        said.append((row.finding.verdict, row.finding.direction.better))
     assert said == [("higher", "none"), ("worse", "lower")]
 
 
@@ -120,7 +120,8 @@ def test_an_epoch_after_all_that_was_counted_is_added_and_the_looks_go_on(tmp_pa
     with closing(Ledger.open(str(store))) as ledger:
         results = read_results(ledger, Query())
     (found,) = results.comparisons
-    assert found.looks == before + 1 and found.n == results.rows_read  # of both epochs
+    assert found.looks == before + 1
+    assert found.comparison.n == results.rows_read  # of both epochs
     assert main(["verify", str(config)]) == 0
 
 

@@ -10,9 +10,9 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.experiment import GuardrailConfig
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.render.verdict_words import on_rows
+from streammetrics_consumers.render.verdict_words import parted_rows
 from streammetrics_consumers.server.exposition import exposition
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 
 from tests.consumers import small_config
 from tests.consumers.small_config import EVENT, config, head
@@ -110,7 +110,7 @@ def test_the_report_and_verify_know_a_mean_over_users(
     store = str(counted.with_name("store.db"))
     assert main(["verify", str(counted)]) == 0
     with closing(Ledger.open(store)) as ledger:
-        text = exposition(ledger, Watched(dict, lambda: 1.0, lambda: 1.0)).decode()
+        text = exposition(ledger, WatchedWorkers(dict, lambda: 1.0, lambda: 1.0)).decode()
     assert 'metric="revenue"' in text and 'view="mean"' in text
     assert main(["report", store, "--output", str(counted.with_name("report.html"))]) == 0
     assert "revenue" in counted.with_name("report.html").read_text(encoding="utf-8")
@@ -133,7 +133,7 @@ def test_rows_per_user_stand_beside_a_mean_per_row_on_every_surface(
     text = capsys.readouterr().out
     assert "rows per unit" in text and "4.07 and 4.88" in text
     assert said in " ".join(text.split())
-    assert on_rows(str(found["per_row"]["sentence"]))[1] == said
+    assert parted_rows(str(found["per_row"]["sentence"]))[1] == said
     assert main(["report", store, "--output", str(counted.with_name("report.html"))]) == 0
     report = counted.with_name("report.html").read_text(encoding="utf-8")
     assert "rows per unit 4.07 and 4.88" in report

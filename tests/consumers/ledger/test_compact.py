@@ -25,7 +25,7 @@ from streammetrics_consumers.ledger.compact import (
 )
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, split
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE, Group, depth, node, plan
+from streammetrics_consumers.ledger.merge_plan import ABOVE, LEAVE, MergeGroup, depth, node, plan
 from streammetrics_consumers.ledger.schema import delta, retry
 from streammetrics_consumers.ledger.schema import head as head_table
 from streammetrics_consumers.model.commit import Commit, Counters, Head
@@ -61,7 +61,7 @@ def in_a_row(
 
 
 def done(
-    extents: Sequence[DeltaMetadata], group: Group, next_id: int, size: int
+    extents: Sequence[DeltaMetadata], group: MergeGroup, next_id: int, size: int
 ) -> list[DeltaMetadata]:
     """What stands after a group was merged, where its rows add up to `size` bytes a range."""
     left = [extent for extent in extents if extent not in group.extents]
@@ -80,8 +80,8 @@ def done(
 def test_more_rows_than_the_limit_are_merged_and_the_newest_stay_for_those_who_follow() -> None:
     extents = in_a_row(ABOVE + 1)
     assert plan(extents[:-1]) == []
-    assert plan(extents) == [Group(tuple(extents[:-LEAVE]), 1)]
-    assert plan(extents[:3], above=1) == [Group(tuple(extents[:3]), 1)]
+    assert plan(extents) == [MergeGroup(tuple(extents[:-LEAVE]), 1)]
+    assert plan(extents[:3], above=1) == [MergeGroup(tuple(extents[:3]), 1)]
     assert plan(extents[:1], above=1) == []
 
 
@@ -300,7 +300,7 @@ def test_rows_that_are_not_as_they_were_read_are_not_merged(ledger: Ledger) -> N
     generation, heads = begun(ledger)
     heads.append(ledger.resolve(generation, replace(LOGS[0], number=3), 0))
 
-    def given_again(head: Head, run: MergeRun, group: Group) -> None:
+    def given_again(head: Head, run: MergeRun, group: MergeGroup) -> None:
         """SQLite gives the ids of deleted rows to others."""
         compact(ledger.store)
         for _ in range(2):
@@ -309,15 +309,15 @@ def test_rows_that_are_not_as_they_were_read_are_not_merged(ledger: Ledger) -> N
             ids = {row.id for row, _ in stored(ledger).rows}
             assert {extent.id for extent in group.extents} == ids
 
-    def half_merged(head: Head, run: MergeRun, group: Group) -> None:
+    def half_merged(head: Head, run: MergeRun, group: MergeGroup) -> None:
         half = replace(group, extents=group.extents[:2])
         assert Compactor(ledger.store, above=1).merge(run, half) is not None
 
-    def flagged(head: Head, run: MergeRun, group: Group) -> None:
+    def flagged(head: Head, run: MergeRun, group: MergeGroup) -> None:
         mine = update(delta).where(delta.c.head == head.id)
         ledger.store.write(lambda c, _: c.execute(mine.values(for_coarser=True)))
 
-    def of_another_log(head: Head, run: MergeRun, group: Group) -> None:
+    def of_another_log(head: Head, run: MergeRun, group: MergeGroup) -> None:
         mine = update(head_table).where(head_table.c.id == head.id)
         ledger.store.write(lambda c, _: c.execute(mine.values(partition=99)))
 

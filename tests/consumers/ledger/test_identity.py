@@ -17,7 +17,12 @@ from streammetrics_consumers.ledger.closing import join_head, write_closing
 from streammetrics_consumers.ledger.failures import StoreReplaced
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import claim, take
-from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, mark_forwarded, write_retry
+from streammetrics_consumers.ledger.quarantine import (
+    NotOpen,
+    RetriedEntries,
+    mark_forwarded,
+    write_retry,
+)
 from streammetrics_consumers.ledger.witness import Witness, note_known, read_now, went_back
 from streammetrics_consumers.ledger.write import Fenced, after_commit
 from streammetrics_consumers.model.commit import JOIN_START, Commit, Counters, Head
@@ -91,10 +96,10 @@ def test_a_retry_and_a_forwarder_take_no_entry_for_another(
         ledger.quarantine(), (LOG, OTHER), strict=True)]  # fmt: skip
     mark_forwarded(ledger.store, known)
     with pytest.raises(NotOpen):
-        found = [Counted([known[0]], Commit(first, 10, 11, None, Counters()))]
+        found = [RetriedEntries([known[0]], Commit(first, 10, 11, None, Counters()))]
         write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
     (head, _) = ledger.heads(generation)
-    found = [Counted(ledger.quarantine()[:1], Commit(head, 10, 11, None, Counters()))]
+    found = [RetriedEntries(ledger.quarantine()[:1], Commit(head, 10, 11, None, Counters()))]
     change(
         ledger,
         lambda c: c.execute(update(schema.head).values(partition=schema.head.c.partition + 7)),
@@ -315,7 +320,7 @@ def test_a_retry_takes_late_outcomes_out_of_the_counters_of_the_head(
     counters = Counters(4, late=3, late_outcomes=2, quarantined=4)
     head = ledger.commit(generation, Commit(head, 10, 14, 5, counters, (), refused))
     entries = [entry for entry in ledger.quarantine() if entry.offset != 11]
-    counted = Counted(entries, Commit(head, 10, 14, 5, Counters(3)))
+    counted = RetriedEntries(entries, Commit(head, 10, 14, 5, Counters(3)))
     write_retry(ledger.store, generation, [counted], created_ms=1, note='{"token": 1}')
     [now] = ledger.heads(generation)
     assert now.counters == Counters(4, late=1, late_outcomes=1, quarantined=1)

@@ -12,7 +12,7 @@ from streammetrics_consumers.ledger import delta_metadata
 from streammetrics_consumers.ledger.closing import join_head, write_closing
 from streammetrics_consumers.ledger.failures import NotAStore
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
-from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, write_retry
+from streammetrics_consumers.ledger.quarantine import NotOpen, RetriedEntries, write_retry
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.ledger.write import Fenced, read_seen
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Seen
@@ -138,7 +138,9 @@ def test_label_windows_must_be_as_far_closed_as_a_commit_was_made_for(
     ledger.commit(generation, replace(made, closed_at_most=1000, closed_at_least=1000))
     (entry,) = ledger.quarantine()
     for most in (999, 1000):
-        found = [Counted([entry], Commit(head, 10, 11, None, Counters(), closed_at_most=most))]
+        found = [
+            RetriedEntries([entry], Commit(head, 10, 11, None, Counters(), closed_at_most=most))
+        ]
         tried = partial(
             write_retry, ledger.store, generation, found, created_ms=1, note=f'{{"token": {most}}}'
         )

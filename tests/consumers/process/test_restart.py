@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.ledger.failures import NotAStore
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
@@ -42,13 +42,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
+def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> ResultsAnswer:
     config = write_config(tmp_path_factory.mktemp("undisturbed"), from_file(data), "file")
     run(config)
     return results(str(config.with_suffix(".db")))
 
 
-def results(url: str) -> Results:
+def results(url: str) -> ResultsAnswer:
     with closing(Ledger.open(url)) as ledger:
         return read_results(ledger, parse_query("all"))
 
@@ -79,7 +79,7 @@ def config_of(folder: Path, source: str, url: str) -> Path:
     indirect=["url"],
 )  # fmt: skip
 def test_a_worker_killed_at_any_point_goes_on_where_the_ledger_stands(
-    data: Path, undisturbed: Results, tmp_path: Path, url: str, point: str
+    data: Path, undisturbed: ResultsAnswer, tmp_path: Path, url: str, point: str
 ) -> None:
     config = config_of(tmp_path, from_file(data), url)  # there are three chunks
     # A file is assigned once; at the other points the first commit is there already.

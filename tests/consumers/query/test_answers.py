@@ -8,22 +8,17 @@ from http import HTTPStatus
 from types import MappingProxyType
 
 import numpy as np
-from msgspec.structs import replace
-from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import (
-    SINCE_THE_START,
-    Error,
-    Problem,
-    Result,
-    Window,
-    dumps,
-)
-from streammetrics_consumers.query.results import in_order, interval_answer, rows_of
+from streammetrics_consumers.query.answers import Error, ProblemAnswer
+from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.results import in_order, rows_of
 from streammetrics_consumers.query.results_json import to_json
+from streammetrics_consumers.query.rows import SINCE_THE_START, Window
 from streammetrics_consumers.query.slices import Computed
 from streammetrics_consumers.server.openapi import openapi_json
 
-from streammetrics import HistogramAUC, Interval, Ratio
+from streammetrics import HistogramAUC, Ratio
+from streammetrics.experiments import SampleRatioFound
+from tests.consumers.answer_rows import altered, slice_row
 from tests.consumers.render.corpus import results
 
 
@@ -34,8 +29,8 @@ def test_numbers_that_json_does_not_have_are_null_and_texts() -> None:
 
 def test_subclasses_of_plain_values_and_views_of_mappings_are_plain() -> None:
     counts = MappingProxyType({"b": HTTPStatus.OK, "a": 1})
-    plain = math.nan, False, ""
-    found = dumps(answers.SampleRatio(np.float64(0.25), math.nan, counts, np.str_("why"), *plain))
+    pairs = tuple(counts.items())
+    found = dumps(SampleRatioFound(pairs, math.nan, 1, np.float64(0.25), math.nan, np.str_("why")))
     assert json.loads(found) == {
         "counts": {"a": 1, "b": 200}, "e_value": None, "pvalue": 0.25, "reason": "why",
         "greatest_e_value": None, "alarm": False, "acknowledged": "",
@@ -43,7 +38,7 @@ def test_subclasses_of_plain_values_and_views_of_mappings_are_plain() -> None:
 
 
 def test_a_lone_surrogate_is_written_by_its_code_and_what_is_unset_is_left_out() -> None:
-    assert dumps(Error(Problem("\ud800"))) == b'{"error": {"got": "\\ud800"}}\n'
+    assert dumps(Error(ProblemAnswer("\ud800"))) == b'{"error": {"got": "\\ud800"}}\n'
 
 
 def test_every_object_is_closed_and_described() -> None:
@@ -57,24 +52,23 @@ def test_every_object_is_closed_and_described() -> None:
             assert schema["properties"].keys() - schema["required"] <= optional, name
 
 
-ROW = Result(
-    window=SINCE_THE_START,
-    slice={"variant": "bts"},
-    metric="auc",
-    type="HistogramAUC",
-    view="auc",
-    value=0.7011,
-    low=0.7007,
-    high=0.7015,
-    counts={"rows": 10000, "positives": 69},
-    digest="sha256:9f",
-    interval=None,
+ROW = slice_row(
+    SINCE_THE_START,
+    {"variant": "bts"},
+    "auc",
+    "HistogramAUC",
+    "auc",
+    0.7011,
+    0.7007,
+    0.7015,
+    {"rows": 10000, "positives": 69},
+    "sha256:9f",
 )
 
 
 def test_undefined_is_null_and_other_keys_are_named() -> None:
     slice_ = {"variant": "甲\ud800", "(other)": ("variant", "phase")}
-    row = replace(ROW, slice=slice_, value=math.nan, low=-math.inf, high=math.inf)
+    row = altered(ROW, slice=slice_, value=math.nan, low=-math.inf, high=math.inf)
     text = to_json(results(iter([row])))
     assert '"variant": "甲\\ud800"}'.encode() in text
     (found,) = json.loads(text)["results"]
@@ -85,16 +79,16 @@ def test_undefined_is_null_and_other_keys_are_named() -> None:
 def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
     early, late = Window(0, 10, "closed"), Window(10, 20, "open")
     wanted = [
-        replace(ROW, slice={}),
-        replace(ROW, slice={"phase": None}),
-        replace(ROW, slice={"phase": "eval"}),
-        replace(ROW, slice={"variant": "bts"}, view="ap"),
-        replace(ROW, slice={"variant": "bts"}, view="auc"),
-        replace(ROW, slice={"variant": "bts"}, metric="ctr"),
-        replace(ROW, slice={"variant": "random"}),
-        replace(ROW, slice={"phase": "eval", "variant": "bts"}),
-        replace(ROW, window=early),
-        replace(ROW, window=late),
+        altered(ROW, slice={}),
+        altered(ROW, slice={"phase": None}),
+        altered(ROW, slice={"phase": "eval"}),
+        altered(ROW, slice={"variant": "bts"}, view="ap"),
+        altered(ROW, slice={"variant": "bts"}, view="auc"),
+        altered(ROW, slice={"variant": "bts"}, metric="ctr"),
+        altered(ROW, slice={"variant": "random"}),
+        altered(ROW, slice={"phase": "eval", "variant": "bts"}),
+        altered(ROW, window=early),
+        altered(ROW, window=late),
     ]
     assert list(in_order(reversed(wanted))) == wanted
 
@@ -130,8 +124,3 @@ def test_a_ratio_has_the_range_of_a_share_while_all_of_its_rows_are_0_or_1() -> 
     for state, expected in ((ctr, (0.0, 1.0)), (revenue, (-math.inf, math.inf))):
         _, _, ranges = rows_of(SINCE_THE_START, {}, "ctr", Computed.of(state))
         assert ranges["ratio"] == expected
-    beyond = Interval(0.9, 0.7, 1.1)
-    cut = interval_answer(beyond, (0.0, 1.0))
-    assert (cut.lower, cut.upper) == (0.7, 1.0)
-    unknown = Interval(0.9, -math.inf, math.inf, reason="one row")
-    assert interval_answer(unknown, (0.0, 1.0)).upper == math.inf

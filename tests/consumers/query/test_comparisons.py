@@ -11,15 +11,21 @@ from msgspec.structs import replace
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import comparisons
-from streammetrics_consumers.query.answers import Comparison, Results
-from streammetrics_consumers.query.comparisons import at_same_offsets, experiment_answer, verdict
-from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.comparisons import (
+    experiment_answer,
+    read_at_same_offsets,
+    verdict,
+)
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
+from streammetrics_consumers.query.rows import WindowFinding
 
 from streammetrics.experiments import Verdict
+from tests.consumers.answer_rows import altered
 from tests.consumers.experiment_run import run, write
 from tests.consumers.render.corpus import results
 from tests.consumers.stores import make_store
@@ -158,7 +164,7 @@ def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_p
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declared, Comparison]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[DeclaredExperiment, WindowFinding]:
     """A small experiment that has decided."""
     config = write(tmp_path_factory.mktemp("verdict"))
     with closing(Ledger.open(str(run(config)))) as ledger:
@@ -168,27 +174,27 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declared, Compariso
     return of, row
 
 
-def judged(row: Comparison, verdict: Verdict, said: str = "said.") -> Comparison:
+def judged(row: WindowFinding, verdict: Verdict, said: str = "said.") -> WindowFinding:
     """The same with another verdict."""
-    return replace(row, verdict=verdict, sentence=said)
+    return altered(row, verdict=verdict, sentence=said)
 
 
-def guardrail(row: Comparison, verdict: Verdict, said: str) -> Comparison:
+def guardrail(row: WindowFinding, verdict: Verdict, said: str) -> WindowFinding:
     """The same as a guardrail, with a margin of 0.1."""
-    return replace(judged(row, verdict, said), guardrail=True, margin=-0.1)
+    return altered(judged(row, verdict, said), guardrail=True)
 
 
 def test_what_is_decided_is_the_sentence_of_the_comparison(
-    found: tuple[Declared, Comparison],
+    found: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:
     of, row = found
-    assert verdict(of, [row]) == ("decided", row.sentence)
-    assert row.sentence.startswith("new is better")
+    assert verdict(of, [row]) == ("decided", row.finding.sentence)
+    assert row.finding.sentence.startswith("new is better")
     assert verdict(None, ()) == ("none", "No experiment is declared.")
     assert verdict(of, ())[0] == "waiting"
 
 
-def test_several_comparisons_are_counted(found: tuple[Declared, Comparison]) -> None:
+def test_several_comparisons_are_counted(found: tuple[DeclaredExperiment, WindowFinding]) -> None:
     of, row = found
     open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
     assert verdict(of, [open_]) == ("undecided", "said.")
@@ -201,14 +207,14 @@ def test_several_comparisons_are_counted(found: tuple[Declared, Comparison]) -> 
 
 
 def test_doubt_and_a_broken_guardrail_are_said_first(
-    found: tuple[Declared, Comparison],
+    found: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:
     of, row = found
     doubt = judged(row, "disbelieved", "Units fall as they should not.")
-    assert verdict(of, [row, doubt]) == ("distrusted", doubt.sentence)
+    assert verdict(of, [row, doubt]) == ("distrusted", doubt.finding.sentence)
     broken, kept = guardrail(row, "broken", "It breaks."), guardrail(row, "kept", "It keeps.")
-    assert verdict(of, [row, broken]) == ("decided", f"It breaks. {row.sentence}")
-    assert verdict(of, [row, kept])[1] == row.sentence
+    assert verdict(of, [row, broken]) == ("decided", f"It breaks. {row.finding.sentence}")
+    assert verdict(of, [row, kept])[1] == row.finding.sentence
     told = experiment_answer(replace(results(), comparisons=(row,)), of, 3)
     assert told.plan is not None
     assert (told.looks, told.plan.control, told.state) == (3, "old", "decided")
@@ -219,7 +225,7 @@ def test_an_answer_is_computed_once_although_others_commit_meanwhile(tmp_path: P
     with closing(Ledger.open(str(make_store(tmp_path)))) as ledger:
         whole = read_results(ledger, Query())
 
-        def read() -> Results:
+        def read() -> ResultsAnswer:
             nonlocal commits
             commits += 1  # after the store was read, while the answer is computed
             return replace(whole, offsets={"log/0": commits - 1})
@@ -227,5 +233,5 @@ def test_an_answer_is_computed_once_although_others_commit_meanwhile(tmp_path: P
         def read_other() -> tuple[int, dict[str, int]]:
             return commits, {"log/0": commits}
 
-        found, other = at_same_offsets(ledger, Query(), read, read_other)
+        found, other = read_at_same_offsets(ledger, Query(), read, read_other)
     assert (found.offsets, other, commits) == ({"log/0": 0}, 0, 1)

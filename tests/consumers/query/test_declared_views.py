@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Result, Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader
 from streammetrics_consumers.query.query import Lines, Query
 from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.rows import SliceRow
 
 from streammetrics import Quantiles
 from tests.consumers.stores import make_store, write_config
@@ -31,7 +32,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def wait_of_a(found: Results) -> Mapping[str, Result]:
+def wait_of_a(found: ResultsAnswer) -> Mapping[str, SliceRow]:
     """The rows of the metric and of variant a, by view."""
     return {
         row.view: row for row in found.rows if (row.metric, row.slice) == ("wait", {"variant": "a"})

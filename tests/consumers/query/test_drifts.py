@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Result, Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader
 from streammetrics_consumers.query.query import Lines, Query, QueryError, Span, parse_query
 from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.rows import SliceRow
 from streammetrics_consumers.render.cells import results_with_texts
 
 from streammetrics import HistogramAUC, Ratio, drift, load
@@ -61,12 +62,12 @@ def hour_of(one: dict[str, object]) -> int:
     return int(str(one["ts"])[11:13])
 
 
-def read(store: Path, query: Query) -> Results:
+def read(store: Path, query: Query) -> ResultsAnswer:
     with closing(Ledger.open(str(store))) as ledger:
         return read_results(ledger, query)
 
 
-def row_of(found: Results, metric: str, view: str, **slice_: str) -> Result:
+def row_of(found: ResultsAnswer, metric: str, view: str, **slice_: str) -> SliceRow:
     (row,) = (r for r in found.rows if (r.metric, r.view, r.slice) == (metric, view, slice_))
     return row
 

@@ -11,13 +11,13 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import Interval, Result
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.query import Lines, Query
 from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.rows import SliceRow
 from streammetrics_consumers.render.prometheus import result_gauges
 
-from streammetrics import HistogramAUC, UserGroups, drift, load
+from streammetrics import HistogramAUC, Interval, UserGroups, drift, load
 from tests.consumers.stores import event, make_store
 
 RANDOM = np.random.default_rng(22)
@@ -57,7 +57,7 @@ def users(hour: int, variant: str = "ab") -> UserGroups[Any]:
     return state
 
 
-def rows(store: Path, metric: str, query: Query | None = None) -> dict[str, Result]:
+def rows(store: Path, metric: str, query: Query | None = None) -> dict[str, SliceRow]:
     query = query or Query("latest", frozenset({"variant"}), where=(("variant", "b"),))
     with closing(Ledger.open(str(store))) as ledger:
         found = read_results(ledger, query).rows

@@ -11,11 +11,6 @@ import numpy as np
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import history
-from streammetrics_consumers.query.answers import (
-    SINCE_THE_START,
-    Result,
-    Window,
-)
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import (
@@ -27,21 +22,23 @@ from streammetrics_consumers.query.history import (
 )
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.rows import SINCE_THE_START, SliceRow, Window
 
 from tests.consumers import experiment_run
+from tests.consumers.answer_rows import slice_row
 from tests.consumers.render.corpus import results
 
 
-def row(hour: int | None, variant: str, value: float) -> Result:
+def row(hour: int | None, variant: str, value: float) -> SliceRow:
     """One value of one hour, or since the start."""
     window = SINCE_THE_START
     if hour is not None:
         window = Window(hour * 3_600_000, (hour + 1) * 3_600_000, "closed")
-    return Result(window, {"variant": variant}, "ctr", "Ratio", "ratio", value, value, value,
-                  {"rows": 1}, "sha256:", None)  # fmt: skip
+    return slice_row(window, {"variant": variant}, "ctr", "Ratio", "ratio", value, value, value,
+                  {"rows": 1}, "sha256:")  # fmt: skip
 
 
-def of(*rows: Result) -> History:
+def of(*rows: SliceRow) -> History:
     found = results(iter(rows), variants=("old", "new"))
     return history_of(found, "ctr", "ratio", (), lambda name: ())
 
@@ -104,9 +101,9 @@ def test_effects_are_those_of_the_comparisons_window_by_window(ledger: Ledger) -
     fresh = [row for row in read_results(ledger, Query("all")).comparisons
              if row.window.start_ms is not None]  # fmt: skip
     assert effect.windows == EffectWindows(
-        tuple(row.effect_size for row in fresh),
-        tuple(row.effect_size_ci_lower for row in fresh),
-        tuple(row.effect_size_ci_upper for row in fresh),
+        tuple(row.comparison.effect_size for row in fresh),
+        tuple(row.comparison.effect_size_ci_lower for row in fresh),
+        tuple(row.comparison.effect_size_ci_upper for row in fresh),
     )
     assert len(fresh) == 2 and effect.looks.gated == (False,)
 

@@ -18,7 +18,7 @@ from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
-from streammetrics_consumers.render.cells import join_outcomes
+from streammetrics_consumers.render.join_text import join_outcomes
 from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.text import Style
 

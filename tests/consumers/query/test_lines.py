@@ -13,10 +13,10 @@ from functools import cache
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import reader
-from streammetrics_consumers.query.answers import Result
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import OTHER, Lines, Query, parse_query
 from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.rows import SliceRow
 
 from tests.consumers.stores import event, make_store
 
@@ -44,12 +44,12 @@ def ledger(
 
 
 @cache
-def all_rows(ledger: Ledger, query: Query) -> list[Result]:
+def all_rows(ledger: Ledger, query: Query) -> list[SliceRow]:
     """The rows of an answer without lines, read once for each ledger and query."""
     return list(read_results(ledger, query).rows)
 
 
-def lines_of(rows: list[Result], view: str) -> dict[tuple[object, str], list[Result]]:
+def lines_of(rows: list[SliceRow], view: str) -> dict[tuple[object, str], list[SliceRow]]:
     """The rows of one view by window and by the phase, as a person reads them."""
     found = defaultdict(list)
     for row in rows:
@@ -59,7 +59,7 @@ def lines_of(rows: list[Result], view: str) -> dict[tuple[object, str], list[Res
     return found
 
 
-def expected(rows: list[Result], lines: Lines, view: str) -> tuple[list[Result], int, int]:
+def expected(rows: list[SliceRow], lines: Lines, view: str) -> tuple[list[SliceRow], int, int]:
     """The rows of the first lines, in the order of an answer; the number of all lines, and of those
     with the text."""
     found = lines_of(rows, view)

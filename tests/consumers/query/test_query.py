@@ -9,7 +9,7 @@ from streammetrics_consumers.query.query import (
     Query,
     QueryError,
     Span,
-    Spans,
+    WindowGrid,
     iso_utc,
     parse_query,
     parse_time,
@@ -67,29 +67,29 @@ def test_all_conditions_must_hold_and_null_is_written_as_json_has_it() -> None:
 
 
 def test_a_pane_lies_in_every_window_that_covers_it_and_starts_above_the_floor() -> None:
-    spans = Spans(3 * HOUR, HOUR).over([3 * HOUR], None)
+    spans = WindowGrid(3 * HOUR, HOUR).over([3 * HOUR], None)
     assert [span.start_ms // HOUR for span in spans] == [1, 2, 3]
     assert all(span.holds(3 * HOUR) for span in spans)
-    uneven = Spans(3 * HOUR, 2 * HOUR)
+    uneven = WindowGrid(3 * HOUR, 2 * HOUR)
     assert uneven.pane_ms == HOUR
     assert uneven.over([2 * HOUR], None) == (Span(0, 3 * HOUR), Span(2 * HOUR, 5 * HOUR))
-    assert Spans(2 * HOUR, HOUR).over([HOUR], HOUR) == (Span(HOUR, 3 * HOUR),)
+    assert WindowGrid(2 * HOUR, HOUR).over([HOUR], HOUR) == (Span(HOUR, 3 * HOUR),)
 
 
 def test_whole_windows_that_are_kept_may_be_asked_for() -> None:
     for span in (Span(0, 2 * HOUR), Span(HOUR, 4 * HOUR), Span(-HOUR, HOUR)):
-        Spans(2 * HOUR, HOUR).require(span, None)
+        WindowGrid(2 * HOUR, HOUR).require(span, None)
     for span, nearest in (
         (Span(0, HOUR), "1970-01-01T00:00:00Z/1970-01-01T02:00:00Z"),
         (Span(1, 2 * HOUR), "1970-01-01T00:00:00Z/1970-01-01T02:00:00Z"),
         (Span(0, 3 * HOUR + 1), "1970-01-01T00:00:00Z/1970-01-01T03:00:00Z"),
     ):
         with pytest.raises(QueryError) as refused:
-            Spans(2 * HOUR, HOUR).require(span, None)
+            WindowGrid(2 * HOUR, HOUR).require(span, None)
         assert "expected whole windows (7200 s long, one every 3600 s)" in str(refused.value)
         assert f"ask for {nearest}, for example" in str(refused.value)
     with pytest.raises(QueryError, match="a START of 1970-01-01T01:00:00Z or later"):
-        Spans(HOUR, HOUR).require(Span(0, HOUR), HOUR)
+        WindowGrid(HOUR, HOUR).require(Span(0, HOUR), HOUR)
 
 
 def test_a_time_is_printed_as_short_as_it_can_be_and_reads_back() -> None:

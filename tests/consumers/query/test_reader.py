@@ -14,7 +14,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query import reader
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.query import Query, QueryError, Span, parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
@@ -32,7 +32,7 @@ HOUR = 3_600_000
 SLIDING = "slide_s = 1200"
 
 
-def read(store: Path, query: Query) -> Results:
+def read(store: Path, query: Query) -> ResultsAnswer:
     """The answer to a query."""
     with closing(Ledger.open(str(store))) as ledger:
         return read_results(ledger, query)

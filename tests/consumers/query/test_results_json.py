@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 from contextlib import closing
 from http import HTTPStatus
@@ -13,22 +15,22 @@ import pytest
 from msgspec.structs import replace
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import reader
-from streammetrics_consumers.query.answers import Results, dumps, plain
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_json, read_results
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.render.cells import results_with_texts
 
+from tests.consumers.answer_rows import altered, plain
 from tests.consumers.render.corpus import corpus
 from tests.consumers.server.asking import EXPERIMENT
 from tests.consumers.stores import HOSTILE, event, make_store
 
 
-def simply(results: Results) -> bytes:
+def simply(results: ResultsAnswer) -> bytes:
     """The bytes by way of one object of the whole answer."""
-    found = plain(results)
-    assert isinstance(found, dict)
-    return dumps({name: value for name, value in found.items() if name != "tables"})
+    text = json.dumps(plain(results), sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def test_every_answer_has_the_bytes_of_the_object_of_all_of_it() -> None:
@@ -45,7 +47,7 @@ def test_hostile_names_and_odd_numbers_are_written_as_in_the_object() -> None:
     numbers = (0, 1, -0.0, 5e-324, 1e16, math.nan, math.inf, -math.inf, np.float64(0.1), True)
     names = (HOSTILE, "\ud800", '"\\\n', "", "é甲", "\u2028")
     hostile = [
-        replace(
+        altered(
             row,
             metric=name,
             view=name,
@@ -53,7 +55,9 @@ def test_hostile_names_and_odd_numbers_are_written_as_in_the_object() -> None:
             counts={name: HTTPStatus.OK, "rows": 1 << 63},
             value=number,
             low=number,
-            interval=replace(row.interval, lower=number, n_eff=number, reason=name, n=1 << 63),
+            interval=dataclasses.replace(
+                row.interval, lower=number, n_eff=number, reason=name, n=1 << 63
+            ),
         )
         for name in names
         for number in numbers

@@ -60,8 +60,7 @@ def test_a_partition_without_events_holds_windows_open_until_it_is_idle(tmp_path
         assert [states[DAY_MS + hour * HOUR_MS] for hour in range(7)] == expected
         # It is shown, and in no value and no digest.
         rows = tuple(
-            structs.replace(row, window=structs.replace(row.window, state="total"))
-            for row in results.rows
+            replace(row, window=structs.replace(row.window, state="total")) for row in results.rows
         )
         found.append((to_json(structs.replace(results, rows=rows)), run.config.fingerprints()))
     assert found[0] == found[1]

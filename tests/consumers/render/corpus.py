@@ -9,38 +9,33 @@ from functools import cache
 from typing import Final
 
 from msgspec.structs import replace
-from streammetrics_consumers.query.answers import (
-    SINCE_THE_START,
-    Join,
-    Result,
-    Results,
-    Tables,
-    Window,
-)
-from streammetrics_consumers.query.comparisons import comparison_answer, with_report
+from streammetrics_consumers.query.answers import Join, ResultsAnswer, TableLayout
+from streammetrics_consumers.query.comparisons import with_report
 from streammetrics_consumers.query.join_status import join_warnings, outcome_answer
 from streammetrics_consumers.query.query import Slice
-from streammetrics_consumers.query.results import in_order, interval_answer
+from streammetrics_consumers.query.results import in_order
+from streammetrics_consumers.query.rows import SINCE_THE_START, SliceRow, Window, WindowFinding
 
 from streammetrics import Interval, Ratio, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
 from streammetrics.results import OutcomeDelays
+from tests.consumers.answer_rows import altered, slice_row
 from tests.consumers.stores import HOSTILE
 
 HOUR: Final = 3_600_000
 
 
-def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[Result]:
+def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[SliceRow]:
     """Rows of four metrics of one slice, with figures that depend on `n`."""
     clicks: Mapping[str, int] = {"rows": 10_000 + n, "positives": 40 + n}
     groups = {**clicks, "groups": 312, "groups_one_class": 300}
     value = 0.7011 + n / 1000
 
     def row(metric: str, view: str, value: float, counts: Mapping[str, int], *, width: float = 0.0,
-            interval: Interval | None = None) -> Result:  # fmt: skip
-        return Result(
+            interval: Interval | None = None) -> SliceRow:  # fmt: skip
+        return slice_row(
             window, slice_, metric, "Any", view, value, value - width, value + width, counts, "",
-            None if interval is None else interval_answer(interval, (0.0, 1.0)),
+            interval,
         )  # fmt: skip
 
     known = Interval(value, value - 0.0213, value + 0.0198, method="jackknife", n=312)
@@ -53,25 +48,24 @@ def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[Re
     yield row("rank", "NDCG@10", 1.0, {"rows": 100, "lists_kept": 44})
 
 
-def quantiles(slice_: Slice, n: int) -> Iterator[Result]:
+def quantiles(slice_: Slice, n: int) -> Iterator[SliceRow]:
     """Rows of two quantiles with a band, which a high one may lack on one side, and of a rate."""
     counts = {"rows": 10_000 + n}
     for view, value, above in (("median", 119.5, 124.5), ("p99", 619.0 + n, math.inf)):
         known = Interval(value, value - 2.25, value + 2.5, method="ranks", n=10_000)
-        band = interval_answer(
-            Interval(value, value - 5, above, method="band", n=10_000), (0.0, math.inf)
-        )
+        band = Interval(value, value - 5, above, method="band", n=10_000)
         ends = SINCE_THE_START, slice_, "wait", "Quantiles", view, value, value - 0.5, value + 0.5
-        yield Result(*ends, counts, "", interval_answer(known, (0.0, math.inf)), band)
-    yield Result(SINCE_THE_START, slice_, "ctr", "Ratio", "ratio", 0.005, 0.005, 0.005, counts, "",
-                 None)  # fmt: skip
+        yield slice_row(*ends, counts, "", known, band)
+    yield slice_row(SINCE_THE_START, slice_, "ctr", "Ratio", "ratio", 0.005, 0.005, 0.005, counts)
 
 
-def results(*found: Iterator[Result], late: int = 0, variants: tuple[str, ...] = ()) -> Results:
+def results(
+    *found: Iterator[SliceRow], late: int = 0, variants: tuple[str, ...] = ()
+) -> ResultsAnswer:
     """Results with these rows; the view `gini` is not shown unasked."""
     made = in_order(row for some in found for row in some)
     known = tuple(dict.fromkeys((r.metric, r.view) for r in made if r.view != "gini"))
-    return Results(
+    return ResultsAnswer(
         generation=1,
         offsets={"clicks/0": 20_000},
         incomplete={},
@@ -90,7 +84,7 @@ def results(*found: Iterator[Result], late: int = 0, variants: tuple[str, ...] =
         srm=None,
         notes=(),
         join=None,
-        tables=Tables(variants, headlines=known),
+        tables=TableLayout(variants, headlines=known),
     )
 
 
@@ -166,20 +160,20 @@ def tested(
     return Experiment(plan, {"": states}, {"": units}).outcome().report()
 
 
-def concluded(report: Report, *, window: Window = SINCE_THE_START, looks: int = 3) -> Results:
+def concluded(report: Report, *, window: Window = SINCE_THE_START, looks: int = 3) -> ResultsAnswer:
     """Results with what a report says."""
-    found = [replace(row, slice={"variant": arm})
+    found = [altered(row, slice={"variant": arm})
              for arm in ("old", "new") for row in rows({}, 0) if row.metric == "ctr"]  # fmt: skip
     shown = replace(
         results(iter(found), variants=("old", "new")),
-        comparisons=tuple(comparison_answer(window, one, looks) for one in report.findings),
+        comparisons=tuple(WindowFinding(window, one, looks) for one in report.findings),
         notes=report.notes,
     )
     return with_report(shown, report)
 
 
 @cache
-def corpus() -> Mapping[str, Results]:
+def corpus() -> Mapping[str, ResultsAnswer]:
     """Every answer, by what it shows."""
     by_variant = [rows({"variant": "bts"}, 0), rows({"variant": "random"}, 1), rows({}, 2)]
     phases = [rows({"variant": v, "phase": p}, 0) for v in "ab" for p in ("eval", None)]
@@ -192,9 +186,9 @@ def corpus() -> Mapping[str, Results]:
     seven = [rows({"variant": f"variant {n}"}, n) for n in range(7)]
     names = (HOSTILE, "a\nrows 99", "\u202eevil", "x" * 200, "", "\ud800")
     hostile = [rows({"variant": one, "phase": one}, 0) for one in names]
-    small = [replace(row, value=1e-7, low=1.1e-8, high=2e-7, interval=None)
+    small = [altered(row, value=1e-7, low=1.1e-8, high=2e-7, interval=None)
              for row in rows({"variant": "a"}, 0)]  # fmt: skip
-    huge = [replace(row, value=1.5e200, low=-math.inf, high=math.inf)
+    huge = [altered(row, value=1.5e200, low=-math.inf, high=math.inf)
             for row in rows({"variant": "a"}, 0)]  # fmt: skip
     warned = replace(JOINED, conflicts=5, late_outcomes=4000)
     warned = replace(warned, warnings=tuple(join_warnings(warned, 0.01)))

@@ -13,14 +13,14 @@ from typing import Final
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
-from streammetrics_consumers.query.answers import Results
-from streammetrics_consumers.query.experiment_plan import Declared
+from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.render.cells import rows_shown
 from streammetrics_consumers.render.html import report_html
 from streammetrics_consumers.render.material import Material, Picture
 from streammetrics_consumers.render.prometheus import result_gauges
-from streammetrics_consumers.render.terminal import Shown, history_key, screen
+from streammetrics_consumers.render.terminal import ScreenContents, history_key, screen
 from streammetrics_consumers.render.text import Style, results_text
 
 from tests.consumers.render.corpus import PLAN, corpus
@@ -31,19 +31,19 @@ FOLDER: Final = Path(__file__).with_name("snapshots")
 PLAIN: Final = Style()
 COLOURED: Final = Style(100, colour=True)
 KINDS: Final = "effects", "roc"
-PLANNED: Final = Declared("", PLAN, {})
+PLANNED: Final = DeclaredExperiment("", PLAN, {})
 
 
-def text(results: Results, style: Style = PLAIN, *, metric: str | None = None) -> str:
+def text(results: ResultsAnswer, style: Style = PLAIN, *, metric: str | None = None) -> str:
     """As `results` prints it."""
     return results_text(results, Query(metric=metric), style, store="obd.db")
 
 
-def terminal(results: Results, style: Style = PLAIN) -> str:
+def terminal(results: ResultsAnswer, style: Style = PLAIN) -> str:
     """As `watch` shows it, with a course for each value and each effect."""
     course = [math.nan, 0.1, 0.3, 0.2, 0.9]
     return screen(
-        Shown(
+        ScreenContents(
             "obd.db, generation 1",
             results,
             "" if results.recommendation is None else "What stands below it.",
@@ -55,7 +55,7 @@ def terminal(results: Results, style: Style = PLAIN) -> str:
     )
 
 
-def report(results: Results) -> str:
+def report(results: ResultsAnswer) -> str:
     """As `report` writes it, from its first heading on."""
     verdict = "" if results.recommendation is None else "What stands below it."
     pictures = tuple(
@@ -66,7 +66,7 @@ def report(results: Results) -> str:
     return re.sub("[0-9a-f]{64}", "(digest)", body)
 
 
-def prometheus(results: Results) -> str:
+def prometheus(results: ResultsAnswer) -> str:
     """As `/metrics` has it."""
 
     class Found:

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.answers import ComparisonText
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.join_status import outcome_answer
 from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.rows import ComparisonText
 from streammetrics_consumers.render.cells import (
     effects_of,
-    join_outcomes,
     p_column,
     results_with_texts,
 )
+from streammetrics_consumers.render.join_text import join_outcomes
 from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style
 from streammetrics_consumers.render.verdict_words import (
@@ -31,6 +31,7 @@ from streammetrics_consumers.render.verdict_words import (
 
 from streammetrics.experiments import ACTIONS, VERDICTS
 from streammetrics.results import OutcomeDelays
+from tests.consumers.answer_rows import altered
 from tests.consumers.render.corpus import JOINED, corpus
 
 Stores = Callable[[str], Path]
@@ -51,17 +52,17 @@ def test_a_column_of_p_values_says_which_they_are() -> None:
     title, values = p_column(rows)
     assert title == "p (Holm)"
     assert values[0] == rows[0].holm_pvalue and math.isnan(values[1])  # a guardrail has none
-    title, values = p_column([replace(one, holm_pvalue=math.nan) for one in rows])
-    assert (title, values[0]) == ("p (not adjusted)", rows[0].anytime_pvalue)
+    title, values = p_column([altered(one, holm_pvalue=None) for one in rows])
+    assert (title, values[0]) == ("p (not adjusted)", rows[0].finding.anytime_pvalue)
     assert math.isnan(values[1])
 
 
 def test_what_is_undefined_has_no_text_on_the_page() -> None:
     nan, shown = math.nan, corpus()["win"]
-    row = replace(
+    row = altered(
         shown.comparisons[0], pvalue=nan, effect_size_ci_lower=nan, effect_size_ci_upper=nan
     )
-    for one, texts in ((row, ("—", "—")), (replace(row, pvalue=0.5), ("—", "0.500"))):
+    for one, texts in ((row, ("—", "—")), (altered(row, pvalue=0.5), ("—", "0.500"))):
         [found] = results_with_texts(replace(shown, comparisons=(one,))).comparisons
         assert isinstance(found.text, ComparisonText)
         assert (found.text.once, found.text.p_once) == texts
@@ -92,5 +93,5 @@ def test_an_interval_at_one_look_without_an_end_is_none() -> None:
         (math.nan, math.nan, "none"),
         (-1.0, math.inf, "-1.000 to inf"),
     ):
-        [found] = effects_of([replace(row, effect_size_ci_lower=lower, effect_size_ci_upper=upper)])
+        [found] = effects_of([altered(row, effect_size_ci_lower=lower, effect_size_ci_upper=upper)])
         assert found.once == text

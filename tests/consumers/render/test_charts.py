@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from msgspec.structs import replace
-from streammetrics_consumers.query.answers import Tables, Window
+from streammetrics_consumers.query.answers import TableLayout
 from streammetrics_consumers.query.history import (
     EffectLooks,
     EffectWindows,
@@ -15,6 +15,7 @@ from streammetrics_consumers.query.history import (
     HistorySeries,
 )
 from streammetrics_consumers.query.query import OTHER, Slice
+from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.render.charts import (
     MAX_SERIES,
     figure_of_effects,
@@ -61,22 +62,22 @@ def test_a_slice_is_named_by_its_values_the_variant_first() -> None:
 
 def test_states_stand_as_variants_are_declared() -> None:
     states: list[tuple[Slice, Accumulator]] = [({"variant": name}, clicks(3)) for name in "ab"]
-    data = figure_of_states(states, Tables(("b", "a"), "a"), "values", "ctr", "light")
+    data = figure_of_states(states, TableLayout(("b", "a"), "a"), "values", "ctr", "light")
     assert [row["series"] for row in rows(data)] == ["b", "a (control)"]
 
 
 def test_a_window_without_rows_is_a_gap_and_an_undefined_value_has_its_window() -> None:
     undefined = replace(of(1), series=(replace(of(1).series[0], rows=(1, 0, 1)),))
-    shown = rows(figure_of_history(undefined, Tables(), "ctr", "dark"))
+    shown = rows(figure_of_history(undefined, TableLayout(), "ctr", "dark"))
     assert [row["value"] for row in shown] == [0.5, None, 0]
-    found = rows(figure_of_history(of(1), Tables(), "ctr", "dark"))
+    found = rows(figure_of_history(of(1), TableLayout(), "ctr", "dark"))
     assert [row["value"] for row in found] == [0.5, 0]
     assert len({row["at"] for row in found}) == 2
     assert not {"low", "lower"} & found[0].keys() or found[0]["low"] == found[0]["high"]
 
 
 def test_more_series_than_anybody_tells_apart_are_counted_in_the_subtitle() -> None:
-    spec: Any = figure_of_history(of(MAX_SERIES + 3), Tables(), "ctr", "light")
+    spec: Any = figure_of_history(of(MAX_SERIES + 3), TableLayout(), "ctr", "light")
     assert spec["title"]["subtitle"].startswith(f"{MAX_SERIES} of {MAX_SERIES + 3} series")
     assert len({row["series"] for row in spec["data"]["values"]}) == MAX_SERIES
 
@@ -86,8 +87,8 @@ def test_an_effect_is_a_series_by_its_treatment_and_looks_without_a_time_are_lef
         (None, 3_600_000, 7_200_000), (0.15,) * 3, (-0.1,) * 3, (0.4,) * 3, (False,) * 3
     )
     effect = HistoryEffect("ctr", "ratio", "old", "new", False, looks, EffectWindows((), (), ()))
-    data = figure_of_effects(of(0, (effect,)), Tables(), "ctr", "light")
+    data = figure_of_effects(of(0, (effect,)), TableLayout(), "ctr", "light")
     assert [(row["series"], row["lower"]) for row in rows(data)] == [("new", -0.1)] * 2
-    nothing: Any = figure_of_effects(of(0), Tables(), "ctr", "light")
+    nothing: Any = figure_of_effects(of(0), TableLayout(), "ctr", "light")
     assert nothing["usermeta"]["reason"] == "there are no looks yet"
     assert not math.isnan(nothing["height"])

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
-
-from msgspec.structs import replace
-from streammetrics_consumers.query.answers import Comparison, Progress
+from streammetrics_consumers.query.answers import ProgressAnswer
+from streammetrics_consumers.query.rows import WindowFinding
 from streammetrics_consumers.render.experiment_text import _axes, arms_of, progress_text
 
+from tests.consumers.answer_rows import altered
 from tests.consumers.render.corpus import corpus
 
 
 def row(
     metric: str, verdict: str, *, arm: str = "new", view: str = "", size: float = 0.1
-) -> Comparison:
+) -> WindowFinding:
     """A comparison; guardrails have verdicts of their own."""
     [first] = corpus()["win"].comparisons
-    return replace(
+    return altered(
         first,
         metric=metric,
-        view=view or first.view,
+        view=view or first.contrast.view,
         verdict=verdict,
         treatment_variant=arm,
         guardrail=verdict in ("kept", "open", "broken"),
@@ -28,7 +27,6 @@ def row(
         anytime_lower=0.5 * size,
         anytime_upper=1.5 * size,
         anytime_reason="",
-        margin=math.nan,
     )
 
 
@@ -47,7 +45,7 @@ def test_each_treatment_is_one_line_that_names_unresolved_guardrails() -> None:
         "1 guardrail kept"
     )
     assert (b.variant, b.tone, b.symbol, b.line) == ("b", "bad", "✕", "ctr worse (-1.25\u00a0%)")
-    [one] = arms_of([replace(row("ctr", "disbelieved"), distrusted=True), row("r", "broken")])
+    [one] = arms_of([altered(row("ctr", "disbelieved"), distrusted=True), row("r", "broken")])
     assert (one.tone, one.line) == ("bad", "ctr disbelieved; guardrail broken: r")
     assert [arm.tone for arm in arms_of([row("ctr", "better"), row("r", "kept")])] == ["good"]
 
@@ -67,8 +65,8 @@ def test_a_metric_with_several_views_has_them_in_its_label() -> None:
 def test_progress_leaves_out_what_is_not_known() -> None:
     for found, looks, text in (
         (None, 3, ""),
-        (Progress(None, None, None, None), 0, "0 looks"),
-        (Progress(0.01, None, None, 100.0), 2,
+        (ProgressAnswer(None, None, None, None), 0, "0 looks"),
+        (ProgressAnswer(0.01, None, None, 100.0), 2,
          "Less than 0.1 days so far; planned 100 units; 2 looks"),
     ):  # fmt: skip
         assert progress_text(found, looks) == text

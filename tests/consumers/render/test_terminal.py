@@ -15,7 +15,7 @@ from streammetrics_consumers.render.terminal import (
     BARS,
     HISTORY_S,
     PLAIN,
-    Shown,
+    ScreenContents,
     Watcher,
     history_key,
     scale,
@@ -30,7 +30,7 @@ from tests.consumers.stores import EVENTS, make_store, write_events
 
 
 def test_how_the_stream_is_read_stands_above_all_and_what_is_cut_off_is_counted() -> None:
-    shown = Shown("obd.db", corpus()["windows"])
+    shown = ScreenContents("obd.db", corpus()["windows"])
     whole = screen(shown, Style()).splitlines()
     assert whole[1].startswith("20,000 read, 3 quarantined, 0 late")
     for height in (5, 8, len(whole) - 1):
@@ -43,7 +43,7 @@ def test_how_the_stream_is_read_stands_above_all_and_what_is_cut_off_is_counted(
 def test_figures_are_never_cut_to_make_room_for_bars() -> None:
     results = corpus()["small figures"]
     history = {history_key(row): [0.1, 0.2] for row in results.rows}
-    shown = Shown("obd.db", results, history=history)
+    shown = ScreenContents("obd.db", results, history=history)
     text = screen(shown, Style(80))
     assert text.count("  0.000000100") == text.count("[0.000000010, 0.000000200]") > 1
     assert "..." not in text and "…" not in text
@@ -55,7 +55,7 @@ def test_the_course_of_an_effect_is_drawn_look_by_look() -> None:
     results = corpus()["win"]
     [name] = [row.name for row in results.comparisons]
     for course, bars in (([math.nan, 0.1, 0.3, 0.2] * 200, 8), ([0.1, 0.3], 2)):
-        text = screen(Shown("obd.db", results, looks={name: course}), Style(80))
+        text = screen(ScreenContents("obd.db", results, looks={name: course}), Style(80))
         [effect] = [line for line in text.splitlines() if "+0.250" in line]
         assert set(effect.rstrip()[-bars:]) <= {" ", *BARS}
     assert effect.endswith(f"{BARS[0]}{BARS[-1]}")
@@ -80,7 +80,7 @@ def test_what_is_read_of_an_experiment_is_its_looks_and_its_verdict(tmp_path: Pa
         shown = Watcher(ledger, Query(), lambda: 0.0).look()
     [row] = shown.results.comparisons
     assert shown.looks == {row.name: [0.25]}
-    assert shown.verdict == row.sentence
+    assert shown.verdict == row.finding.sentence
 
 
 @pytest.mark.slow

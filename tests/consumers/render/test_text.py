@@ -8,13 +8,13 @@ import re
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
-from streammetrics_consumers.query.comparisons import InGroups, of_users
-from streammetrics_consumers.query.results import interval_answer
+from streammetrics_consumers.query.comparisons import InGroups, with_user_interval
 from streammetrics_consumers.render import text as module
 from streammetrics_consumers.render.text import Style, Truth, table
 
 from streammetrics import Interval, Quantiles, UserGroups
 from streammetrics.experiments import ACTIONS
+from tests.consumers.answer_rows import altered
 from tests.consumers.render.corpus import corpus, results, rows
 from tests.consumers.render.snapshots import COLOURED, report, terminal, text
 
@@ -67,8 +67,8 @@ def test_certain_bounds_and_intervals_are_in_columns_of_their_own_or_below_the_v
 def test_a_name_is_broken_between_words_only_and_a_missing_interval_has_its_reason() -> None:
     found, view = results(rows({"variant": "control"}, 0)), "precision_at_recall(0.8)"
     missing = Interval.undefined("few users", level=0.95, method="jackknife", estimate=0.7)
-    none = interval_answer(missing, (0.0, 1.0))
-    shown = {"auc": replace(found.rows[0], interval=none), view: replace(found.rows[0], view=view)}
+    first = found.rows[0]
+    shown = {"auc": altered(first, interval=missing), view: altered(first, view=view)}
     for views, intervals in ((("auc", view), True), (("auc",), False)):
         some = tuple(shown[name] for name in views)
         tables = found.tables._replace(headlines=tuple(("auc", name) for name in views))
@@ -80,7 +80,7 @@ def test_a_name_is_broken_between_words_only_and_a_missing_interval_has_its_reas
 
 def test_a_view_with_arguments_is_not_broken_in_the_head_of_its_column() -> None:
     found, view = corpus()["win"], "precision_at_recall(0.8)"
-    several = [replace(row, metric="auc", view=view) for row in found.comparisons * 3]
+    several = [altered(row, metric="auc", view=view) for row in found.comparisons * 3]
     lines = table(replace(found, comparisons=several), Style(80), title="t").splitlines()
     assert sum(line.count(f"({view})") for line in lines) == 3
     assert all(len(line) <= 80 for line in lines)
@@ -89,9 +89,9 @@ def test_a_view_with_arguments_is_not_broken_in_the_head_of_its_column() -> None
 def test_the_true_effect_of_a_simulated_stream_stands_below_the_estimate() -> None:
     found = corpus()["kept"]
     row = found.comparisons[0]
-    true = {(row.metric, row.view): 0.0015}
-    for treatment, there in ((row.treatment_variant, True), ("another", False)):
-        truth = Truth(row.control_variant, treatment, true)
+    true = {(row.contrast.metric, row.contrast.view): 0.0015}
+    for treatment, there in ((row.contrast.treatment_variant, True), ("another", False)):
+        truth = Truth(row.contrast.control_variant, treatment, true)
         lines = table(found, Style(), title="t", truth=truth).splitlines()
         said = [i for i, line in enumerate(lines) if "true, as simulated" in line]
         assert len(said) == there
@@ -123,9 +123,9 @@ def test_rows_of_users_have_no_band() -> None:
     state.update(["ann", "bob", "cyd"] * 3, values=range(9))
     users = {(None, None, "new", "wait"): InGroups(state)}
     for row in corpus()["quantiles with a band"].rows:
-        one = replace(row, counts={"rows": 9})
+        one = altered(row, counts={"rows": 9})
         kept = row.slice["variant"] == "control"
-        assert (of_users(one, users).band is UNSET) == (not kept or row.metric == "ctr")
-        assert (of_users(replace(one, interval=None), users).band is row.band) == (
+        assert (with_user_interval(one, users).band is UNSET) == (not kept or row.metric == "ctr")
+        assert (with_user_interval(altered(one, interval=None), users).band is row.band) == (
             kept or row.metric == "ctr"
         )

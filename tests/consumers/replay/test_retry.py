@@ -132,7 +132,7 @@ def test_an_entry_that_is_not_open_any_more_undoes_all_of_its_retry(run: Run) ->
         delta = Commit(head, 0, 1, None, Counters())
 
         def write(some: Sequence[QuarantineRow], note: str) -> None:
-            found = [in_ledger.Counted(some, delta)]
+            found = [in_ledger.RetriedEntries(some, delta)]
             in_ledger.write_retry(ledger.store, generation, found, created_ms=1, note=note)
 
         write(mine[:1], "first")

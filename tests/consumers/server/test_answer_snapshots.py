@@ -15,7 +15,7 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server.application import application
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 
 from tests.consumers import joined_stream
 from tests.consumers.server.asking import EXPERIMENT, Client, fits
@@ -25,7 +25,7 @@ FILE: Final = Path(__file__).with_name("answers.txt")
 VITALS: Final = WorkerStatus(
     1, 0.0, 0.0, partitions=[PartitionStatus("clicks", 0, 8, 10, record_ms=0)], committed_s=2.0
 )
-WATCHED: Final = Watched(lambda: {"0": VITALS, "1": None}, lambda: 3.5, lambda: 60.0)
+WATCHED: Final = WatchedWorkers(lambda: {"0": VITALS, "1": None}, lambda: 3.5, lambda: 60.0)
 PATHS: Final = (
     "/api/results?views=all",
     "/api/results?window=all&by=variant&views=headline",
@@ -57,7 +57,7 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
     for name, more in (("plain", ""), ("compared", EXPERIMENT)):
         (folder / name).mkdir()
         store = make_store(folder / name, more=more, slices="max_keys = 3")
-        watched = WATCHED if more else Watched(dict, lambda: 0.0, lambda: 0.0)
+        watched = WATCHED if more else WatchedWorkers(dict, lambda: 0.0, lambda: 0.0)
         with closing(Ledger.open(str(store))) as ledger:
             client = Client(application(ledger, watched, store=str(store)))
             for path in PATHS if more else PLAIN:

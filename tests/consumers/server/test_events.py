@@ -13,7 +13,7 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server import events, process
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from tests.consumers.stores import EVENTS, make_store, write_events
@@ -21,7 +21,7 @@ from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.slow
 
-ALONE = Watched(dict, time.monotonic, time.time)
+ALONE = WatchedWorkers(dict, time.monotonic, time.time)
 
 
 def heard(answer: httpx.Response) -> Generator[tuple[str, dict[str, object]], None, None]:

@@ -18,7 +18,7 @@ from streammetrics_consumers.counting.worker_status import (
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server import exposition as module
 from streammetrics_consumers.server.exposition import exposition
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 
 from streammetrics import __version__
 from tests.consumers.server.asking import Client
@@ -27,11 +27,11 @@ from tests.consumers.stores import EVENTS, HOSTILE
 Samples = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-def watched(**workers: WorkerStatus | None) -> Watched:
-    return Watched(lambda: workers, lambda: 100.0, lambda: 50.0)
+def watched(**workers: WorkerStatus | None) -> WatchedWorkers:
+    return WatchedWorkers(lambda: workers, lambda: 100.0, lambda: 50.0)
 
 
-def scraped(store: Path, watched: Watched) -> Samples:
+def scraped(store: Path, watched: WatchedWorkers) -> Samples:
     with closing(Ledger.open(str(store))) as ledger:
         text = exposition(ledger, watched).decode()
     return {

@@ -15,7 +15,7 @@ from streammetrics_consumers.server.health import (
     FETCH_LIMIT_S,
     POLL_LIMIT_S,
     HealthMonitor,
-    Watched,
+    WatchedWorkers,
 )
 
 from tests.consumers.server.asking import Client
@@ -32,7 +32,7 @@ def ledger(store: Path) -> Iterator[Ledger]:
 
 def asked(ledger: Ledger, path: str, *workers: WorkerStatus | None) -> httpx.Response:
     named = {str(i): reported for i, reported in enumerate(workers)}
-    watched = Watched(lambda: named, lambda: NOW_S, lambda: 0.0)
+    watched = WatchedWorkers(lambda: named, lambda: NOW_S, lambda: 0.0)
     return Client(application(ledger, watched, store="s")).get(path)
 
 
@@ -81,7 +81,7 @@ def test_however_many_ask_the_store_is_looked_at_once_a_second_and_may_be_away(
     copy, now = tmp_path / "copy.db", [0.0]
     copy.write_bytes(store.read_bytes())
     with closing(Ledger.open(str(copy), pauses_s=())) as ledger:
-        monitor = HealthMonitor(ledger, Watched(dict, lambda: now[0], lambda: 0.0))
+        monitor = HealthMonitor(ledger, WatchedWorkers(dict, lambda: now[0], lambda: 0.0))
         first = monitor.snapshot()
         ledger.close()
         copy.unlink()
@@ -107,7 +107,7 @@ def test_health_is_what_the_workers_say(store: Path) -> None:
             (WorkerStatus(1, 10.0, 100.0, joined=True), "stale", f"{still}: "),
             (None, "stale", f"{still} has not started yet."),
         ):
-            watched = Watched(lambda now=reported: {"0": now}, lambda: 100.0, lambda: 50.0)  # type: ignore[misc]
+            watched = WatchedWorkers(lambda now=reported: {"0": now}, lambda: 100.0, lambda: 50.0)  # type: ignore[misc]
             found = HealthMonitor(ledger, watched).health()
             assert found.state == state
             assert found.sentence.startswith(sentence)

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text, update
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.compact import Compactor, Group, MergeRun
+from streammetrics_consumers.ledger.compact import Compactor, MergeGroup, MergeRun
 from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
@@ -30,7 +30,7 @@ class Compactions:
     def __init__(self, rng: random.Random, seen: Counter[str]) -> None:
         self._rng, self._seen = rng, seen
         self._compactors: list[Compactor] = []
-        self._plans: list[tuple[Compactor, MergeRun, Group]] = []
+        self._plans: list[tuple[Compactor, MergeRun, MergeGroup]] = []
 
     def open(self, ledger: Ledger) -> None:
         """This store is there from now on."""

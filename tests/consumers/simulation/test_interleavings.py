@@ -30,9 +30,9 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, update
 from streammetrics_consumers.counting.housekeeping import KnownHeads
 from streammetrics_consumers.counting.seen_ids import Repeats, SeenIds
 from streammetrics_consumers.counting.worker import Worker
-from streammetrics_consumers.ledger.compact import Group as Rows
+from streammetrics_consumers.ledger.compact import MergeGroup as Rows
 from streammetrics_consumers.ledger.compact import MergeRun
-from streammetrics_consumers.ledger.quarantine import Counted
+from streammetrics_consumers.ledger.quarantine import RetriedEntries
 from streammetrics_consumers.ledger.schema import delta, generation, head
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.chunk import Chunk
@@ -172,7 +172,9 @@ def future_events_left(patch: pytest.MonkeyPatch) -> None:
     """A retry leaves the count of future events as it was."""
     count = ledger_retry._count
 
-    def leaves(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
+    def leaves(
+        connection: Connection, number: int, one: RetriedEntries, floor_ms: int | None
+    ) -> None:
         count(connection, number, one, floor_ms)
         ahead = sum(entry.reason == "future" for entry in one.entries)
         known = update(head).where(head.c.id == one.delta.head.id)

@@ -23,14 +23,19 @@ from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources import GapError, Listener
 from streammetrics_consumers.sources.files.parquet_file import ParquetFile
-from streammetrics_consumers.sources.files.text_file import Record, Records, TextFile, text_chunk
+from streammetrics_consumers.sources.files.text_file import (
+    Record,
+    TextFile,
+    TextRecords,
+    text_chunk,
+)
 
 CHUNK_RECORDS: Final = 8192  # large enough to make numpy's cost per call negligible
 STDIN_BYTES: Final = 1 << 18  # per read
 CLUSTER: Final = "file"
 
 
-class Table(Protocol):
+class FileTable(Protocol):
     """One file, read sequentially from a record on."""
 
     def beginning(self) -> bytes | None:
@@ -149,7 +154,7 @@ class StdinSource:
         """descriptor: the file descriptor to read; None: that of standard input."""
         self.partition = Partition("stdin", "stdin", "stdin", 0)
         self._descriptor = sys.stdin.fileno() if descriptor is None else descriptor
-        self._records = Records(config.format, config.max_event_bytes, "standard input")
+        self._records = TextRecords(config.format, config.max_event_bytes, "standard input")
         self._ready: deque[Record] = deque()
         self._offset = 0
         self._ended = False
@@ -205,7 +210,7 @@ class StdinSource:
         self._ended = not block
 
 
-def _open(path: Path, config: SourceConfig, *, follow: bool) -> Table:
+def _open(path: Path, config: SourceConfig, *, follow: bool) -> FileTable:
     try:
         if config.format == "parquet":
             return ParquetFile(path)

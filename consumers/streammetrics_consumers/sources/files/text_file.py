@@ -33,7 +33,7 @@ class TextFile:
 
     def _restart(self) -> None:
         self._file.seek(0)
-        self._records = Records(self.format, self.max_bytes, self.path.name)
+        self._records = TextRecords(self.format, self.max_bytes, self.path.name)
         self._ready: deque[Record] = deque()
         self._ended = False
         self._read_bytes = 0
@@ -111,7 +111,9 @@ class TextFile:
             raise GapError(partition, self.offset, 0, self.count())
 
 
-def text_chunk(partition: Partition, start: int, records: Sequence[Record], of: Records) -> Chunk:
+def text_chunk(
+    partition: Partition, start: int, records: Sequence[Record], of: TextRecords
+) -> Chunk:
     """Consecutive records of a stream as a chunk."""
     end = start + len(records)
     overlong = {i: r for i, r in enumerate(records) if isinstance(r, Overlong)}
@@ -137,7 +139,7 @@ class Overlong(NamedTuple):
 Record = bytes | Overlong  # without the line end
 
 
-class Lines:
+class TextLines:
     """Splits blocks into lines, which end with LF or CR LF. A line over the limit is measured and
     hashed while it is read, and only its beginning is kept."""
 
@@ -301,14 +303,14 @@ def _width(row: Record) -> int:
         return 0
 
 
-class Records:
+class TextRecords:
     """Records of a stream that arrives in blocks: `jsonl` lines or `csv` rows. The first row of CSV
     is the `header`, not a record. Raises SourceError, with the stream's name, if it is invalid."""
 
     def __init__(self, format: str, max_bytes: int, name: str) -> None:
         self.header: tuple[str, ...] | None = None
         self._name = name
-        self._lines = Lines(max_bytes)
+        self._lines = TextLines(max_bytes)
         self._rows = CsvRows(max_bytes) if format == "csv" else None
 
     @property

@@ -71,7 +71,7 @@ CLOSE_S: Final = 30.0
 Event: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
 
 
-class DescribedTopics:
+class ConfluentTopics:
     """The topics with their ids. The consumer does not report ids, so a separate client asks.
 
     After the broker that it asks has restarted, that client may never get an answer. A new client
@@ -296,7 +296,7 @@ def _is_faulty(
     raise Disconnected(f"kafka: the broker does not answer for {partition_id[0]}/{partition_id[1]}")
 
 
-class Forwarding:
+class ConfluentForwarding:
     """A producer for one topic, with the connection settings of the source."""
 
     def __init__(self, source: SourceConfig, topic: str) -> None:

@@ -57,7 +57,7 @@ from streammetrics_consumers.sources.kafka.client_settings import (
 from streammetrics_consumers.sources.kafka.confluent_client import (
     ASK_S,
     FATAL,
-    DescribedTopics,
+    ConfluentTopics,
     ask,
     by_partition,
     explained,
@@ -87,7 +87,7 @@ class ConfluentSource(TopicSource):
         self._is_incremental = is_incremental(settings)
         self._wrong: KafkaError | None = None  # an error reported by the callback of the client
         self._consumer = made(settings, self._on_error)
-        self._described_topics = DescribedTopics(settings, self.topics)
+        self._described_topics = ConfluentTopics(settings, self.topics)
         self._is_closed = False
         try:
             require_reachable(config.bootstrap_servers, CONNECT_S)

@@ -112,7 +112,7 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
             data = decompressed(kind, bytes(memoryview(self._buffer)[self._pos :]), limit)
         except OverLimit:
             return over_limit(limit)
-        except Damaged:
+        except DamagedBatch:
             return "one that cannot be decompressed"
         self._buffer, self._pos, self._decompressed = data, 0, True  # type: ignore[misc]
         return None
@@ -306,7 +306,7 @@ class OverLimit(Exception):
     """The decompressed data exceeds the limit."""
 
 
-class Damaged(Exception):
+class DamagedBatch(Exception):
     """The data cannot be decompressed."""
 
 
@@ -318,10 +318,10 @@ def decompressed(kind: int, data: bytes, limit: int) -> bytes:
     """
     try:
         return CODECS[kind](data, limit)
-    except (OverLimit, Damaged, MemoryError):
+    except (OverLimit, DamagedBatch, MemoryError):
         raise
     except Exception as error:  # each library has its own errors
-        raise Damaged(str(error)) from error
+        raise DamagedBatch(str(error)) from error
 
 
 def _gzip(data: bytes, limit: int) -> bytes:
@@ -331,7 +331,7 @@ def _gzip(data: bytes, limit: int) -> bytes:
         output += member.decompress(left, limit + 1 - len(output))
         _check(output, limit)
         if not member.eof:
-            raise Damaged("it ends within a member of gzip")
+            raise DamagedBatch("it ends within a member of gzip")
         left = member.unused_data.lstrip(b"\0")
     return bytes(output)
 
@@ -341,7 +341,7 @@ def _lz4(data: bytes, limit: int) -> bytes:
     output: bytes = frame.decompress(data, max_length=limit + 1)
     _check(output, limit)
     if not frame.eof or frame.unused_data:
-        raise Damaged("it is not one frame of LZ4")
+        raise DamagedBatch("it is not one frame of LZ4")
     return output
 
 
@@ -362,7 +362,7 @@ def _snappy(data: bytes, limit: int) -> bytes:
         (size,) = struct.unpack_from("!i", data, position)
         position += 4
         if not 0 < size <= len(data) - position:
-            raise Damaged("it ends within a block of Snappy")
+            raise DamagedBatch("it ends within a block of Snappy")
         output += _snappy_block(data[position : position + size], limit - len(output))
         position += size
     return bytes(output)

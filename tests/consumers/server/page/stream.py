@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 from streammetrics_consumers.cli.main import main as streammetrics
 from streammetrics_consumers.config.tables import ServerConfig
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from tests.consumers.small_config import head
@@ -96,7 +96,7 @@ class Stream:
     @contextmanager
     def serve(self, port: int = 0, token: str = "") -> Iterator[Stream]:
         """As `streammetrics serve` does; port 0: any."""
-        watched = Watched(dict, time.monotonic, time.time)
+        watched = WatchedWorkers(dict, time.monotonic, time.time)
         store = str(self.folder / "store.db")
         with serving(store, ServerConfig(port=port, token=token), watched) as self.url:
             yield self

@@ -13,7 +13,7 @@ import pytest
 from streammetrics_consumers.cli.demo import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.tables import ServerConfig
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from tests.consumers.running import Running
@@ -58,7 +58,7 @@ def test_pending_repeats_delays_and_the_warning_are_shown_where_events_are_joine
     events = str(tmp_path / "events.jsonl")
     assert main(["simulate", "--join", "--items", "10", "--events", "5000", "-o", events]) == 0
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
-    watched = Watched(dict, time.monotonic, time.time)
+    watched = WatchedWorkers(dict, time.monotonic, time.time)
     with serving(str(tmp_path / "demo.db"), ServerConfig(port=0), watched) as url:
         page = open_page(url).until("ready")
         join = json.loads(httpx.get(url + "api/results", timeout=LIMIT_S).text)["join"]

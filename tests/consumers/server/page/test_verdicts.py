@@ -10,7 +10,7 @@ import httpx
 import pytest
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.render import verdict_words
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from tests.consumers.server.page.seen import Seen
@@ -19,7 +19,7 @@ from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
-ALONE = Watched(dict, time.monotonic, time.time)
+ALONE = WatchedWorkers(dict, time.monotonic, time.time)
 COLOUR = """(one) => {
   const probe = document.createElement("i");
   one.append(probe);

@@ -3,14 +3,14 @@ from itertools import product
 
 from hypothesis import given
 from hypothesis import strategies as st
-from streammetrics_consumers.sources.files.text_file import Overlong, Record, Records
+from streammetrics_consumers.sources.files.text_file import Overlong, Record, TextRecords
 
 LIMIT = 20
 
 
 def records(data: bytes, format: str = "jsonl", cuts: list[int] | None = None) -> list[Record]:
     """The records of some bytes that come in blocks, cut at these places."""
-    reader, found, start = Records(format, LIMIT, "a.csv"), list[Record](), 0
+    reader, found, start = TextRecords(format, LIMIT, "a.csv"), list[Record](), 0
     for cut in [*sorted(cuts or []), len(data)]:
         found += reader.feed(data[start:cut])
         start = max(start, cut)

@@ -19,7 +19,7 @@ from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 from streammetrics_consumers.sources.kafka.record_batches import (
-    Damaged,
+    DamagedBatch,
     OverLimit,
     PlainRecord,
     RecordBatch,
@@ -193,7 +193,7 @@ def test_what_ends_too_early_is_damaged() -> None:
             continue  # of Zstandard that is found where the records end
         whole = encode(b"0123456789" * 100)
         for data in (whole[:-1], whole[: len(whole) // 2], whole[1:]):
-            with pytest.raises(Damaged):
+            with pytest.raises(DamagedBatch):
                 decompressed(kind, data, LIMIT)
 
 

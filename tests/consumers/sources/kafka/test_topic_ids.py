@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection, Uuid
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected, compaction_warning
 from streammetrics_consumers.sources.kafka import Topic, TopicReading, TopicSource, confluent_client
-from streammetrics_consumers.sources.kafka.confluent_client import DescribedTopics
+from streammetrics_consumers.sources.kafka.confluent_client import ConfluentTopics
 
 Answer = int | str | None  # the topic's id, the name of an error, or nothing at all
 MISSING = "UNKNOWN_TOPIC_OR_PART"
@@ -53,8 +53,8 @@ class Clients:
         monkeypatch.setattr(confluent_client, "ASK_S", -0.99)
 
 
-def described_topics() -> DescribedTopics:
-    return DescribedTopics({"bootstrap.servers": "h:1"}, ["clicks"])
+def described_topics() -> ConfluentTopics:
+    return ConfluentTopics({"bootstrap.servers": "h:1"}, ["clicks"])
 
 
 class Described(TopicSource):
