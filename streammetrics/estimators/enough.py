@@ -23,14 +23,14 @@ class Enough:
     advice: what an arm must have, with places for its name, the unit and what users add.
     """
 
-    need: int
-    alone: int
     quantity: str
     few: str
     advice: str
     labels: tuple[str, ...] = ()
     expected: bool = False
     each: bool = False
+    need: int = 10
+    alone: int = 10
 
     def words(self, unit: str, grouped: bool) -> str:
         """What an arm must have, with a place for its name; grouped: whether its rows, or its
@@ -54,8 +54,6 @@ class Enough:
 
 ENOUGH: Final[Mapping[Kind, Enough]] = {
     "rate": Enough(
-        10,
-        10,
         "rate",
         "events, or rows without one",
         "{arm} has {need} expected events and {need} expected {unit} without one{deff}{users}",
@@ -63,8 +61,6 @@ ENOUGH: Final[Mapping[Kind, Enough]] = {
         expected=True,
     ),
     "cells": Enough(
-        10,
-        10,
         "metric",
         "rows that decide the metric",
         "{arm} has {need} expected {unit} that decide it{deff}{users}",
@@ -72,24 +68,21 @@ ENOUGH: Final[Mapping[Kind, Enough]] = {
         expected=True,
     ),
     "area": Enough(
-        10,
-        30,
         "area",
         "positives or negatives",
         "{arm} has {need} positives and {need} negatives{comma}{users}",
         ("positives", "negatives"),
         each=True,
+        alone=30,
     ),
     "mean": Enough(
-        100,
-        100,
         "mean",
         "rows or lists",
         "{arm} has {need} {rows}{users}{comma} and a skewness number of at least {skewness}",
+        need=100,
+        alone=100,
     ),
     "quantile": Enough(
-        10,
-        10,
         "quantile",
         "rows below or above the quantile",
         "{arm} has {need} {rows} below it and {need} above it{comma}{users}",

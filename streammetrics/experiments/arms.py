@@ -16,12 +16,11 @@ from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.pooled_variance import ALONE, ALONE_ROWS, RowsAndUsers
 from streammetrics.kernels.inference.t_interval import Bounds
+from streammetrics.present.numerals import tenths
 from streammetrics.present.view import NONE, Direction, Range
 
 Basis: TypeAlias = float | RowsAndUsers[float]  # one of the masses
 _TOO_SKEW: Final = "the estimate rests on too few values: skewness number {:g}, needs {:g}"
-
-
 NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
 
 
@@ -179,7 +178,7 @@ class Arm:
         if math.isnan(self.precision.variance) or not self.is_skew:
             return ""  # without a variance there is no interval at all, and `reason` says why
         need = ALONE_ROWS if self.without.replicates is None else ALONE
-        number = 0.0 if math.isnan(self.counts.skewness) else _rounded_down(self.counts.skewness)
+        number = 0.0 if math.isnan(self.counts.skewness) else tenths(self.counts.skewness)
         return _TOO_SKEW.format(number, need) if not self.counts.skewness >= need else ""
 
     @property
@@ -187,10 +186,6 @@ class Arm:
         """Whether the skewness number decides whether its rows suffice."""
         clustered = self.without.replicates is not None and math.isnan(self.precision.deff)
         return self.quantile is None and (self.counts.kind == "mean" or clustered)
-
-
-def _rounded_down(number: float) -> float:
-    return number if math.isinf(number) else math.floor(10 * number) / 10
 
 
 def without_effect(arm: Arm) -> Arm:

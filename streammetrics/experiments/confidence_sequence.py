@@ -14,11 +14,16 @@ from streammetrics.estimators.enough import ENOUGH, GROUPS
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.arms import Arm
 from streammetrics.experiments.comparison import Comparison
-from streammetrics.experiments.event_readings import PRIOR, evidence_of_events, reading_of_events
+from streammetrics.experiments.counted_readings import (
+    PRIOR,
+    anytime_of_quantiles,
+    evidence_of_events,
+    guarded_of_quantiles,
+    reading_of_events,
+)
 from streammetrics.experiments.evidence import Evidence
 from streammetrics.experiments.horizon import Horizon, check_share
 from streammetrics.experiments.one_look import Anytime, Guarded
-from streammetrics.experiments.quantile_looks import anytime_of_quantiles, guarded_of_quantiles
 from streammetrics.kernels.inference import empirical_bernstein
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.normal_mixture import (

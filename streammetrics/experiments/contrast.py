@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arms import Arms
 from streammetrics.experiments.comparison import Comparison
-from streammetrics.experiments.event_readings import reading_of_events
+from streammetrics.experiments.counted_readings import reading_of_events
 from streammetrics.experiments.horizon import Horizon
 from streammetrics.experiments.one_look import Anytime, Guarded, e_value
 from streammetrics.experiments.plan import Safeguard

@@ -9,7 +9,7 @@ from streammetrics.estimators.estimator import Kind
 from streammetrics.estimators.quantile_evidence import QuantileArms
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.present.numerals import about
+from streammetrics.present.numerals import about, tenths
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,12 @@ class Shortage:
         >>> Shortage("new", 2.5, "{} events expected", 100, "rows", "rate").reason(10)
         'at least 300 more rows of new before its rate can be judged: 2.5 events expected, needs 10'
         """
-        counted = f"{self.what.format(f'{_down(self.count):g}')}, needs {need:g}"
+        counted = f"{self.what.format(f'{tenths(self.count):g}')}, needs {need:g}"
         amount = f"at least {about(self.rows * (need / self.count - 1.0))} " if self.count else ""
         return (
             f"{amount}more {self.unit} of {self.arm} before its {self.quantity} can be judged: "
             f"{counted}"
         )
-
-
-def _down(number: float) -> float:
-    return number if math.isinf(number) else math.floor(10 * number) / 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

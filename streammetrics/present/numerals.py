@@ -92,6 +92,11 @@ def about(count: float) -> str:
     return plain(float(math.ceil(count / unit) * unit))
 
 
+def tenths(value: float) -> float:
+    """A number rounded down to tenths."""
+    return value if math.isinf(value) else math.floor(10 * value) / 10
+
+
 def joined(parts: Iterable[str]) -> str:
     """The parts as a list in a sentence: a, b and c."""
     words = [part for part in parts if part]

@@ -32,7 +32,7 @@ from streammetrics.experiments import (
     Safeguard,
 )
 from streammetrics.experiments.arm import quantile_arm
-from streammetrics.experiments.quantile_looks import anytime_of_quantiles
+from streammetrics.experiments.counted_readings import anytime_of_quantiles
 from streammetrics.kernels.inference.normal_mixture import tuned
 from streammetrics.kernels.inference.quantile_effect import (
     Sided,
