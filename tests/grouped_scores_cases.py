@@ -29,7 +29,7 @@ from tests.oracles import ranking_measures as one
 from tests.oracles import subtopics
 from tests.oracles import tied_means as mean
 from tests.oracles.measure_table import Truth
-from tests.oracles.ranking import UNJUDGED, of_shown
+from tests.oracles.ranking import UNJUDGED, shown_lists
 
 NAN = float("nan")
 TRUTHS = [
@@ -68,10 +68,10 @@ def oracle_of(metric: GroupedScores) -> Callable[[Sequence[Any]], dict[str, Any]
         for truth in TRUTHS:
             n = len(sound) if zero else len(kept)
             if truth.pooled is not None:
-                n = sum(truth.denominator(*of_shown(items)) for items in kept)
+                n = sum(truth.denominator(*shown_lists(items)) for items in kept)
             total = Fraction(0)
             for items in kept:
-                shown, unseen = of_shown(items)
+                shown, unseen = shown_lists(items)
                 total += truth.value(shown, metric.ties, unseen)
             found[str(truth.measure)] = total / n if n else None
         return {

@@ -14,7 +14,7 @@ from streammetrics import ERR, ERRIA, HR, MRR, NDCG, PooledHR, RankingMetrics, S
 from streammetrics.testing import Case, strategies
 from tests.oracles import subtopics
 from tests.oracles.measure_table import truths
-from tests.oracles.ranking import UNJUDGED, of_shown
+from tests.oracles.ranking import UNJUDGED, shown_lists
 
 Rows: TypeAlias = Sequence[Any]
 NAN = float("nan")
@@ -54,10 +54,10 @@ def _mean_of_lists(ties: str, empty: str) -> Callable[[Rows], dict[str, Any]]:
         for truth in TRUTHS:
             n = len(rows) if empty == "zero" else len(kept)
             if truth.pooled is not None:
-                n = sum(truth.denominator(*of_shown(row)) for row in kept)
+                n = sum(truth.denominator(*shown_lists(row)) for row in kept)
             total = Fraction(0)
             for row in kept:
-                shown, unseen = of_shown(row)
+                shown, unseen = shown_lists(row)
                 total += truth.value(shown, ties, unseen)
             found[str(truth.measure)] = total / n if n else None
         return {
@@ -118,7 +118,7 @@ def _weighed_mean(rows: Rows) -> dict[str, Any]:
     for measure in _WEIGHED:
         truth, above, below = _BY_MEASURE[measure], Fraction(0), Fraction(0)
         for (items, _), weight in zip(kept, weights, strict=True):
-            shown, unseen = of_shown(items)
+            shown, unseen = shown_lists(items)
             above += weight * truth.value(shown, "expected", unseen)
             below += weight * truth.denominator(shown, unseen)
         found[str(measure)] = above / below if kept else None

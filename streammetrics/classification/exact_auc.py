@@ -27,7 +27,7 @@ from streammetrics.authoring import (
 )
 from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.classification.score_curves import bag_curve
-from streammetrics.core import DriftOf, ScoreForm, in_type, labels_of, result_type
+from streammetrics.core import DriftOf, ScoreForm, labels_of, result_type, typed_values
 from streammetrics.results.score_curve import ScoreCurve
 
 
@@ -101,7 +101,8 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     def _joint_rows(self) -> JointScores:
         kind = result_type(self.score_type)
         return JointScores(
-            lambda rows: in_type(rows.scores, kind).astype(np.float64, copy=False), self.max_rows
+            lambda rows: typed_values(rows.scores, kind).astype(np.float64, copy=False),
+            self.max_rows,
         )
 
     def _score_form(self) -> ScoreForm:

@@ -168,7 +168,7 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
                 hint='pass max_width=0.002, for example, with grid="relative"',
             )
         width = np.nan
-        for metric in self._by_resolution():
+        for metric in self._each_resolution():
             metric.update(labels, scores, weights=weights)
             auc = metric.compute().auc
             width = auc.high - auc.low
@@ -184,7 +184,7 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
             )
         return metric.resolution
 
-    def _by_resolution(self) -> Iterator[Self]:
+    def _each_resolution(self) -> Iterator[Self]:
         """The empty metric with each resolution that is possible with its other settings."""
         for resolution in count():
             try:

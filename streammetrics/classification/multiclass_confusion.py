@@ -31,7 +31,7 @@ from streammetrics.authoring import (
     whole,
 )
 from streammetrics.core import exact_total
-from streammetrics.kernels.tables.class_cells import among_first, class_cells, largest
+from streammetrics.kernels.tables.class_cells import class_cells, first_positions, largest
 from streammetrics.results.class_rates import ClassRates
 
 MAX_CLASSES: Final = 1 << 15  # a table of all pairs takes 8 GB
@@ -131,14 +131,14 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         # Scores are reduced here and not kept: a pending batch costs a few bytes a row.
         if scores.ndim == 2:
             if self.top_k:
-                batch.columns["first"] = among_first(batch.labels, scores, self.top_k)
+                batch.columns["first"] = first_positions(batch.labels, scores, self.top_k)
             batch.columns["predictions"] = largest(scores)
         elif self.top_k:
             batch.columns["first"] = self._without_scores(batch.n)
         return batch
 
     def _without_scores(self, n: int) -> NDArray[np.uint8]:
-        """The result of `among_first` for no rows; InputError for any row, which needs scores."""
+        """`first_positions` of no rows; InputError for any row, which needs scores."""
         if n:
             raise InputError(
                 expected=f"scores [n, {self.n_classes}], because top_k={self.top_k}",

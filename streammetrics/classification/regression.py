@@ -35,7 +35,7 @@ from streammetrics.authoring import (
     require_third_moment,
     side_by_side,
 )
-from streammetrics.core import SURELY, TOGETHER, Number, Units, of_scales, roughly, surely_cubes
+from streammetrics.core import SURELY, TOGETHER, Number, Units, roughly, scaled_sum, surely_cubes
 from streammetrics.results.sums import RegressionErrors
 
 Floats = NDArray[np.float64]
@@ -157,7 +157,7 @@ class Regression(Accumulator, schema="regression/3"):
             self._require_cubes(slot, rows, plain=rows == units and not far)
             if self.round_weights:
                 sums = [*self.rounded_sums.finite_fractions(slot)]
-                of_rounded = [of_scales(sums[i::_SUMS]) for i in range(_SUMS)]
+                of_rounded = [scaled_sum(sums[i::_SUMS]) for i in range(_SUMS)]
                 _require_sums(int(self.rounded.dense(slot)[0]), of_rounded, 1)
 
     def _require_cubes(self, slot: int, rows: int, *, plain: bool) -> None:

@@ -218,7 +218,7 @@ class MapColumn(Column):
         new.names = []
         order: list[int] = []
         for i, slot in enumerate(slots.tolist()):
-            keys, names = self._in_order(slot)  # so that `encode` copies nothing
+            keys, names = self._ordered_slots(slot)  # so that `encode` copies nothing
             new.index[i] = dict(zip(keys, range(len(order), len(order) + len(keys)), strict=True))
             new.names.append(names)
             order.extend(keys.values())
@@ -230,10 +230,10 @@ class MapColumn(Column):
         new.child, new.n_children = self.child._take(np.array(order, np.intp)), len(order)
         return new
 
-    def of_child(self, child: Accumulator) -> Self:
+    def child_view(self, child: Accumulator) -> Self:
         """A view of the same keys, in canonical order, with the states of `child`."""
         new = type(self)(child, self.width, self.max_keys)
-        ordered = [self._in_order(slot) for slot in range(self.width)]
+        ordered = [self._ordered_slots(slot) for slot in range(self.width)]
         new.index, new.names = [keys for keys, _ in ordered], [names for _, names in ordered]
         new.other, new.ceiling = self.other, self.ceiling
         new.n_children = self.n_children
@@ -253,7 +253,7 @@ class MapColumn(Column):
         new.child._merge_slots(self.child, to)
         return new
 
-    def of_keys(self, slot: int, keys: list[Key], other: int | None) -> Self:
+    def some_keys(self, slot: int, keys: list[Key], other: int | None) -> Self:
         """A column of one slot with some of a slot's keys, and its overflow state if given."""
         new = type(self)(self.child, 1, self.max_keys)
         order = [self.index[slot][key] for key in keys]
@@ -273,7 +273,7 @@ class MapColumn(Column):
             if slot in self.other:
                 names.append(_OTHER)
                 order.append(self.other[slot])
-            keys, encoded = self._in_order(slot)
+            keys, encoded = self._ordered_slots(slot)
             names += encoded
             order.extend(keys.values())
             sizes.append(len(encoded) + (slot in self.other))
@@ -320,11 +320,11 @@ class MapColumn(Column):
     def ordered(self, slot: int) -> list[Key]:
         """The keys of a slot in the order of their encoding: they are sorted when keys are new."""
         if self.names is None:
-            ordered = [self._in_order(number) for number in range(self.width)]
+            ordered = [self._ordered_slots(number) for number in range(self.width)]
             self.index, self.names = [keys for keys, _ in ordered], [names for _, names in ordered]
         return [*self.index[slot]]
 
-    def _in_order(self, slot: int) -> tuple[dict[Key, int], list[bytes]]:
+    def _ordered_slots(self, slot: int) -> tuple[dict[Key, int], list[bytes]]:
         """The keys of a slot in the order of their encoding, with the child's slots; and that
         encoding. Neither may be changed."""
         keys = self.index[slot]

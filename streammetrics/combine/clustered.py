@@ -167,7 +167,7 @@ def clustered(
     return interval_within(interval, *range_of(result, text))
 
 
-def of_range(result: object, view: object, low: Interval, high: Interval) -> Interval:
+def range_interval(result: object, view: object, low: Interval, high: Interval) -> Interval:
     """The interval of a range of quantiles from those of both, which hold together. (Bonferroni)"""
     lower, upper = less((high.lower, high.upper), (low.lower, low.upper))
     reasons = "; ".join(filter(None, (low.reason, high.reason))).split("; ")

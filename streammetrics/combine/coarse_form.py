@@ -26,7 +26,7 @@ from streammetrics.core.forms import ScoreForm
 from streammetrics.core.parts.collapsed_counts import CollapsedColumn
 from streammetrics.core.parts.collapsed_keys import MOST, Ints
 from streammetrics.core.parts.part import SeveralColumn, Slots
-from streammetrics.core.parts.score_bits import Scores, in_type, result_type, score_keys
+from streammetrics.core.parts.score_bits import Scores, result_type, score_keys, typed_values
 from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
 from streammetrics.core.weights import weighed_rows
 from streammetrics.kernels.tables.class_cells import scored_cells
@@ -108,7 +108,7 @@ class GroupScores:
         if self.grid is not None:
             return self.grid.buckets(scores).astype(np.int64, copy=False)
         score_type = result_type(cast("str", self.form.score_type))  # without a grid there is one
-        return score_keys(cast("Scores", in_type(scores, score_type)))
+        return score_keys(cast("Scores", typed_values(scores, score_type)))
 
     def _pieces(self, rows: Batch) -> Iterator[_Piece]:
         n = self.form.classes

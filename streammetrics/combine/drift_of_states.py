@@ -90,10 +90,10 @@ def drift(
         )
     _require_one_grid(*sides)
     if not groups:
-        return _drift(_of(reference, label), _of(current, label), bins)
-    a, b = (_of(side.metric_state(), label) for side in groups)
+        return _drift(_state_side(reference, label), _state_side(current, label), bins)
+    a, b = (_state_side(side.metric_state(), label) for side in groups)
     rows = np.array([side.rows_of_groups() for side in groups])
-    return _drift(a, b, bins, users=_BothGroups(_in_groups(*groups), rows, label, bins))
+    return _drift(a, b, bins, users=_BothGroups(_group_states(*groups), rows, label, bins))
 
 
 class _MetricSide(NamedTuple):
@@ -136,7 +136,7 @@ class _Side:
         return Places(self.keys, self.values.counts, self.values.low, self.values.high)
 
 
-def _of(state: Accumulator, label: int | None) -> _Side:
+def _state_side(state: Accumulator, label: int | None) -> _Side:
     return _side(state, state.compute(), label)
 
 
@@ -232,7 +232,7 @@ class _BothGroups:
     @cached_property
     def _drifts(self) -> list[Drift]:
         """The drift of all buckets, and that without each one that has rows, in the same bins."""
-        a, b = (_of(summed(side), self.label) for side in self.states)
+        a, b = (_state_side(summed(side), self.label) for side in self.states)
         ends, weights = _ends(a, self.bins), self.rows.sum(0).tolist()
         drifts = [_drift(a, b, self.bins, ends)]
         for results in zip(*(leave_one_out(side, weights) for side in self.states), strict=True):
@@ -243,7 +243,7 @@ class _BothGroups:
         return drifts
 
 
-def _in_groups(reference: UserGroups, current: UserGroups) -> tuple[Accumulator, Accumulator]:
+def _group_states(reference: UserGroups, current: UserGroups) -> tuple[Accumulator, Accumulator]:
     """The states of the groups of both sides, on one grid."""
     a, b = reference._groups_of(), current._groups_of()
     if isinstance(a, CollapsedGroups) and isinstance(b, CollapsedGroups):

@@ -21,7 +21,7 @@ from streammetrics.core.ids.keys import (
     encode_key,
     found_keys,
     key_hash,
-    under_name,
+    named_column,
 )
 from streammetrics.core.parts.many_slots import MOST, NO_SLOT, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -236,7 +236,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         if name not in self.metric.metrics:
             raise unknown_key(name, self.metric.metrics, "PerKey.project", "metrics")
         states = self._settled()
-        of_one = states.of_child(cast("Panel", states.child).states.by_name[name])
+        of_one = states.child_view(cast("Panel", states.child).states.by_name[name])
         state = PerKey(self.metric.metrics[name], self.max_keys)
         state.__dict__["states"] = of_one.take(np.zeros(1, np.intp))
         return part_of(self, state)
@@ -253,7 +253,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         states = self._settled()
         seen_keys = [key for key in dict.fromkeys(keys) if key in states.index[0]]
         state = self.empty()
-        state.__dict__["states"] = states.of_keys(0, seen_keys, None)
+        state.__dict__["states"] = states.some_keys(0, seen_keys, None)
         return part_of(self, state)
 
     def split(self, n: int) -> list[PerKey[R]]:
@@ -268,7 +268,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
             chosen[key_hash(encode_key(key)) * n >> 64].append(key)
         for i, (piece, keys) in enumerate(zip(pieces, chosen, strict=True)):
             overflow = states.other.get(0) if i == n - 1 else None
-            piece.__dict__["states"] = states.of_keys(0, keys, overflow)
+            piece.__dict__["states"] = states.some_keys(0, keys, overflow)
             part_of(self, piece)
         return pieces
 
@@ -326,7 +326,7 @@ def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
                 hint='pass keys={"variant": column, "country": other}',
             )
         where = f"keys[{shown(name)}]"
-        columns[where] = under_name(dictionary_column(column, where), name, where)
+        columns[where] = named_column(dictionary_column(column, where), name, where)
     return columns
 
 

@@ -219,7 +219,7 @@ def _totals_of(owner: Declared) -> Accumulator:
 def _require_sealable(metric: Accumulator) -> None:
     if totals_of(metric) is not metric:
         return
-    for inner in _inside(metric):
+    for inner in _inner_metrics(metric):
         if totals_of(inner) is not inner:
             raise SettingsError(
                 expected=f"a {type(inner).__name__} by itself or in a Panel",
@@ -229,7 +229,7 @@ def _require_sealable(metric: Accumulator) -> None:
             )
 
 
-def _inside(metric: Accumulator) -> Iterator[Accumulator]:
+def _inner_metrics(metric: Accumulator) -> Iterator[Accumulator]:
     """The metrics among the settings of a metric, at any depth."""
     waiting: list[Setting] = [*metric.settings().values()]
     while waiting:

@@ -17,7 +17,7 @@ from streammetrics.combine.clustered import (
     clustered,
     mapped,
     no_jackknife,
-    of_range,
+    range_interval,
     variance_of_share,
 )
 from streammetrics.combine.groups_left_out import Counts, GroupsLeftOut, Step
@@ -71,15 +71,17 @@ class UserGroupsResult(Generic[R], Shown):
             kinds = f"neither {type(self).__name__} nor {type(self.value).__name__}"
             raise AttributeError(f"{kinds} has the attribute {name!r}") from None
         if not callable(value):
-            return self._over_users(value, attrgetter(name))
+            return self._with_user_intervals(value, attrgetter(name))
 
         @wraps(value)
         def call(*args: object, **settings: object) -> object:
-            return self._over_users(value(*args, **settings), methodcaller(name, *args, **settings))
+            return self._with_user_intervals(
+                value(*args, **settings), methodcaller(name, *args, **settings)
+            )
 
         return call
 
-    def _over_users(self, part: object, step: Step) -> object:
+    def _with_user_intervals(self, part: object, step: Step) -> object:
         """A part of the metric's result, with intervals over users if it has any."""
         if not isinstance(part, HasIntervals):
             return part
@@ -142,7 +144,7 @@ class UserGroupsResult(Generic[R], Shown):
         """
         inner = self._estimand(view).replicated or _view(view)
         groups = self._groups
-        results = groups.points_without_each if self._of_points(inner) else groups.without_each
+        results = groups.points_without_each if self._is_of_points(inner) else groups.without_each
         return tuple(math.nan if rest is None else float(value_of(rest, inner)) for rest in results)
 
     def group_estimate(self, view: object = None) -> float:
@@ -152,7 +154,9 @@ class UserGroupsResult(Generic[R], Shown):
         if not self.coarse:
             return float(value_of(self.value, inner))
         groups = self._groups
-        return float(value_of(groups.points if self._of_points(inner) else groups.together, inner))
+        return float(
+            value_of(groups.points if self._is_of_points(inner) else groups.together, inner)
+        )
 
     def _added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
         """What each group adds to the counts of a result: for each count [k]; () if unknown."""
@@ -196,7 +200,7 @@ class UserGroupsResult(Generic[R], Shown):
         quantiles = estimand.ends
         if quantiles and not among(method, (JACKKNIFE,)):
             ends = [self.interval(p, level=(1 + level) / 2, method=method) for p in quantiles]
-            return replace(of_range(self.value, inner, *ends), level=level)
+            return replace(range_interval(self.value, inner, *ends), level=level)
         behind, doubts = estimand.behind, self._doubts_of(inner)
         if behind is not None and among(method, ("auto", behind.method)):
             errors = self._variance_behind(behind)
@@ -214,7 +218,7 @@ class UserGroupsResult(Generic[R], Shown):
     def _agreement(self, view: object, estimate: float) -> str:
         """What it means that all groups have the same value: that they agree, unless they do not
         know the value."""
-        if not self.coarse or self._of_points(view):
+        if not self.coarse or self._is_of_points(view):
             return AGREE
         return AGREE if self._groups.know(view, estimate) else COARSE_GROUPS
 
@@ -233,7 +237,7 @@ class UserGroupsResult(Generic[R], Shown):
     def _estimand(self, view: object) -> Estimand:
         return estimand_of(self.value, _view(view))
 
-    def _of_points(self, view: object) -> bool:
+    def _is_of_points(self, view: object) -> bool:
         """Whether groups hold coarse scores, which do not show the variance of a view."""
         return self.coarse and estimand_of(self.value, view).of_points
 

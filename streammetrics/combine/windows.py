@@ -305,7 +305,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         summed_runs = [
             run for run, is_single in zip(all_runs, single, strict=True) if not is_single
         ]
-        of_panes = iter(child._compute_all(self._in_order()[panes]))
+        of_panes = iter(child._compute_all(self._ordered_windows()[panes]))
         of_sums = (state.compute() for _, state in self._states(summed_runs))
         return [next(of_panes if is_single else of_sums) for is_single in single]
 
@@ -349,11 +349,11 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
 
     def _states(self, all_runs: Sequence[Run]) -> Iterator[tuple[Run, Accumulator]]:
         """Each run with the state of its windows."""
-        sums = Sums(self.states.child, self._in_order(), self.metric)
+        sums = Sums(self.states.child, self._ordered_windows(), self.metric)
         for run in all_runs:
             yield run, part_of(self, sums.of(run.low, run.high))
 
-    def _in_order(self) -> NDArray[np.intp]:
+    def _ordered_windows(self) -> NDArray[np.intp]:
         """The slots of the panes, in order of time."""
         return np.array([slot for _, slot in sorted(self._panes().items())], np.intp)
 

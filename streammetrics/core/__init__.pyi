@@ -16,15 +16,15 @@ from streammetrics.core.parts.exact_sums import TOGETHER as TOGETHER
 from streammetrics.core.parts.exact_sums import Number as Number
 from streammetrics.core.parts.exact_sums import add_parts as add_parts
 from streammetrics.core.parts.exact_sums import add_whole as add_whole
-from streammetrics.core.parts.exact_sums import of_scales as of_scales
 from streammetrics.core.parts.exact_sums import require_whole as require_whole
 from streammetrics.core.parts.exact_sums import roughly as roughly
+from streammetrics.core.parts.exact_sums import scaled_sum as scaled_sum
 from streammetrics.core.parts.exact_sums import surely_cubes as surely_cubes
 from streammetrics.core.parts.score_bits import codes_of as codes_of
-from streammetrics.core.parts.score_bits import in_type as in_type
 from streammetrics.core.parts.score_bits import ordered_integers as ordered_integers
 from streammetrics.core.parts.score_bits import result_type as result_type
 from streammetrics.core.parts.score_bits import scores_of as scores_of
+from streammetrics.core.parts.score_bits import typed_values as typed_values
 from streammetrics.core.parts.unit_set import check_unit_settings as check_unit_settings
 from streammetrics.core.rows import exact_total as exact_total
 from streammetrics.core.rows import offsets_of as offsets_of

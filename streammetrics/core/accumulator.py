@@ -19,9 +19,9 @@ from streammetrics.core.codec import (
     Reader,
     Stack,
     Writer,
-    before_body,
     bytes_of,
     frame,
+    header_bytes,
     named_hash,
     opened,
     unframe,
@@ -378,7 +378,7 @@ class Accumulator(Declared, RowsInPairs, ABC):
         out = Writer()
         self._encode(out)
         data = frame(STATE_MAGIC, self._head(), *out.chunks)
-        return Encoded(data, out.arrays_from(len(before_body(data))))
+        return Encoded(data, out.arrays_from(len(header_bytes(data))))
 
     def _encode(self, out: Writer) -> None:
         self._flush()

@@ -279,14 +279,14 @@ def _floats(array: NDArray[Any], name: str, *, rounding: bool = False) -> NDArra
         bad = np.arange(len(array))
     if isinstance(array[bad[0]], np.longdouble):
         hint = "round them first with astype(numpy.float64)"
-        raise _of_type(array, bad, name, "numbers of at most 64 bits", hint)
+        raise _type_error(array, bad, name, "numbers of at most 64 bits", hint)
     if is_missing(array[bad[0]]):
         hint = f"drop or fill the {sum(map(is_missing, array[bad]))} row(s) with a missing value"
         raise bad_rows(array, bad, name, "numbers", hint)
-    raise _of_type(array, bad, name, "numbers", "pass floats or integers")
+    raise _type_error(array, bad, name, "numbers", "pass floats or integers")
 
 
-def _of_type(
+def _type_error(
     array: NDArray[Any], bad: NDArray[np.intp], name: str, expected: str, hint: str
 ) -> InputError:
     """The error for values of another type."""
@@ -329,7 +329,7 @@ def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
         bad = np.arange(len(array))
     if not len(bad):
         return array.astype(np.int64)
-    raise _of_type(array, bad, name, "integers of 64 bits", "pass integers")
+    raise _type_error(array, bad, name, "integers of 64 bits", "pass integers")
 
 
 def booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
@@ -343,7 +343,7 @@ def booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
         if not len(bad):
             return array.astype(np.bool_)
     hint = "pass booleans, for instance a comparison"
-    raise _of_type(array, bad, name, "True or False", hint)
+    raise _type_error(array, bad, name, "True or False", hint)
 
 
 def _is_int64(value: object) -> bool:

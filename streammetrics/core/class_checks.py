@@ -87,7 +87,7 @@ def score_table(
     try:
         return check(values.reshape(-1), name).reshape(values.shape)
     except InputError as error:
-        raise _of_cell(error, n_columns, name) from None
+        raise _cell_error(error, n_columns, name) from None
 
 
 def label_table(
@@ -98,7 +98,7 @@ def label_table(
     try:
         return binary_labels(values.reshape(-1), name).reshape(values.shape)
     except InputError as error:
-        raise _of_cell(error, n_columns, name) from None
+        raise _cell_error(error, n_columns, name) from None
 
 
 def _table(array: NDArray[Any], n_columns: int, name: str) -> NDArray[Any]:
@@ -115,7 +115,7 @@ def _table(array: NDArray[Any], n_columns: int, name: str) -> NDArray[Any]:
     )
 
 
-def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:
+def _cell_error(error: InputError, n_columns: int, name: str) -> InputError:
     """The same error, with indices of flat cells converted to rows and columns."""
     if not len(error.rows):
         return error

@@ -337,14 +337,14 @@ def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:
     return head, body.raw(body.left)
 
 
-def before_body(data: bytes) -> bytes:
+def header_bytes(data: bytes) -> bytes:
     """The bytes before the body of a frame, not validated."""
     return data[: 17 + int.from_bytes(data[5:9], "little")]
 
 
 def inside(data: bytes) -> bytes:
     """The state in a state file, or the given bytes of a state; not validated."""
-    return data[len(before_body(data)) : -4] if data[:4] == FILE_MAGIC else data
+    return data[len(header_bytes(data)) : -4] if data[:4] == FILE_MAGIC else data
 
 
 def is_whole(start: bytes, data: bytes) -> bool:

@@ -345,7 +345,7 @@ def _array(values: object, name: str) -> NDArray[Any]:
             array = np.asarray(values)
             return _unmixed(values, array) if array.dtype.kind == "U" else array
         if not isinstance(values, (np.ndarray, DictionaryColumn)):
-            return _of_library(values)
+            return _library_array(values)
     except _NO_ARRAY as error:
         raise _no_array(values, name, error) from None
     if isinstance(values, DictionaryColumn):
@@ -359,9 +359,9 @@ def _array(values: object, name: str) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def _of_library(values: Any) -> NDArray[Any]:
+def _library_array(values: Any) -> NDArray[Any]:
     if hasattr(values, "detach"):
-        return _of_tensor(values.detach())
+        return _tensor_array(values.detach())
     array: NDArray[Any] = np.asarray(values)
     if array.dtype != object:
         return array
@@ -375,7 +375,7 @@ def _of_library(values: Any) -> NDArray[Any]:
     return array
 
 
-def _of_tensor(tensor: Any) -> NDArray[Any]:
+def _tensor_array(tensor: Any) -> NDArray[Any]:
     try:
         return np.asarray(tensor)
     except TypeError:  # numpy has no bfloat16, but each one is a float32

@@ -42,16 +42,16 @@ def milliseconds(times: ArrayLike | Sequence[datetime], name: str) -> NDArray[np
         if array.dtype.kind == "i":
             times_ms = integers(array, name)
         elif array.dtype.kind == "M":
-            times_ms = _of_datetime64(array, name)
+            times_ms = _datetime64_times(array, name)
         elif array.dtype.kind == "O" and any(isinstance(time, datetime) for time in array):
-            times_ms = _of_datetimes(array, name)
+            times_ms = _datetime_times(array, name)
         else:
-            times_ms = _of_numbers(times, array, name)
+            times_ms = _number_times(times, array, name)
     refuse_other_units(times_ms, name)
     return times_ms
 
 
-def _of_numbers(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int64]:
+def _number_times(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int64]:
     try:
         return integers(times, name)
     except InputError as error:
@@ -66,7 +66,7 @@ def _of_numbers(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int64]
         raise error.but(expected=_EXPECTED, hint=hint) from None
 
 
-def _of_datetime64(array: NDArray[Any], name: str) -> NDArray[np.int64]:
+def _datetime64_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:
     missing = np.flatnonzero(np.isnat(array))
     if len(missing):
         hint = f"drop or fill the {len(missing)} row(s) without a time"
@@ -86,7 +86,7 @@ def _of_datetime64(array: NDArray[Any], name: str) -> NDArray[np.int64]:
     return ticks * ms
 
 
-def _of_datetimes(array: NDArray[Any], name: str) -> NDArray[np.int64]:
+def _datetime_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:
     bad = np.flatnonzero([not _has_zone(time) for time in array])
     if len(bad):
         first = array[bad[0]]

@@ -449,16 +449,16 @@ def _digest(shape: tuple[int, ...], data: bytes) -> str:
 def contents(settings: Mapping[str, Setting]) -> Iterator[Content]:
     """Every content among these settings and those of the metrics within them."""
     for value in settings.values():
-        yield from _within(value)
+        yield from _nested_settings(value)
 
 
-def _within(value: Setting) -> Iterator[Content]:
+def _nested_settings(value: Setting) -> Iterator[Content]:
     match value:
         case Content():
             yield value
         case tuple():
             for inner in value:
-                yield from _within(inner)
+                yield from _nested_settings(inner)
         case Mapping():
             yield from contents(value)
         case _ if hasattr(value, "schema"):

@@ -13,8 +13,8 @@ from streammetrics.core.codec import (
     Reader,
     Stack,
     Unlike,
-    before_body,
     frame,
+    header_bytes,
     inside,
     is_whole,
     opened,
@@ -71,7 +71,7 @@ def summed(
     try:
         for data in sources:
             state = inside(data)
-            start = before_body(state)
+            start = header_bytes(state)
             alike = waiting.get(start)
             if alike is not None and is_whole(start, state) and _noted(data, counted):
                 alike.append(state)

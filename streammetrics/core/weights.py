@@ -191,7 +191,7 @@ def _units_in(array: NDArray[Any], unit: Fraction, *, rounding: bool) -> tuple[U
     if array.dtype.kind == "O" and any(isinstance(v, Fraction | Decimal) for v in array):
         return _exactly(array, np.arange(n), unit, rounding)
     if array.dtype.kind in "iu":
-        return _of_integers(array, unit, rounding)
+        return _integer_units(array, unit, rounding)
     objects = array if array.dtype.kind == "O" else None
     half = array.dtype == np.float16  # whose ulp would be lost in float32
     floats = array if half else numbers(array, "weights", rounding=objects is not None)
@@ -199,7 +199,7 @@ def _units_in(array: NDArray[Any], unit: Fraction, *, rounding: bool) -> tuple[U
     if clean is not None:
         return clean, None
     _refuse(floats, ~((floats >= 0) & (floats < np.inf)), unit)
-    units, off = _of_floats(floats, unit, rounding)
+    units, off = _float_units(floats, unit, rounding)
     if objects is not None:  # as given: an integer past 2**53 may differ from its float
         whole = np.flatnonzero([isinstance(v, int) for v in objects])
         units[whole], off[whole] = _exactly(objects[whole], whole, unit, rounding)
@@ -217,7 +217,7 @@ def _units_of_one(unit: Fraction) -> int:
     return unit.denominator
 
 
-def _of_integers(array: NDArray[Any], unit: Fraction, rounding: bool) -> tuple[Units, Off | None]:
+def _integer_units(array: NDArray[Any], unit: Fraction, rounding: bool) -> tuple[Units, Off | None]:
     top, bottom = unit.numerator, unit.denominator
     if not len(array):
         return np.empty(0, np.int64), None
@@ -276,7 +276,9 @@ def _clean(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
     return units
 
 
-def _of_floats(weights: NDArray[np.floating], unit: Fraction, rounding: bool) -> tuple[Units, Off]:
+def _float_units(
+    weights: NDArray[np.floating], unit: Fraction, rounding: bool
+) -> tuple[Units, Off]:
     """Divide in float64, and decide the doubtful rows in fractions."""
     top, bottom = unit.numerator, unit.denominator
     values = weights.astype(np.float64, copy=False)

@@ -29,7 +29,7 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
 
     fields = []
     for name in by:
-        kind = _of_values(_field(schema, name).type)
+        kind = _value_type(_field(schema, name).type)
         is_allowed = (
             pa.types.is_string(kind)
             or pa.types.is_large_string(kind)
@@ -109,7 +109,7 @@ def _field(schema: pa.Schema, name: str) -> pa.Field:
     return schema.field(name)
 
 
-def _of_values(kind: pa.DataType) -> pa.DataType:
+def _value_type(kind: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
     return kind.value_type if pa.types.is_dictionary(kind) else kind

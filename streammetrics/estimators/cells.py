@@ -54,9 +54,9 @@ class FScore(Estimator[R]):
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Wilson's, mapped from his, or by the delta method."""
-        return request.widen(self._of_value(result, request))
+        return request.widen(self._value_interval(result, request))
 
-    def _of_value(self, result: R, request: IntervalRequest) -> Interval:
+    def _value_interval(self, result: R, request: IntervalRequest) -> Interval:
         tp, fp, fn = self.hits(result)
         a, n = self.weight(*request.arguments), tp + fp + fn
         if a in (0, 1):

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
-from streammetrics.kernels.inference.quantile_effect import Sided, of_ranks, of_share
+from streammetrics.kernels.inference.quantile_effect import Sided, rank_evidence, share_evidence
 from streammetrics.kernels.inference.quantile_ranks import prior_rows, rank_of, sequence_ranks
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import GroupVariance
@@ -57,9 +57,9 @@ class QuantileEvidence:
         ordered = self.ordered
         if self.users is None:
             prior = prior_rows(planned, alpha)
-            return of_ranks(ordered.low, ordered.high, ordered.cumulative, self.p, prior)
+            return rank_evidence(ordered.low, ordered.high, ordered.cumulative, self.p, prior)
         of_users = self.users.se, self.users.df, self._rho(planned, deff, alpha)
-        return of_share(ordered.low, ordered.high, ordered.cumulative, self.p, *of_users)
+        return share_evidence(ordered.low, ordered.high, ordered.cumulative, self.p, *of_users)
 
     def bounds(self, planned: float, deff: float, alpha: float) -> Bounds:
         """The interval of the quantile at all looks together, narrowest near `planned` rows:

@@ -31,7 +31,7 @@ from streammetrics.ranking.list_values import (
     require_grades,
     require_subtopics,
 )
-from streammetrics.ranking.measure import Measure, at_level
+from streammetrics.ranking.measure import Measure, graded_measure
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.list_results import Averages, moments_of_entry
 
@@ -189,7 +189,9 @@ class Settings(NamedTuple):
         check_choice(empty, ("skip", "zero"), "empty")
         check_choice(missing, ("zero", "skip"), "missing")
         rel = check_number(rel, 1, MAX_GRADE, "rel", "pass the least grade that is relevant")
-        all_measures = measures_of([at_level(measure, rel) for measure in measures_of(measures)])
+        all_measures = measures_of(
+            [graded_measure(measure, rel) for measure in measures_of(measures)]
+        )
         require_expected(all_measures, ties)
         return cls(all_measures, ties, empty, missing)
 
@@ -270,7 +272,7 @@ def evaluated(
     ranked: list[Iterable[Hashable]] = [run.get(query, ()) for query in queries]
     if settings.ties == "trec_eval":
         ranked = [
-            _in_order_of_trec_eval(documents, f"{name}[{shown(query)}]")
+            _trec_eval_order(documents, f"{name}[{shown(query)}]")
             for query, documents in zip(queries, ranked, strict=True)
         ]
     measures, n = settings.measures, len(queries)
@@ -279,7 +281,7 @@ def evaluated(
         require_grades(lists, measures)
         require_subtopics(lists, measures)
     except InputError as error:
-        raise _of_query(error, queries, name) from None
+        raise _query_error(error, queries, name) from None
     moments, n_empty = MomentsColumn.of(measures), 0
     columns = [np.zeros(n) for _ in measures]
     values, weights = np.zeros((len(measures), n)), np.ones((len(measures), n))
@@ -328,7 +330,7 @@ def _moments_of_users(
     return moments
 
 
-def _in_order_of_trec_eval(documents: Iterable[Hashable], where: str) -> Iterable[Hashable]:
+def _trec_eval_order(documents: Iterable[Hashable], where: str) -> Iterable[Hashable]:
     """Documents by descending float32 scores, and by descending ids where these are equal."""
     if not isinstance(documents, Mapping):
         return documents
@@ -350,7 +352,7 @@ def _score(pair: tuple[Hashable, float]) -> float:
     return pair[1]
 
 
-def _of_query(error: InputError, queries: Sequence[Hashable], name: str) -> InputError:
+def _query_error(error: InputError, queries: Sequence[Hashable], name: str) -> InputError:
     """The same error, with the query in place of the position of its list."""
     if not len(error.rows):
         return error

@@ -59,7 +59,7 @@ def judgments_of(given: object, name: str = "qrels", *, subtopics: bool = False)
         read = read_subtopic_qrels if subtopics else read_qrels
         judgments = dict(read(given).items())
     else:
-        judgments = _by_query(given, Kind(name, _GRADES, True, subtopics))
+        judgments = _query_rows(given, Kind(name, _GRADES, True, subtopics))
     if subtopics:
         return {query: _judged_subtopics(truth) for query, truth in judgments.items()}
     for query, truth in judgments.items():
@@ -90,7 +90,7 @@ def run_of(given: object, name: str = "run") -> Run:
     """A run by query from any form; InputError for everything else."""
     if isinstance(given, (str, PathLike)):
         return dict(read_run(given).items())
-    return _by_query(given, Kind(name, _SCORES, False))
+    return _query_rows(given, Kind(name, _SCORES, False))
 
 
 def _is_plain_grade(grade: object) -> bool:
@@ -109,7 +109,7 @@ def _is_below_0(grade: object) -> bool:
     return number is not None and number < 0
 
 
-def _by_query(source: object, kind: Kind) -> dict[Hashable, Ids]:
+def _query_rows(source: object, kind: Kind) -> dict[Hashable, Ids]:
     """By query a mapping from documents to values, or documents alone."""
     collect = getattr(source, "collect", None)
     if callable(collect) and hasattr(source, "collect_schema"):  # a LazyFrame of polars
@@ -125,7 +125,7 @@ def _by_query(source: object, kind: Kind) -> dict[Hashable, Ids]:
     if is_columns and not isinstance(source[0], tuple):  # type: ignore[index]
         return _grouped(tuple(source), kind)  # type: ignore[arg-type]
     if isinstance(source, Iterable) and not isinstance(source, (bytes, np.ndarray)):
-        return _grouped(_of_rows(source, kind), kind)
+        return _grouped(_row_columns(source, kind), kind)
     raise _other_form(source, kind)
 
 
@@ -161,7 +161,7 @@ def _nested(nested: Mapping[Hashable, object], kind: Kind) -> dict[Hashable, Ids
             raise InputError(
                 expected=f"a dict {{document: {kind.value}}} for each query",
                 got=shown(documents),
-                where=_at(kind.name, query),
+                where=_cell_text(kind.name, query),
                 hint="for a single query, pass {query: {...}}" if dicts else "pass one",
             )
         by_query[plain_query] = documents
@@ -188,7 +188,7 @@ def _none(kind: Kind) -> InputError:
     return InputError(expected="at least one query", got="none", where=kind.name, hint=hint)
 
 
-def _at(name: str, *keys: object) -> str:
+def _cell_text(name: str, *keys: object) -> str:
     return name + "".join(f"[{shown(key)}]" for key in keys)
 
 
@@ -247,7 +247,7 @@ def _nearest_column(names: Sequence[str], aliases: Sequence[str]) -> str:
     return ""
 
 
-def _of_rows(source: Iterable[object], kind: Kind) -> tuple[object, ...]:
+def _row_columns(source: Iterable[object], kind: Kind) -> tuple[object, ...]:
     """Columns from rows (query, document, value, ...), as ir_measures has them, or from named
     tuples as pyndeval has them."""
     rows, n = list(source), 4 if kind.subtopics else 3
@@ -303,7 +303,7 @@ def _grouped(columns: tuple[object, ...], kind: Kind) -> dict[Hashable, Ids]:
     if kind.graded:
         plain = checks.integers(_integral(checked, name), name).tolist()
     if subtopics is not None:
-        return _by_subtopic(zip(queries, documents, subtopics, plain, strict=True), kind)
+        return _subtopic_rows(zip(queries, documents, subtopics, plain, strict=True), kind)
     by_query: dict[Hashable, dict[Hashable, object]] = {}
     for row, (query, document, value) in enumerate(
         zip(queries.tolist(), documents.tolist(), plain, strict=True)
@@ -326,7 +326,7 @@ def _plain(id_: object) -> Hashable:
     return plain
 
 
-def _by_subtopic(
+def _subtopic_rows(
     rows: Iterable[tuple[object, object, object, object]], kind: Kind
 ) -> dict[Hashable, Ids]:
     """By query and document value by subtopic."""

@@ -118,7 +118,7 @@ class RunComparison(Shown):
             text, self.runs[self.baseline].means, "RunComparison.difference", "measures"
         )
 
-    def _by_query(self) -> list[Differences]:
+    def _query_differences(self) -> list[Differences]:
         """The differences of each query, for a figure; without queries that have no value."""
         differences = []
         for difference in self.differences:

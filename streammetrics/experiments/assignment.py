@@ -274,12 +274,14 @@ def sample_ratio(
     if days is None:
         return last
     weights = {name: plan.weights(newest)[name] for name in totals}
-    of_epoch = {day: _of_variants(epochs.get(newest, {}), totals) for day, epochs in days.items()}
+    of_epoch = {
+        day: _variant_counts(epochs.get(newest, {}), totals) for day, epochs in days.items()
+    }
     by_day = log_e_by_day(weights, of_epoch, before_it, start_day(newest))
     return last if by_day is None else with_days(last, by_day)
 
 
-def _of_variants(
+def _variant_counts(
     arms: Mapping[str, UnitsResult], variants: Collection[str]
 ) -> Mapping[str, UnitsResult]:
     return {name: result for name, result in arms.items() if name in variants}
@@ -371,7 +373,7 @@ def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:
     """The units seen in more than one variant, over all epochs; None if units are not counted."""
     if not units:
         return None
-    return in_several([_of_variant(name, units) for name in plan.variants])
+    return in_several([_variant_units(name, units) for name in plan.variants])
 
 
 def contamination(plan: Plan, units: Found, several: UnitsResult | None) -> Contamination | None:
@@ -381,7 +383,7 @@ def contamination(plan: Plan, units: Found, several: UnitsResult | None) -> Cont
         return None
     shared_hashes, total, repeats = several.hashes(), 0, 0
     for name in plan.variants:
-        hashes = _of_variant(name, units).hashes()
+        hashes = _variant_units(name, units).hashes()
         total += len(hashes)
         first, last = (np.searchsorted(hashes, shared_hashes, side) for side in ("left", "right"))
         repeats += int((last - first).sum())
@@ -426,7 +428,7 @@ def left(units: Found, dropped: UnitsResult) -> Found:
     }
 
 
-def _of_variant(variant: str, units: Found) -> UnitsResult:
+def _variant_units(variant: str, units: Found) -> UnitsResult:
     return _united([arms[variant] for arms in units.values() if variant in arms], units)
 
 

@@ -180,7 +180,7 @@ class ConfidenceSequence:
                 Evidence(successes=(arm.sides,), groups=arm.groups), self.alpha, self.prior
             )
         if self.kind == "empirical_bernstein":
-            return self._of_bounded(arm)
+            return self._bounded_reading(arm)
         error = math.sqrt(arm.precision.variance) if arm.precision.variance >= 0 else math.nan
         unknown = math.isnan(arm.estimate) or math.isnan(error)
         if (
@@ -199,7 +199,7 @@ class ConfidenceSequence:
             return Anytime(gated=True, reason=why)
         if arm.quantile is not None:
             assert rows is not None
-            return self._of_quantile(arm, rows)
+            return self._quantile_reading(arm, rows)
         assert v_opt is not None
         evidence = Evidence(
             effect_size=arm.estimate,
@@ -224,7 +224,7 @@ class ConfidenceSequence:
     def _need(self, arm: Arm) -> int:
         return ENOUGH[arm.counts.kind].alone if self.min_count is None else self.min_count
 
-    def _of_bounded(self, arm: Arm) -> Anytime:
+    def _bounded_reading(self, arm: Arm) -> Anytime:
         if self.v_opt is None:
             return self._undeclared
         if arm.moments is None:
@@ -232,7 +232,7 @@ class ConfidenceSequence:
         settings = (arm.moments, self.reference, self.v_opt, self.alpha)
         return Anytime(*empirical_bernstein.interval(*settings))
 
-    def _of_quantile(self, arm: Arm, planned: float) -> Anytime:
+    def _quantile_reading(self, arm: Arm, planned: float) -> Anytime:
         assert arm.quantile is not None
         if arm.quantile.users is not None:
             if why := arm.no_sequence:

@@ -198,7 +198,9 @@ def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
     products, squares = [], []
     for arm, covariate in zip(y, x, strict=True):
         pairs = [
-            pair for pair in _by_group(arm, covariate) if pair and all(map(math.isfinite, pair))
+            pair
+            for pair in _group_replicates(arm, covariate)
+            if pair and all(map(math.isfinite, pair))
         ]
         if len(pairs) > 1:
             mean_y, mean_x = (math.fsum(column) / len(pairs) for column in zip(*pairs, strict=True))
@@ -208,7 +210,7 @@ def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
     return math.fsum(products) / below if below > 0 else 0.0
 
 
-def _by_group(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
+def _group_replicates(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
     """The replicates of both by group, None if neither has rows in it; if only one has none, its
     replicate is the estimate of all groups."""
     for a, b in zip(y.without.replicates or (), x.without.replicates or (), strict=True):
@@ -219,7 +221,7 @@ def _by_group(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
 
 
 def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
-    groups = list(_by_group(y, x))
+    groups = list(_group_replicates(y, x))
     residuals = [pair[0] - theta * pair[1] for pair in groups if pair]
     spread = jackknife_variance(residuals)
     replicates = tuple(pair and pair[0] - theta * (pair[1] - middle) for pair in groups)

@@ -159,19 +159,21 @@ class Experiment:
             self._sample_ratio(units),
             several,
             contamination(self.plan, units, several),
-            tuple(self._of_same_rows()),
+            tuple(self._same_rows_note()),
             tuple(unwatched.values()),
         )
 
     def _sample_ratio(self, units: Found) -> SampleRatioFound:
         """The sample ratio; of the treatments alone if the control gets no unit, because each
         metric compares it within the rows of a treatment."""
-        is_one_stream = all(self._in_one_stream(*self._named(name)) for name in self.plan.watched)
+        is_one_stream = all(
+            self._is_in_one_stream(*self._named(name)) for name in self.plan.watched
+        )
         variants = self.plan.treatments if is_one_stream else ()
         by_day = {day: _results(units) for day, units in self.days.items()} or None
         return sample_ratio(self.plan, units, variants, by_day)
 
-    def _in_one_stream(self, metric: str, view: str | None) -> bool:
+    def _is_in_one_stream(self, metric: str, view: str | None) -> bool:
         """Whether the view is itself an effect."""
         states = (
             state
@@ -182,7 +184,7 @@ class Experiment:
         state = next((state for state in states if state is not None), None)
         return state is not None and is_effect(state.empty().compute(), view)
 
-    def _of_same_rows(self) -> Iterator[str]:
+    def _same_rows_note(self) -> Iterator[str]:
         """What says that two arms have the same rows or users, unless units are counted, which
         shows how many are in several variants."""
         if self.units:
@@ -254,7 +256,7 @@ class Experiment:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
             pairs = {
-                epoch: self._of_units(pair, epoch, treatment, counted)
+                epoch: self._unit_arms(pair, epoch, treatment, counted)
                 for epoch, pair in pairs.items()
             }
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
@@ -357,7 +359,7 @@ class Experiment:
     def _units(self) -> Found:
         return _results(self.units)
 
-    def _of_units(
+    def _unit_arms(
         self, pair: tuple[Arm, Arm], epoch: str, treatment: str, counted: Found
     ) -> tuple[Arm, Arm]:
         """Both arms, with their number of users as a mass where it is counted; areas have one."""

@@ -81,11 +81,11 @@ all rows, on day 2 of 14 at the pace so far.
         text = f"{name} can be judged once {self.needs}"
         if not math.isnan(self.rows):
             rows = f"{self.size} {about(self.rows)} {self.unit}"
-            text += f": after {rows} of {self.arm or _EACH}, {self._of_all()}"
+            text += f": after {rows} of {self.arm or _EACH}, {self._all_text()}"
             text += self._when(planned_days)
         return f"{text}; {self.advice}." if self.advice else f"{text}."
 
-    def _of_all(self) -> str:
+    def _all_text(self) -> str:
         least, most = (plain(100.0 * share) for share in self.shares)
         share = f"{least} %" if least == most else f"{least} to {most} %"
         return f"{share} of all {self.unit}{', by epoch' * (least != most)}"

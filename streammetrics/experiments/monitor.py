@@ -134,7 +134,7 @@ class Monitor:
             lower=lower,
             upper=upper,
             consistent=lower <= upper,
-            nested=all(_within(a.heads, b.heads) for (a, _), (b, _) in pairwise(chosen)),
+            nested=all(_has_read_all(a.heads, b.heads) for (a, _), (b, _) in pairwise(chosen)),
             first_reject=next(
                 (look.heads for look, reading in chosen if reading.log_e >= goal), None
             ),
@@ -172,7 +172,7 @@ def _united(first: Look, second: Look) -> Look:
     return Look(first.experiment, first.generation, first.heads, _sorted(readings))
 
 
-def _within(early: Heads, late: Heads) -> bool:
+def _has_read_all(early: Heads, late: Heads) -> bool:
     """Whether the later look has read everything that the earlier one had read."""
     offsets = dict(late)
     return all(offsets.get(source, -1) >= offset for source, offset in early)

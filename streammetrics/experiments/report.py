@@ -18,8 +18,8 @@ from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.ratio_looks import ratio_alphas, ratio_readings, with_looks
 from streammetrics.experiments.reasons import implausible, why_not_started
 from streammetrics.experiments.recommendation import Recommendation, recommendation_of
-from streammetrics.experiments.sentence import on_rows, sentence_of
-from streammetrics.experiments.since_decision import SINCE, since_readings
+from streammetrics.experiments.sentence import rows_sentence, sentence_of
+from streammetrics.experiments.since_decision import SINCE, readings_since
 from streammetrics.experiments.trust import why_distrusted
 from streammetrics.experiments.verdict import has_faded, verdict_of
 from streammetrics.present.notebook import Shown
@@ -85,7 +85,7 @@ class Outcome(Shown):
         before = last or {}
         readings = {contrast.name: contrast.anytime for contrast in self.contrasts}
         for contrast in self.contrasts:
-            readings |= since_readings(contrast, before)
+            readings |= readings_since(contrast, before)
         readings |= ratio_readings(self.srm, before)
         return readings
 
@@ -151,7 +151,7 @@ def _finding(
 ) -> Finding:
     verdict, faded = verdict_of(contrast, reading, against), has_faded(contrast, reading)
     sentence = against or sentence_of(contrast, reading, verdict, faded)
-    sentence += "" if against else on_rows(contrast, verdict)
+    sentence += "" if against else rows_sentence(contrast, verdict)
     reason = "" if reading.known else reading.last.reason
     if verdict == "not_started":
         reason = why_not_started(contrast, reading)

@@ -89,7 +89,7 @@ def _equal(control: object, treatment: object) -> str | None:
         clause = f"both states have equal numbers of rows in each of {n_groups} groups of users"
         return f"{clause}: if these are the same users,"
     rows, other_rows = getattr(control, "rows", 0), getattr(treatment, "rows", 0)
-    labels, other_labels = _of_labels(control), _of_labels(treatment)
+    labels, other_labels = _label_counts(control), _label_counts(treatment)
     if not labels or labels != other_labels or rows != other_rows or rows < _FEWEST_ROWS:
         return None
     equal = [f"{rows} rows", *(f"{value} {_OF_LABELS[name]}" for name, value in labels)]
@@ -97,7 +97,7 @@ def _equal(control: object, treatment: object) -> str | None:
     return f"{clause}: if these are the same rows, scored by two models,"
 
 
-def _of_labels(result: object) -> list[tuple[str, str]]:
+def _label_counts(result: object) -> list[tuple[str, str]]:
     counts = [(name, getattr(result, name, None)) for name in _OF_LABELS]
     return [(name, _text(value)) for name, value in counts if value is not None]
 

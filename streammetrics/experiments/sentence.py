@@ -47,24 +47,24 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
     user, odd = heavy_user(contrast), implausible(contrast, reading)
     first = f"{user[0].upper()}{user[1:]}. " if user else ""
     first += f"Check the logging first: {odd}. " if odd else ""
-    return f"{first}{_of_verdict(contrast, reading, verdict, faded)}{warnings_of(contrast)}"
+    return f"{first}{_verdict_clause(contrast, reading, verdict, faded)}{warnings_of(contrast)}"
 
 
-def _of_verdict(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
+def _verdict_clause(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
     match verdict:
         case "kept" | "broken" | "open":
             clause = _guardrail(contrast, reading, verdict, faded)
-            return clause if faded else f"{clause}{since_decision(contrast, reading)}"
+            return clause if faded else f"{clause}{decision_clause(contrast, reading)}"
         case "no_difference_yet":
             return _no_difference(contrast, reading)
         case "faded":
             return _faded(contrast, reading)
     clause = f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}"
-    ending = f"{_target(contrast, verdict)}{since_decision(contrast, reading)}"
-    return f"{clause}, a difference of at least {_at_least(contrast, reading)}.{ending}"
+    ending = f"{_target(contrast, verdict)}{decision_clause(contrast, reading)}"
+    return f"{clause}, a difference of at least {_least_text(contrast, reading)}.{ending}"
 
 
-def on_rows(contrast: Contrast, verdict: Verdict) -> str:
+def rows_sentence(contrast: Contrast, verdict: Verdict) -> str:
     """A sentence if rows per unit differ between the arms of a mean or a rate per row, else ""."""
     if not contrast.rows_differ:
         return ""
@@ -80,7 +80,7 @@ def _faded(contrast: Contrast, reading: Reading) -> str:
             "The effect has changed since the decision, an assumption is false, or an interval "
             f"misses it by chance: the always-valid intervals of {_compared(contrast)} exclude one "
             "another."
-            f"{since_decision(contrast, reading)}"
+            f"{decision_clause(contrast, reading)}"
         )
     word = "higher" if reading.lower > 0 else "lower"
     return (
@@ -97,7 +97,7 @@ def _changed(contrast: Contrast, reading: Reading) -> str:
     return f"since the decision the effect is {_bounds(contrast, since.lower, since.upper)}"
 
 
-def since_decision(contrast: Contrast, reading: Reading) -> str:
+def decision_clause(contrast: Contrast, reading: Reading) -> str:
     """The effect since the decision, beside a verdict that it does not change; "" if unknown."""
     since = reading.since
     if since is None or not since.known:
@@ -116,7 +116,7 @@ def _no_difference(contrast: Contrast, reading: Reading) -> str:
     return sentence if needed_units is None else f"{sentence} {planned(needed_units)}"
 
 
-def _at_least(contrast: Contrast, reading: Reading) -> str:
+def _least_text(contrast: Contrast, reading: Reading) -> str:
     """The least difference: relative to the control if that is certain as well, else absolute."""
     size = min(abs(reading.lower), abs(reading.upper))
     comparison = contrast.comparison

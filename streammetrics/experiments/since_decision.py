@@ -43,7 +43,7 @@ def decides(contrast: Contrast, reading: Anytime) -> bool:
     return reading.lower > bound or reading.upper < bound
 
 
-def since_readings(
+def readings_since(
     contrast: Contrast, last: Mapping[str, Anytime]
 ) -> Iterator[tuple[str, Anytime]]:
     """What a look stores beside the reading of a contrast: the decision, and the reading of the

@@ -27,7 +27,7 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
     if not reading.consistent:
         return "faded"
     if contrast.safeguard is not None:
-        return _of_guardrail(contrast.safeguard, reading, faded)
+        return _guardrail_verdict(contrast.safeguard, reading, faded)
     if not (reading.lower > 0 or reading.upper < 0):
         return "no_difference_yet"
     if faded:
@@ -68,7 +68,7 @@ def has_faded(contrast: Contrast, reading: Reading) -> bool:
     return since.upper < reading.lower if rises else since.lower > reading.upper
 
 
-def _of_guardrail(rail: Safeguard, reading: Reading, faded: bool) -> Verdict:
+def _guardrail_verdict(rail: Safeguard, reading: Reading, faded: bool) -> Verdict:
     sign = 1.0 if rail.higher_is_better else -1.0
     if _worst(reading, sign) > -rail.margin:
         return "open" if faded else "kept"

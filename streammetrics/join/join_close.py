@@ -41,7 +41,7 @@ def first_at_least(times: Times, low: Positions, high: Positions, wanted: Times)
     return low
 
 
-def by_id_and_time(ids: Words, times: Times) -> Positions:
+def sorted_by_id_and_time(ids: Words, times: Times) -> Positions:
     """The stable order of events by id and then time; fast where ids are sorted runs."""
     order = np.argsort(ids, kind="stable")
     ids = ids[order]
@@ -171,7 +171,7 @@ def closed(
     remember = terms.remember_ms
     # All known impressions, the remembered first among equals, and the origin of each.
     ids, times = np.append(past.ids, table.ids), np.append(past.times, table.times)
-    origin = by_id_and_time(ids, times) if len(past) else np.arange(len(ids))
+    origin = sorted_by_id_and_time(ids, times) if len(past) else np.arange(len(ids))
     ids, times = ids[origin], times[origin]
     counts = np.ones(len(ids), np.bool_)
     if terms.attribution == "one":

@@ -140,10 +140,10 @@ def _checked_at(column: Given, kind: str, name: str, indices: Positions, n: int)
     try:
         return checked(picked, kind, name)  # type: ignore[arg-type]
     except InputError as error:
-        raise _of_all(error, indices, name) from None
+        raise _event_error(error, indices, name) from None
 
 
-def _of_all(error: InputError, indices: Positions, name: str) -> InputError:
+def _event_error(error: InputError, indices: Positions, name: str) -> InputError:
     """The error about some of the events, with their indices among all."""
     rows = indices[error.rows]
     return error.of_rows(f"{name}[{rows[0]}]" if len(rows) else error.where, rows)
@@ -164,7 +164,7 @@ def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.f
     try:
         picked = numbers(_picked(values, indices, len(out), "values"), "values")  # type: ignore[arg-type]
     except InputError as error:
-        raise _of_all(error, indices, "values") from None
+        raise _event_error(error, indices, "values") from None
     out[indices] = picked
     bad = np.flatnonzero(~np.isfinite(out))
     if len(bad):
@@ -188,7 +188,7 @@ def _events(event_ids: Given, n: int) -> Words:
     try:
         words = unit_hashes(picked, _EVENT_SALT, "event_ids")  # type: ignore[arg-type]
     except InputError as error:
-        raise _of_all(error, indices, "event_ids") from None
+        raise _event_error(error, indices, "event_ids") from None
     out[indices] = np.maximum(words, np.uint64(1))
     return out
 

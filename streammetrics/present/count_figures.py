@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from streammetrics.present.spec import (
     NAMES,
     between,
-    by_series,
     faded,
     figure,
     legend_columns,
     not_thin,
     number,
     quantity,
+    series_colors,
     some,
     straight,
     tooltip,
@@ -195,7 +195,7 @@ def reliability(
         layers.append(rules)
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.5, "clip": True},
-        "encoding": {"x": x, "y": {**y, "field": "line"}, **by_series(names, "dash")},
+        "encoding": {"x": x, "y": {**y, "field": "line"}, **series_colors(names, "dash")},
         "transform": [not_thin("y")],
     }
     points: Spec = {
@@ -203,7 +203,7 @@ def reliability(
         "encoding": {
             "x": x,
             "y": y,
-            **by_series(names),
+            **series_colors(names),
             "opacity": faded(1),
             "tooltip": tooltip(*fields[names == [""] :]),
         },

@@ -16,12 +16,12 @@ from streammetrics.kernels.curves.uplift import ArmSteps, heights
 from streammetrics.present.spec import (
     Row,
     between,
-    by_series,
     each,
     figure,
     level,
     number,
     quantity,
+    series_colors,
     straight,
     tooltip,
 )
@@ -260,7 +260,7 @@ def _curves(
             "x": x,
             "y": y,
             "order": {"field": "i", "type": "quantitative"},
-            **by_series(names, "dash"),
+            **series_colors(names, "dash"),
             "tooltip": [*tooltips[names == [""] :], *tooltip(("y", str(y["title"])))],
         },
     }
@@ -357,7 +357,7 @@ def _shares(
         "encoding": {
             "x": x,
             "y": y,
-            **by_series(names, "dash"),
+            **series_colors(names, "dash"),
             "tooltip": tooltips[names == [""] :],
         },
     }

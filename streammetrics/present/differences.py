@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from streammetrics.present.spec import (
     NAMES,
-    by_series,
     each,
     figure,
     level,
     number,
     quantity,
+    series_colors,
     some,
     tooltip,
 )
@@ -74,8 +74,8 @@ def differences(
     place: Spec = {"y": y}
     place["yOffset"] = {"field": "place", "sort": None, "scale": {"domain": places}}
     several = not is_single and len(runs) > 1
-    colours = by_series(runs, strokes=False, legend=several)
-    points = by_series(runs, "shape", strokes=False, legend=several)
+    colours = series_colors(runs, strokes=False, legend=several)
+    points = series_colors(runs, "shape", strokes=False, legend=several)
     most = each(len(drawn))
     run_prefixes = dict.fromkeys(runs, "") if is_single else dict(zip(runs, prefixes, strict=True))
     rows = [row for entry in drawn for row in _rows(entry, run_prefixes[entry.run], most)]

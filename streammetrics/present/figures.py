@@ -85,7 +85,7 @@ class HasDifferences(Protocol):
     baseline: str
     level: float
 
-    def _by_query(self) -> Sequence[Differences]: ...
+    def _query_figure(self) -> Sequence[Differences]: ...
 
 
 class _HasClasses(Protocol):
@@ -377,7 +377,7 @@ def figure_by_series(
         by_query = [
             replace(difference, run=": ".join(filter(None, (series, difference.run))))
             for series, comparison in comparisons.items()
-            for difference in comparison._by_query()
+            for difference in comparison._query_figure()
         ]
         return differences(
             by_query,

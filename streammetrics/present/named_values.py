@@ -10,11 +10,11 @@ from typing import Final
 from streammetrics.core.conversion import flag
 from streammetrics.present.spec import (
     NAMES,
-    by_series,
     figure,
     level,
     number,
     quantity,
+    series_colors,
     some,
     tooltip,
 )
@@ -71,8 +71,8 @@ def values(
     if not is_single and len(series) > 1:
         place["yOffset"] = {"field": "series", "sort": None, "scale": {"domain": series}}
     axis = quantity("value", x, scale={"zero": flag(zero, "values(zero)")})
-    colours = by_series(series, strokes=False, legend=not is_single)
-    points = by_series(series, "shape", strokes=False, legend=not is_single)
+    colours = series_colors(series, strokes=False, legend=not is_single)
+    points = series_colors(series, "shape", strokes=False, legend=not is_single)
     rows = [_row(value) for value in drawn]
     layers: list[Spec] = [
         {

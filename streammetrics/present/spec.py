@@ -77,14 +77,16 @@ def tooltip(*fields: tuple[str, str]) -> list[Spec]:
     ]
 
 
-def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: bool = True) -> Spec:
+def series_colors(
+    names: Sequence[str], *marks: str, strokes: bool = True, legend: bool = True
+) -> Spec:
     """Channels that distinguish series: colour, and "dash" or "shape"; {} for one unnamed series.
 
     strokes: whether the legend shows lines, else points; all layers of a figure must agree.
 
-    >>> list(by_series(["a", "b"], "dash"))
+    >>> list(series_colors(["a", "b"], "dash"))
     ['color', 'strokeDash']
-    >>> by_series([""])
+    >>> series_colors([""])
     {}
     """
     if list(names) == [""]:
@@ -160,7 +162,7 @@ def between(
 ) -> Spec:
     """A layer between two fields of the y axis; gaps: whether some rows lack them."""
     low, high = ends
-    encoding = {"x": x, "y": {**y, "field": low}, "y2": {"field": high}, **by_series(names)}
+    encoding = {"x": x, "y": {**y, "field": low}, "y2": {"field": high}, **series_colors(names)}
     layer: Spec = {"mark": mark, "encoding": encoding}
     return {**layer, "transform": [{"filter": {"field": low, "valid": True}}]} if gaps else layer
 

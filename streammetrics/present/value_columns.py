@@ -140,7 +140,7 @@ class _Table:
         missing = ~defined
         table = {
             "name": Column(names),
-            "key": self._by_part([_key(place) for place in self.places], "key"),
+            "key": self._part_column([_key(place) for place in self.places], "key"),
             "window_start_ms": self._window(0, "window_start_ms"),
             "window_end_ms": self._window(1, "window_end_ms"),
             "value": Column(values[0]),
@@ -155,14 +155,16 @@ class _Table:
         }
         for name, cells in sorted(counts.items(), key=lambda item: _first(item[1])):
             title = f"{name}_count" if name in table else name
-            table[title] = self._by_part(cells, title)
+            table[title] = self._part_column(cells, title)
         return table
 
     def _window(self, end: int, name: str) -> Column:
         windows = (place.window for place in self.places)
-        return self._by_part([None if window is None else window[end] for window in windows], name)
+        return self._part_column(
+            [None if window is None else window[end] for window in windows], name
+        )
 
-    def _by_part(self, cells: Sequence[object], name: str) -> Column:
+    def _part_column(self, cells: Sequence[object], name: str) -> Column:
         """A column whose cells are those of the parts."""
         kind, missing = kind_of_column(name, cells), np.array([x is None for x in cells], bool)
         if kind in (int, float):

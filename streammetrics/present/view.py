@@ -203,13 +203,13 @@ def declared_views(kind: type) -> Mapping[str, View]:
 def _declared(kind: Hashable) -> Mapping[str, View]:
     views: dict[str, View] = {}
     bases = [*reversed(cast("type", kind).__mro__)]
-    stated = [view for base in bases for view in _of_functions(base)]
-    for view in (*stated, *(view for base in bases for view in _of_fields(base))):
+    stated = [view for base in bases for view in _function_views(base)]
+    for view in (*stated, *(view for base in bases for view in _field_views(base))):
         views[view.name] = view.over(views.get(view.name, _NOTHING))
     return views
 
 
-def _of_functions(base: type) -> Iterator[View]:
+def _function_views(base: type) -> Iterator[View]:
     for value in vars(base).values():
         function = value.fget if isinstance(value, property) else value
         function = function.func if isinstance(function, cached_property) else function
@@ -217,7 +217,7 @@ def _of_functions(base: type) -> Iterator[View]:
             yield function.__dict__[_KEY]
 
 
-def _of_fields(base: type) -> Iterator[View]:
+def _field_views(base: type) -> Iterator[View]:
     fields: Mapping[str, dataclasses.Field[object]] = vars(base).get("__dataclass_fields__", {})
     for name, field in fields.items():
         if _KEY in field.metadata:

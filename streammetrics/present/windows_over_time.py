@@ -11,7 +11,6 @@ from typing import Final, Literal, TypeVar, cast
 
 from streammetrics.present.spec import (
     between,
-    by_series,
     each,
     faded,
     figure,
@@ -19,6 +18,7 @@ from streammetrics.present.spec import (
     not_thin,
     number,
     quantity,
+    series_colors,
     some,
     tooltip,
 )
@@ -133,7 +133,7 @@ def over_time(
     rows += _gaps(drawn)
     if len({(window.start_ms, window.end_ms) for window in drawn}) == 1:
         only_window = drawn[0]
-        rows += _around(
+        rows += _windows_around(
             only_window.start_ms, (only_window.end_ms - only_window.start_ms) // 2, series
         )
     axis = quantity("value", y, scale={"zero": False, **_scale(rows, limits)})
@@ -203,7 +203,7 @@ def effect_over_time(
             row |= {"lower": look.lower, "upper": look.upper}
         rows.append(row)
     if x == "time" and len(times := {look.at for look in drawn}) == 1:
-        rows += _around(min(times), _ALONE_MS, series)
+        rows += _windows_around(min(times), _ALONE_MS, series)
     axis = quantity("value", y, scale={"zero": True})
     across = (
         _utc("time (UTC)", _looks_axis(drawn))
@@ -283,7 +283,7 @@ def _gaps(windows: Sequence[WindowValue]) -> list[dict[str, object]]:
     return rows
 
 
-def _around(middle: int, distance: int, series: Sequence[str]) -> list[dict[str, object]]:
+def _windows_around(middle: int, distance: int, series: Sequence[str]) -> list[dict[str, object]]:
     """Rows without a value on both sides of a single time, which is then in the middle: the ends of
     a scale of time would be expressions, which a page does not evaluate."""
     ends = (middle - distance, middle + distance)
@@ -315,14 +315,14 @@ def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: i
 
 
 def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:
-    encoding = {"x": x, "y": {**axis, "field": "line"}, **by_series(series, "dash")}
+    encoding = {"x": x, "y": {**axis, "field": "line"}, **series_colors(series, "dash")}
     mark: Spec = {"type": "line", "strokeWidth": 1.5}
     return {"mark": mark, "encoding": encoding, "transform": [not_thin("value")]}
 
 
 def _points(x: Spec, axis: Spec, series: list[str], fields: tuple[tuple[str, str], ...]) -> Spec:
     tooltips = tooltip(*(field for field in fields if field[0] != "series" or series != [""]))
-    encoding = {"x": x, "y": axis, **by_series(series), "opacity": faded(), "tooltip": tooltips}
+    encoding = {"x": x, "y": axis, **series_colors(series), "opacity": faded(), "tooltip": tooltips}
     mark: Spec = {"type": "point", "filled": True, "size": 25, "clip": True}
     return {"mark": mark, "encoding": encoding}
 
@@ -342,7 +342,7 @@ def _windows_axis(windows: Sequence[WindowValue]) -> Spec:
         start = windows[0].start_ms
         return {
             "axis": {
-                "values": _at([start]),
+                "values": _time_ticks([start]),
                 **({"format": _DAY_AND_TIME} if start % _DAY_MS else {}),
             }
         }
@@ -352,7 +352,7 @@ def _windows_axis(windows: Sequence[WindowValue]) -> Spec:
     step = min(after - before for before, after in pairwise(starts))
     if _DAY_MS % step:  # weeks and 7 hours do not start where the axis would have its ticks
         every = math.ceil(((starts[-1] - starts[0]) // step + 1) / _TICKS_MOST) * step
-        return {"axis": {"values": _at(range(starts[0], starts[-1] + 1, every))}, **padded}
+        return {"axis": {"values": _time_ticks(range(starts[0], starts[-1] + 1, every))}, **padded}
     return {"axis": {"tickMinStep": step}, **padded}
 
 
@@ -361,10 +361,10 @@ def _looks_axis(looks: Sequence[EffectValue]) -> Spec:
     times = {look.at for look in looks}
     if len(times) != 1:
         return {}
-    return {"axis": {"values": _at(times), "format": _DAY_AND_TIME}}
+    return {"axis": {"values": _time_ticks(times), "format": _DAY_AND_TIME}}
 
 
-def _at(times: Iterable[int]) -> Spec:
+def _time_ticks(times: Iterable[int]) -> Spec:
     """Ticks at these times. Vega-Lite would call `datetime` with each number, which gives no date
     where expressions are not compiled, as on the page."""
     return {"expr": f"[{', '.join(map(str, times))}]"}

@@ -46,7 +46,7 @@ def graded_rows(
     if shown is not None:
         displayed = checks.booleans(shown, "shown")
         checks.same_length(n, displayed, "shown", of="labels")
-        checked_scores = _of_shown(checked_scores, displayed)
+        checked_scores = _shown_grades(checked_scores, displayed)
     owners = group_ids(groups, ids, "groups", decimals=True)
     checks.same_length(n, _array(owners), "groups", of="labels")
     codes = None
@@ -121,7 +121,7 @@ def _finite(scores: Scores) -> Scores:
     return np.where(beyond, np.float64(_LEAST), scores) if bool(beyond.any()) else scores
 
 
-def _of_shown(scores: Scores, displayed: NDArray[np.bool_]) -> Scores:
+def _shown_grades(scores: Scores, displayed: NDArray[np.bool_]) -> Scores:
     """Scores with -inf for items that were not shown; InputError if another item has -inf."""
     bad = np.flatnonzero(displayed & (scores == -np.inf))
     if len(bad):

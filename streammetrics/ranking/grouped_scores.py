@@ -182,7 +182,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         require_expected(measures_of(self.measures), self.ties)
 
     @cached_property
-    def _of_subtopics(self) -> bool:
+    def _reads_subtopics(self) -> bool:
         """Whether a measure reads subtopics, so that the state must hold them."""
         return any(measure.subtopics for measure in measures_of(self.measures))
 
@@ -212,12 +212,12 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         refuse_high_grades(batch.labels, self._strictest())
         if given["items"] is not None and self.duplicates == "refuse":
             refuse_doubles(batch, given["groups"], given["items"])
-        if given["subtopics"] is None and not self._of_subtopics:
+        if given["subtopics"] is None and not self._reads_subtopics:
             return batch
         grades = np.where(batch.labels == NOT_JUDGED, 0, batch.labels).astype(np.uint8)
         if given["subtopics"] is not None:
             answers = answers_of_rows(given["subtopics"], grades, batch.as_ids("groups"))
-            if self._of_subtopics:
+            if self._reads_subtopics:
                 batch.columns["answers"] = answers
         elif bool(grades.any()):
             hint = "pass subtopics= beside labels"
@@ -248,7 +248,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
 
     def _answering(self) -> AnsweringRows | None:
         """The rows that answer subtopics, if a measure reads them."""
-        if not self._of_subtopics:
+        if not self._reads_subtopics:
             return None
         return AnsweringRows(self.answers.inner, self.bag.known_ids())
 
@@ -289,7 +289,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             raise SettingsError(
                 expected=expected, got=str(highest), where="GroupedScores.of(measures)", hint=hint
             )
-        if not self._of_subtopics and bool(labels[labels < NOT_JUDGED].any()):
+        if not self._reads_subtopics and bool(labels[labels < NOT_JUDGED].any()):
             for measure in measures_of(metric.measures):
                 if measure.subtopics:
                     hint = f"declare one when rows are counted: GroupedScores([..., {measure}])"
@@ -298,7 +298,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
                         expected=expected, got="none", where="GroupedScores.of(measures)", hint=hint
                     )
         metric.__dict__.update(bag=self.bag, items=self.items)  # read, never changed
-        if self._of_subtopics and metric._of_subtopics:
+        if self._reads_subtopics and metric._reads_subtopics:
             metric.__dict__["answers"] = self.answers
         return metric.compute()
 
@@ -339,7 +339,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
 
     def _too_long(self, longest: int) -> str:
         as_rows = f" (or {SUBTOPICS_A_ROW} subtopics of items in place of each)"
-        remark = as_rows if self._of_subtopics else ""
+        remark = as_rows if self._reads_subtopics else ""
         return f"a list has {longest} rows{remark}, more than {LONGEST}"
 
     def _held_lists(self) -> HeldLists:

@@ -39,7 +39,7 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
         _require_no_mapping(argument, name)
     lists = list(lists)
     ranked = [_ids(ids, "lists", i, ordered=True) for i, ids in enumerate(lists)]
-    of_ids = [_of_truth(truth, i) for i, truth in enumerate(truths)]
+    of_ids = [_truth_ids(truth, i) for i, truth in enumerate(truths)]
     truth_grades = [grades for grades, _ in of_ids]
     if len(ranked) != len(truth_grades):
         raise InputError(
@@ -195,7 +195,7 @@ def _ids(
     )
 
 
-def _of_truth(truth: Iterable[Hashable], i: int) -> tuple[Mapping[Hashable, int], OfIds | None]:
+def _truth_ids(truth: Iterable[Hashable], i: int) -> tuple[Mapping[Hashable, int], OfIds | None]:
     """The grades of known ids, and their subtopics; None if no id comes with any."""
     if not isinstance(truth, Mapping):
         return dict.fromkeys(_ids(truth, "truths", i), 1), None

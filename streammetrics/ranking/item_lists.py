@@ -14,7 +14,7 @@ from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.inputs import Unchecked
 from streammetrics.core.rows import Ragged, offsets_of
-from streammetrics.kernels.ranking.item_similarity import by_length
+from streammetrics.kernels.ranking.item_similarity import length_groups
 from streammetrics.ranking.lists import list_offsets
 
 ItemLists: TypeAlias = "ArrayLike | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]]"
@@ -47,7 +47,7 @@ def item_lists(
         bad = np.flatnonzero((items < 0) | (items >= n_items))
         expected, got = f"item numbers from 0 to {n_items - 1}", str(items[bad[0]])
         hint = "number the items by their rows in the catalog"
-        raise _of_items(bad, ends, expected, got, hint)
+        raise _item_error(bad, ends, expected, got, hint)
     checked = Ragged(items, ends)
     _refuse_doubles(checked)
     return checked
@@ -112,7 +112,7 @@ def _integers(items: ArrayLike, ends: NDArray[np.int64]) -> NDArray[np.int64]:
     except InputError as error:
         if not len(error.rows):
             raise
-        raise _of_items(error.rows, ends, error.expected, error.got, error.hint) from None
+        raise _item_error(error.rows, ends, error.expected, error.got, error.hint) from None
 
 
 def _refuse_doubles(lists: Ragged[np.int64]) -> None:
@@ -121,7 +121,7 @@ def _refuse_doubles(lists: Ragged[np.int64]) -> None:
         if not np.equal(ordered[1:], ordered[:-1]).any():
             return
     bad = []
-    for rows, items in by_length(lists.values, lists.offsets):
+    for rows, items in length_groups(lists.values, lists.offsets):
         ordered = np.sort(items, axis=1)
         has_duplicates = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
         bad += rows[has_duplicates].tolist()
@@ -139,7 +139,7 @@ def _refuse_doubles(lists: Ragged[np.int64]) -> None:
     )
 
 
-def _of_items(
+def _item_error(
     bad: NDArray[np.intp], ends: NDArray[np.int64], expected: str, got: str, hint: str
 ) -> InputError:
     """The error for these positions among the flat items."""

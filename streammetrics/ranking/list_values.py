@@ -29,7 +29,7 @@ from streammetrics.core.rows import Terms
 from streammetrics.estimators.lists import ListMoments
 from streammetrics.kernels.exact.double_double import Pair, scaled, times
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.ranking.graded_lists import Lists, of_shown
+from streammetrics.kernels.ranking.graded_lists import Lists, shown_lists
 from streammetrics.kernels.ranking.ranked import ranked
 from streammetrics.ranking.measure import Floats, Measure, Values, refused, too_high
 from streammetrics.ranking.measures import measures_of
@@ -67,7 +67,7 @@ def measured(
     measure. An item of score -inf was not shown. `require_grades` must have accepted the grades."""
     depths = [measure.depth for measure in measures if measure.depth is not None]
     depth = max(depths) if len(depths) == len(measures) else None
-    for first, part in ranked(of_shown(lists), depth, ties):
+    for first, part in ranked(shown_lists(lists), depth, ties):
         values = [measure.of(part) for measure in measures]
         yield slice(first, first + part.n), part.relevant == 0, values
 

@@ -160,7 +160,7 @@ class Thresholded(Measure):
             raise refused("a grade from 1 to 15", shown(self.rel), f"{self.name}.rel", CHOOSE)
 
 
-def at_level(measure: Measure, rel: int) -> Measure:
+def graded_measure(measure: Measure, rel: int) -> Measure:
     """The measure with this grade as `rel`, if it has the parameter and no grade of its own."""
     defaults = measure._defaults()
     if "rel" not in defaults or getattr(measure, "rel", None) != defaults["rel"]:

@@ -24,7 +24,7 @@ from streammetrics.kernels.ranking.subtopics import (
     Ints,
     Subtopics,
     answer_codes,
-    in_canonical_order,
+    canonical_order,
 )
 
 # For each list the known items that answer a subtopic: place in the list or -1, and grade by
@@ -66,15 +66,15 @@ def subtopics_of_items(
     different lengths (`nested`). An item of grade 0 answers none; another one in its grade."""
     relevant, counts = nonzero(grades, ends)
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
-        items, topics, n_topics = _of_table(given, shape, ends, relevant)
+        items, topics, n_topics = _table_topics(given, shape, ends, relevant)
     else:
         flat = not nested and len(shape) == 1
-        items, topics, n_topics = _of_collections(given, ends, relevant, flat=flat)
+        items, topics, n_topics = _collection_topics(given, ends, relevant, flat=flat)
     owners = np.repeat(np.arange(len(ends) - 1), np.diff(counts))
     if n_topics > 1 << 6:  # beyond the bits of a word
         topics = _numbered(owners[items], topics)
     codes = topics << 8 | grades[relevant][items]
-    return in_canonical_order(len(ends) - 1, owners, relevant - ends[owners], items, codes)
+    return canonical_order(len(ends) - 1, owners, relevant - ends[owners], items, codes)
 
 
 def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
@@ -85,7 +85,7 @@ def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
     rows: Sequence[Collection[Hashable] | None]
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         of_items: list[list[Hashable]] = [[] for _ in range(n)]
-        pairs = _of_table(given, (n,), None, relevant)
+        pairs = _table_topics(given, (n,), None, relevant)
         for item, topic in zip(relevant[pairs.items], pairs.topics, strict=True):
             of_items[item].append(int(topic))
         rows = of_items
@@ -93,7 +93,7 @@ def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
         rows = _listed(given, "subtopics")
         if len(rows) != n:
             raise _form(f"{len(rows)} collection(s) for {n} label(s)")
-        _at_once(rows) or _one_by_one(rows, None)  # refuses others
+        _topics_at_once(rows) or _one_by_one(rows, None)  # refuses others
     texts = [""] * n
     text_by_ids: dict[tuple[Hashable, ...], str] = {(): ""}
     for item in relevant.tolist():
@@ -113,7 +113,7 @@ def subtopics_of_ids(lists: Sequence[Answering]) -> Subtopics:
     n_answers: list[int] = []
     for of_list in lists:
         every = {topic for _, topics in of_list for topic in topics}
-        numbers = {topic: position for position, topic in enumerate(sorted(every, key=_by_kind))}
+        numbers = {topic: position for position, topic in enumerate(sorted(every, key=_id_order))}
         places += [place for place, _ in of_list]
         sizes.append(len(of_list))
         before = len(answers)
@@ -156,7 +156,7 @@ def is_collection(given: object) -> TypeGuard[Collection[Hashable]]:
     )
 
 
-def _of_table(
+def _table_topics(
     table: NDArray[np.generic], shape: tuple[int, ...], ends: Ints | None, relevant: Ints
 ) -> _Pairs:
     if table.ndim != len(shape) + 1 or table.shape[:-1] != shape:
@@ -165,19 +165,19 @@ def _of_table(
     if rows.dtype != np.bool_ and bool(((rows != 0) & (rows != 1)).any()):
         bad = np.flatnonzero(((rows != 0) & (rows != 1)).any(axis=1))
         value = next(x for x in rows[bad[0]].tolist() if x not in (0, 1))
-        raise _of_item(int(bad[0]), ends, "0 or 1 for each subtopic", shown(value), _FORMS)
+        raise _item_error(int(bad[0]), ends, "0 or 1 for each subtopic", shown(value), _FORMS)
     width = rows.shape[1]
     if width > MAX_ANSWERS:
         most = np.flatnonzero(np.count_nonzero(rows, axis=1) > MAX_ANSWERS)
         if len(most):
-            raise _of_item(int(most[0]), ends, _MOST, "more", _FEWER)
+            raise _item_error(int(most[0]), ends, _MOST, "more", _FEWER)
     positions = nonzero(rows.take(relevant, axis=0).reshape(-1))[0]
     items = positions // max(1, width)
     return _Pairs(items, positions - items * width, width)
 
 
-def _of_collections(subtopics: object, ends: Ints, relevant: Ints, *, flat: bool) -> _Pairs:
-    numbers = _of_column(subtopics, ends, flat=flat)
+def _collection_topics(subtopics: object, ends: Ints, relevant: Ints, *, flat: bool) -> _Pairs:
+    numbers = _column_topics(subtopics, ends, flat=flat)
     if numbers is None:
         rows = _listed(subtopics, "subtopics")
         if not flat:
@@ -198,7 +198,7 @@ def _of_collections(subtopics: object, ends: Ints, relevant: Ints, *, flat: bool
             rows = [*chain.from_iterable(lists)]
         if len(rows) != ends[-1]:
             raise _form(f"{len(rows)} collection(s) for {ends[-1]} label(s)")
-        numbers = _at_once(rows) or _one_by_one(rows, ends)
+        numbers = _topics_at_once(rows) or _one_by_one(rows, ends)
     members = Ragged(numbers.topics, numbers.offsets).take(relevant)
     bits = max(1, numbers.n_topics).bit_length()
     keys = np.repeat(np.arange(len(relevant)) << bits, members.sizes)
@@ -210,7 +210,7 @@ def _of_collections(subtopics: object, ends: Ints, relevant: Ints, *, flat: bool
     return _Pairs(keys >> bits, keys & ((1 << bits) - 1), numbers.n_topics)
 
 
-def _of_column(subtopics: object, ends: Ints, *, flat: bool) -> _Numbers | None:
+def _column_topics(subtopics: object, ends: Ints, *, flat: bool) -> _Numbers | None:
     """The ids of a column of lists of Arrow or polars, without an object for each; None if they
     are in another form or not as they should be."""
     # 5 µs for a list of 90 ids, where their objects take 25.
@@ -233,7 +233,7 @@ def _of_column(subtopics: object, ends: Ints, *, flat: bool) -> _Numbers | None:
     return _numbers(column.values, column.offsets, distinct=False)
 
 
-def _at_once(rows: Sequence[object]) -> _Numbers | None:
+def _topics_at_once(rows: Sequence[object]) -> _Numbers | None:
     """The ids of all items, without a look at each; None if something is not as it should be."""
     # 10 to 20 µs for a list of 90 ids, where `_one_by_one` takes 85.
     kinds = set(map(type, rows))
@@ -317,14 +317,14 @@ def _one_by_one(rows: Sequence[object], ends: Ints | None) -> _Numbers:
             continue
         if not is_collection(row):
             hint = "pass the ids of an item as a list or a set, a single one as [id]"
-            raise _of_item(i, ends, "a list or a set of ids", shown(row), hint)
+            raise _item_error(i, ends, "a list or a set of ids", shown(row), hint)
         try:
             ids = _ids(row, "subtopics")
         except InputError as error:
-            raise _of_item(i, ends, error.expected, error.got, error.hint) from None
+            raise _item_error(i, ends, error.expected, error.got, error.hint) from None
         sizes.append(len(ids))
         topics += ids
-    number_of = {topic: i for i, topic in enumerate(sorted(set(topics), key=_by_kind))}
+    number_of = {topic: i for i, topic in enumerate(sorted(set(topics), key=_id_order))}
     numbers = np.array([number_of[topic] for topic in topics], np.int64)
     return _Numbers(numbers, offsets_of(np.array(sizes, np.int64)), len(number_of))
 
@@ -368,7 +368,7 @@ def _require_id(topic: object, where: str) -> None:
         raise InputError(expected=_ID, got=shown(topic), where=where, hint=hint)
 
 
-def _by_kind(topic: Hashable) -> tuple[bool, Any]:
+def _id_order(topic: Hashable) -> tuple[bool, Any]:
     """The order of ids: integers, then strings."""
     return isinstance(topic, str), topic
 
@@ -384,7 +384,7 @@ def _numbered(owners: Ints, topics: Ints) -> Ints:
     return numbers
 
 
-def _of_item(position: int, ends: Ints | None, expected: str, got: str, hint: str) -> InputError:
+def _item_error(position: int, ends: Ints | None, expected: str, got: str, hint: str) -> InputError:
     """The error for an item, by its position among all. ends: None if items are rows."""
     row, where = position, f"subtopics[{position}]"
     if ends is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
-from streammetrics.core.parts.exact_sums import of_scales
+from streammetrics.core.parts.exact_sums import scaled_sum
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
 from streammetrics.estimators.share import Share
@@ -82,7 +82,7 @@ class _LateFigures:
             dyadic(self._sums.squares, shifts[1]),
             dyadic(self._sums.tiny_squares, shifts[2]),
         )
-        return of_scales([near, tiny])
+        return scaled_sum([near, tiny])
 
     @cached_property
     def hits(self) -> Fraction:
@@ -227,13 +227,13 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     @View(estimator=_RATIO, better=_NEAR_1, range=POSITIVE, undefined="no positives")
     def ratio(self) -> float:
         """Σ p / Σ y: above 1 the model overpredicts. inf where Σ y is 0 and Σ p is not."""
-        return _over(self._predicted, Fraction(self.positives))
+        return _sum_ratio(self._predicted, Fraction(self.positives))
 
     @property
     @View(estimator=_COPC, better=_NEAR_1, range=POSITIVE, undefined="all scores are 0")
     def copc(self) -> float:
         """Σ y / Σ p, clicks over predicted clicks: the inverse of `ratio`."""
-        return _over(Fraction(self.positives), self._predicted)
+        return _sum_ratio(Fraction(self.positives), self._predicted)
 
     @property
     @View(better=LOWER, range=SHARE)
@@ -331,6 +331,6 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return [abs(p - y * scale) for p, y in zip(predicted, ones, strict=True)], scale
 
 
-def _over(above: Fraction, below: Fraction) -> float:
+def _sum_ratio(above: Fraction, below: Fraction) -> float:
     """The ratio of two sums that are not negative; inf over 0, nan where both are 0."""
     return ratio(above, below) if below or not above else math.inf

@@ -181,7 +181,7 @@ class ClassRates(OneVsRest):
 
         k: one of the setting `top_k`. `top_k_ties(k)` counts the rows that this rule decided.
         """
-        codes = self._of(k, "top_k_accuracy(k)")
+        codes = self._codes_at(k, "top_k_accuracy(k)")
         return ratio(codes[1] + codes[3], self._units)
 
     @property
@@ -193,7 +193,7 @@ class ClassRates(OneVsRest):
     def top_k_ties(self, k: int) -> int:
         """The rows, in units of weight, for which the order of equal scores alone decides whether
         their class is among the first k."""
-        codes = self._of(k, "top_k_ties(k)")
+        codes = self._codes_at(k, "top_k_ties(k)")
         return codes[2] + codes[3]
 
     @property
@@ -249,7 +249,7 @@ class ClassRates(OneVsRest):
             raise self._refused('"linear" or "quadratic"', weights, "weighted_kappa(weights)")
         return power
 
-    def _of(self, k: int, where: str) -> Sequence[int]:
+    def _codes_at(self, k: int, where: str) -> Sequence[int]:
         number = whole(k)
         if number is None or number not in self._first:
             choices = ", ".join(map(str, self._first)) or "none, as the setting top_k is empty"

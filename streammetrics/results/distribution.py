@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import FLOAT64, as_float, decimal_share, refused
 from streammetrics.core.parts.exact_sum import ExactSumColumn
-from streammetrics.core.parts.exact_sums import SCALES, of_scales
+from streammetrics.core.parts.exact_sums import SCALES, scaled_sum
 from streammetrics.estimators.mean import TrimmedMean, WinsorisedSums
 from streammetrics.estimators.quantile import EXTREMES, Quantile, QuantileRange, ShareOfOrdered
 from streammetrics.kernels.curves.ordered import Ordered
@@ -152,7 +152,7 @@ class Distribution(Generic[V_co], OfUnits):
     )
     def iqr(self) -> V_co:
         """The quantile of 3/4 less that of 1/4."""
-        return self._between(*_QUARTERS)
+        return self._bounds_between(*_QUARTERS)
 
     @cached_property
     @View(estimator=_MEAN, better=NONE, undefined="no rows")
@@ -191,7 +191,7 @@ class Distribution(Generic[V_co], OfUnits):
         >>> print(metric.compute().interval("inter_quantile_range(0.25, 0.75)"))
         50, 95 % CI 29 to 69 (ranks, n = 100)
         """
-        return self._between(*_ps(low, high))
+        return self._bounds_between(*_ps(low, high))
 
     @View(estimator=_share_of(Ordered.below), better=NONE, range=SHARE, band=True)
     def share_below(self, x: float) -> V_co:
@@ -240,7 +240,7 @@ class Distribution(Generic[V_co], OfUnits):
         n = self._ordered.n
         return self._figure(self._ordered.at(rank_of(n, p)) if n else UNDEFINED)
 
-    def _between(self, p: Fraction, q: Fraction) -> V_co:
+    def _bounds_between(self, p: Fraction, q: Fraction) -> V_co:
         ordered, n = self._ordered, self._ordered.n
         if not n:
             return self._figure(UNDEFINED)
@@ -340,4 +340,4 @@ def total(
     far = not (ordinary(a) and (b is None or ordinary(b)))
     for scale, part in exact_parts(a, b, units, far=far):
         sums.add(part, np.full(len(part), scale, np.intp))
-    return of_scales(sums.units(np.arange(len(SCALES))).fractions())
+    return scaled_sum(sums.units(np.arange(len(SCALES))).fractions())

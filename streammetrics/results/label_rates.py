@@ -30,7 +30,7 @@ _DEPENDENT: Final = (
 def _label_sums(rates: LabelRates, *, right: bool) -> MomentSums:
     """Of the share of the labels of a row that are right, or wrong."""
     labels, values = len(rates.matrix), []
-    for (_, fp, fn, _), units in rates._of_rows:
+    for (_, fp, fn, _), units in rates._row_hits:
         values.append((Fraction(labels - fp - fn if right else fp + fn, labels), units))
     return sums_of_values(values)
 
@@ -145,7 +145,7 @@ class LabelRates(OneVsRest):
         return [(tp, fp, fn, tn) for tn, fp, fn, tp in self.matrix.reshape(-1, 4).tolist()]
 
     @cached_property
-    def _of_rows(self) -> Sequence[tuple[Hits, int]]:
+    def _row_hits(self) -> Sequence[tuple[Hits, int]]:
         """The counts of a row of each combination, and the units of weight of these rows."""
         true, predicted, overlap = self.sizes
         tn = len(self.matrix) - true - predicted + overlap
@@ -155,10 +155,10 @@ class LabelRates(OneVsRest):
 
     @property
     def _averaged_rows(self) -> LabelRows:
-        return LabelRows(self._of_rows, _DEPENDENT)
+        return LabelRows(self._row_hits, _DEPENDENT)
 
     def _mean(self, term: Term, average: str, zero_division: float) -> float:
         if average == "samples":
-            terms = ((term(hits), units) for hits, units in self._of_rows)
+            terms = ((term(hits), units) for hits, units in self._row_hits)
             return term_means.mean(terms, zero_division)
         return super()._mean(term, average, zero_division)

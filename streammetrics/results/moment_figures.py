@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from streammetrics.core.parts.exact_sums import of_scales
+from streammetrics.core.parts.exact_sums import scaled_sum
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
 from streammetrics.estimators.share import Share
-from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.exact.rounding import quotient_by_root, ratio
 from streammetrics.present.view import NONE, POSITIVE, SHARE, View
 from streammetrics.results.rounded_weights import OfWeightedRows
 
@@ -44,7 +44,7 @@ class _PowerSums:
         return self._power(2)
 
     def _power(self, i: int) -> Fraction:
-        return of_scales([dyadic(*part) for part in self._sums[i]])
+        return scaled_sum([dyadic(*part) for part in self._sums[i]])
 
 
 def _moment_sums(figures: MomentFigures) -> MomentSums:
@@ -107,7 +107,7 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         if not bottom or not top:
             return math.nan if not bottom else 0.0
         variance = Fraction(top, bottom)
-        return over_root(variance.numerator, variance.numerator * variance.denominator)
+        return quotient_by_root(variance.numerator, variance.numerator * variance.denominator)
 
     @property
     @View(better=NONE, undefined="no rows, or all values are equal")
@@ -120,7 +120,7 @@ class MomentFigures(_PowerSums, OfWeightedRows):
         if not second:
             return math.nan
         (a, b), (c, d) = third.as_integer_ratio(), second.as_integer_ratio()
-        return over_root(a * d * d, d * b * b * c * c * c)  # a / b / (c / d) ** 1.5
+        return quotient_by_root(a * d * d, d * b * b * c * c * c)  # a / b / (c / d) ** 1.5
 
     @property
     @View(estimator=_ABOVE_ZERO, better=NONE, range=SHARE, undefined=_LACKING)

@@ -155,13 +155,13 @@ def _reward_moments(value: PolicyValue, limit: Fraction) -> Moments:
 
 
 def _clipped_moments(value: PolicyValue, limit: Fraction) -> Moments:
-    return Moments(value.rows, *value._of_clipped, Fraction(value._clip) * limit)
+    return Moments(value.rows, *value._clipped_sums, Fraction(value._clip) * limit)
 
 
 IPS: Final = TargetValue(_ips_variance, terms=True, missing_reward=lambda _: 0.0)
 SNIPS: Final = TargetValue(_snips_variance, missing_reward=lambda estimate: estimate)
 CLIPPED: Final = TargetValue(
-    lambda value: mean_variance(value.rows, *value._of_clipped),
+    lambda value: mean_variance(value.rows, *value._clipped_sums),
     terms=True,
     limits=_clipped_moments,
     clips=True,

@@ -164,7 +164,7 @@ class PolicyValue(_LateSums, HasIntervals):
     def clipped(self) -> float:
         """Σ min(w, clip) r / n: with less variance, and for rewards of at least 0 biased downwards
         where a weight can exceed `clip`."""
-        return self._or_nan(self._of_clipped[0], self.rows)
+        return self._or_nan(self._clipped_sums[0], self.rows)
 
     @property
     @View(
@@ -372,7 +372,7 @@ class PolicyValue(_LateSums, HasIntervals):
         return self._sums.p + self._sums.wr - self._sums.wq
 
     @cached_property
-    def _of_clipped(self) -> tuple[Fraction, Fraction]:
+    def _clipped_sums(self) -> tuple[Fraction, Fraction]:
         """Σ min(w, clip) r and Σ (min(w, clip) r)²."""
         sums, clip = self._sums, Fraction(self._clip)
         total = sums.wr - sums.c_wr + clip * sums.c_r

@@ -22,7 +22,7 @@ from streammetrics.core.conversion import (
 )
 from streammetrics.estimators.cells import CellFunction, FScore
 from streammetrics.estimators.share import Share
-from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.exact.rounding import quotient_by_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.present.view import HIGHER, LOWER, NONE, SHARE, SIGNED, View
 from streammetrics.results.rounded_weights import OfWeightedRows
@@ -396,12 +396,16 @@ class BoundedRates(NamedRates[Bounded]):
 
     def _rate(self, rate: Rate) -> Bounded:
         if rate is _mcc:
-            return self._between(rate, least=-1.0, worst=0.0, best=0.0)
-        return self._between(rate, least=-1.0, best=0.0) if rate is _kappa else self._between(rate)
+            return self._rate_bounds(rate, least=-1.0, worst=0.0, best=0.0)
+        return (
+            self._rate_bounds(rate, least=-1.0, best=0.0)
+            if rate is _kappa
+            else self._rate_bounds(rate)
+        )
 
     def _f(self, rate: Rate, worth: float) -> Bounded:
         """The rate, widened to hold `worth` if some table between the two is 0/0."""
-        figure = self._between(rate)
+        figure = self._rate_bounds(rate)
         fewest = Rates(self.worst.tp, self.best.fp, self.best.fn, 0)
         if math.isnan(worth) or not math.isnan(rate(fewest)):
             return figure
@@ -409,7 +413,7 @@ class BoundedRates(NamedRates[Bounded]):
         value = worth if math.isnan(figure.value) else figure.value
         return Bounded(value, min(bounds), max(bounds))
 
-    def _between(
+    def _rate_bounds(
         self,
         rate: Rate,
         *,
@@ -448,12 +452,12 @@ def _g_mean(of: Rates) -> float:
     """√(TP TN / (P N)), as the nearest float."""
     right = of.tp * of.tn
     margins = of.positives * (of.tn + of.fp)
-    return over_root(right, right * margins) if right or not margins else 0.0
+    return quotient_by_root(right, right * margins) if right or not margins else 0.0
 
 
 def _mcc(of: Rates) -> float:
     margins = (of.tp + of.fp) * (of.tp + of.fn) * (of.tn + of.fp)
-    return over_root(of._determinant, margins * (of.tn + of.fn))
+    return quotient_by_root(of._determinant, margins * (of.tn + of.fn))
 
 
 def _kappa(of: Rates) -> float:

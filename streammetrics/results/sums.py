@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
-from streammetrics.core.parts.exact_sums import of_scales
+from streammetrics.core.parts.exact_sums import scaled_sum
 from streammetrics.core.parts.float_bits import dyadic, nearest
 from streammetrics.core.weights import units_counted
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
 from streammetrics.estimators.request import Lacking
 from streammetrics.estimators.share import Share
-from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.exact.rounding import quotient_by_root, ratio
 from streammetrics.present.view import HIGHER, LOWER, NONE, POSITIVE, SHARE, Range, View
 from streammetrics.results.has_intervals import USERS, HasIntervals
 from streammetrics.results.rounded_weights import OfWeightedRows
@@ -195,7 +195,7 @@ class _ErrorSums:
         return None if cubes is None else dyadic(*cubes)
 
     def _total(self, i: int) -> Fraction:
-        return of_scales([dyadic(*part) for part in self._sums[0][i]])
+        return scaled_sum([dyadic(*part) for part in self._sums[0][i]])
 
 
 def _absolute_sums(errors: RegressionErrors) -> MomentSums | None:
@@ -274,7 +274,7 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
         top, bottom = self.squares.numerator, self.squares.denominator * self._units
         if bottom and not top:
             return 0.0
-        return over_root(top, top * bottom)
+        return quotient_by_root(top, top * bottom)
 
     @property
     @View(better=HIGHER, undefined="all labels are equal, or a score is infinite")

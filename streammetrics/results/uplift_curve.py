@@ -57,7 +57,9 @@ def _weighted_unit(curve: UpliftCurve) -> Fraction | None:
 
 
 _ATE: Final = ShareDifference(lambda curve: curve._both_arms, _weighted_unit)
-_OF_PART: Final = ShareDifference(lambda curve, *part: curve._in_part(*part).arms, _weighted_unit)
+_OF_PART: Final = ShareDifference(
+    lambda curve, *part: curve._equal_part(*part).arms, _weighted_unit
+)
 _AREA: Final[AreaBetweenArms[UpliftCurve]] = AreaBetweenArms(
     lambda curve: curve._both_arms, lambda curve: curve.weight_unit
 )
@@ -229,16 +231,16 @@ class UpliftCurve(Generic[V_co], OfUnits):
         without rows of both arms. For a histogram the bounds hold wherever the part has rows of
         both arms; they are certain, but not always tight.
         """
-        return tuple(self._figure(part.uplift) for part in self._in_parts(k))
+        return tuple(self._figure(part.uplift) for part in self._equal_parts(k))
 
     @View(estimator=_OF_PART, better=NONE, range=SIGNED, of_points=True)
     def uplift_in_part(self, part: int, k: int = 10) -> V_co:
         """One of `uplift_by_part(k)`, as a view: part 1 has the highest scores."""
-        return self._figure(self._in_part(part, k).uplift)
+        return self._figure(self._equal_part(part, k).uplift)
 
     def by_part(self, k: int = 10) -> UpliftParts:
         """The success rates of both arms in each of k equal parts, as a table."""
-        table = self._in_parts(k)
+        table = self._equal_parts(k)
         value, low, high = np.array([part.uplift for part in table]).T
         treated, control = (
             np.array([getattr(part, arm) for part in table]) for arm in ("treated", "control")
@@ -292,11 +294,11 @@ class UpliftCurve(Generic[V_co], OfUnits):
     def _gain(self) -> UpliftArea | None:
         return area(self._steps, GAIN, bounded=not self.exact)
 
-    def _in_parts(self, k: int) -> list[Part]:
+    def _equal_parts(self, k: int) -> list[Part]:
         n = conversion.parts(k, "UpliftCurve.uplift_by_part(k)")
         return parts(self._steps, n, bounded=not self.exact)
 
-    def _in_part(self, part: object, k: object = 10) -> Part:
+    def _equal_part(self, part: object, k: object = 10) -> Part:
         n, number = conversion.parts(k, "UpliftCurve.uplift_in_part(k)"), conversion.whole(part)
         if number is None or not 1 <= number <= n:
             hint = "pass 1 for the rows with the highest scores"

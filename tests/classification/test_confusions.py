@@ -142,7 +142,7 @@ def test_top_k_is_by_score_and_then_by_class_and_says_where_that_mattered() -> N
     metric.update([t for t, _ in rows], [s for _, s in rows])
     result = metric.compute()
     for k in (1, 2, 3):
-        hits = sum(brute.among_first(t, s, k) for t, s in rows)
+        hits = sum(brute.first_positions(t, s, k) for t, s in rows)
         assert result.top_k_accuracy(k) == hits / len(rows)
         assert result.top_k_ties(k) == sum(brute.tied_at(t, s, k) for t, s in rows)
     assert result.top_k_accuracy(1) == result.accuracy

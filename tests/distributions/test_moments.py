@@ -26,7 +26,7 @@ from streammetrics import (
 )
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.layouts import without_later_parts
-from streammetrics.core.parts.exact_sums import SCALES, of_scales
+from streammetrics.core.parts.exact_sums import SCALES, scaled_sum
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.results import views_of
 from streammetrics.results.moment_figures import MomentFigures
@@ -89,7 +89,7 @@ def test_products_of_three_are_exact_at_every_scale(
         for scale, part in exact_parts(a, b, weights, far=far, c=c):
             assert np.isfinite(part).all()
             sums[scale] += Fraction(float(part[0]))
-        assert of_scales(sums) == exact
+        assert scaled_sum(sums) == exact
         assert not near or not any(sums[1:])
 
 

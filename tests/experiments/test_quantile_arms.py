@@ -38,8 +38,8 @@ from streammetrics.kernels.inference.quantile_effect import (
     Sided,
     difference_of_quantiles,
     log_e_of_equality,
-    of_ranks,
-    of_share,
+    rank_evidence,
+    share_evidence,
 )
 from streammetrics.kernels.inference.quantile_ranks import prior_rows
 from tests.expected import examples_of
@@ -73,7 +73,7 @@ def test_the_interval_of_independent_rows_is_that_of_their_ranks() -> None:
     def ranks(state: Accumulator) -> Sided:
         of = state.compute()._ordered  # type: ignore[attr-defined]
         prior = prior_rows(1_000, 0.05)  # a half of an arm's 2,000 planned rows
-        return of_ranks(of.low, of.high, of.cumulative, Fraction(9, 10), prior)
+        return rank_evidence(of.low, of.high, of.cumulative, Fraction(9, 10), prior)
 
     a, b = map(ranks, arms)
     bounds = difference_of_quantiles(a, b, math.log(20))
@@ -98,7 +98,7 @@ def test_the_interval_of_users_has_the_error_of_their_share() -> None:
         share = result.variance_of(f"share_up_to({result.p90!r})")  # type: ignore[attr-defined]
         rho = tuned(1_000 / (0.09 * 2.0), 0.05)
         ends = of.low, of.high, of.cumulative, Fraction(9, 10)
-        return of_share(*ends, share.se, share.df, rho)
+        return share_evidence(*ends, share.se, share.df, rho)
 
     bounds = difference_of_quantiles(*map(share, arms), math.log(20))
     assert (found.anytime_lower, found.anytime_upper) == pytest.approx(bounds, rel=1e-9)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from streammetrics import END_OF_TIME, DictionaryColumn, JoinRows
 from streammetrics.join.join_close import (
-    by_id_and_time,
     counted_impressions,
     first_at_least,
     pairs,
+    sorted_by_id_and_time,
     spans,
     sums,
 )
@@ -197,7 +197,7 @@ def test_an_outcome_belongs_to_the_last_impression_in_its_window_or_to_each() ->
 def test_the_order_of_events_is_by_id_and_time_and_stable() -> None:
     ids = np.array([2, 1, 2, 1, 2], np.uint64)
     times = np.array([5, 0, 1, 0, 5], np.int64)
-    assert by_id_and_time(ids, times).tolist() == [1, 3, 2, 0, 4]
+    assert sorted_by_id_and_time(ids, times).tolist() == [1, 3, 2, 0, 4]
 
 
 def test_sums_are_rounded_once_in_any_order() -> None:

@@ -93,7 +93,7 @@ def predicted(scores: Sequence[float]) -> int:
     return min(range(len(scores)), key=lambda k: (-scores[k], k))
 
 
-def among_first(truth: int, scores: Sequence[float], k: int) -> bool:
+def first_positions(truth: int, scores: Sequence[float], k: int) -> bool:
     order = sorted(range(len(scores)), key=lambda c: (-scores[c], c))
     return truth in order[:k]
 

@@ -57,7 +57,7 @@ def _arrangements(grades: Grades) -> tuple[Grades, ...]:
     return tuple(set(permutations(grades)))
 
 
-def of_shown(items: Sequence[Item]) -> tuple[list[Item], Grades]:
+def shown_lists(items: Sequence[Item]) -> tuple[list[Item], Grades]:
     """The items that were shown, and the grades of those of score -inf, which were not."""
     shown = [item for item in items if item[0] > -math.inf]
     return shown, tuple(grade for score, grade in items if score == -math.inf)

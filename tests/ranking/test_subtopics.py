@@ -198,7 +198,7 @@ def test_items_are_in_the_order_of_their_subtopics_and_grades(width: int) -> Non
     owners, grades = np.repeat(np.arange(40), 10), [rng.randint(1, 2) for _ in rows]
     items = np.repeat(np.arange(400), [*map(len, rows)])
     codes = [topic << 8 | grade for row, grade in zip(rows, grades, strict=True) for topic in row]
-    found = kernel.in_canonical_order(40, owners, np.arange(400), items, np.array(codes))
+    found = kernel.canonical_order(40, owners, np.arange(400), items, np.array(codes))
     order = sorted(range(400), key=lambda i: (i // 10, [(t, grades[i]) for t in rows[i]]))
     assert found.places.values.tolist() == order
     of_items, topics, of_grades = found.columns()

@@ -67,12 +67,12 @@ class Offer:
         return tuple(_READS.get(name, name) for name in (*needed, *self.also))
 
 
-def _of_lists(options: Given) -> Accumulator:
+def _list_metric(options: Given) -> Accumulator:
     return GroupedScores([*options.measures], ids=options.ids)
 
 
-_MEASURES: Final = Offer(_of_lists, "")
-_OF_SUBTOPICS: Final = Offer(_of_lists, "", also=("subtopics",))
+_MEASURES: Final = Offer(_list_metric, "")
+_OF_SUBTOPICS: Final = Offer(_list_metric, "", also=("subtopics",))
 # A view with arguments, such as `f_beta(2)`, is of the first metric that has it. A name that
 # several metrics offer is of the first one whose columns are given.
 _OFFERS: Final = (

@@ -157,14 +157,14 @@ def to_stderr(form: Form, *, worker: str | None = None) -> None:
     if form == "json":
         logging.captureWarnings(True)
         sys.excepthook, sys.unraisablehook = _uncaught, _unraisable
-        threading.excepthook = _of_thread
+        threading.excepthook = _log_thread_error
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     log.critical("uncaught exception", exc_info=(kind, error, trace))
 
 
-def _of_thread(hook_args: threading.ExceptHookArgs) -> None:
+def _log_thread_error(hook_args: threading.ExceptHookArgs) -> None:
     if hook_args.exc_type is not SystemExit:
         error = hook_args.exc_value or hook_args.exc_type()
         log.critical(

@@ -236,7 +236,7 @@ class Delta:
         if decoded.record_times_ms is not None and len(decoded):
             decoded, ahead = self._without_future(decoded, decoded.record_times_ms)
         decoded = self._feed(decoded) if self.joined is None else self._fit(decoded, self.joined)
-        behind_ms = self._behind_ms(decoded)
+        behind_ms = self._lag_ms(decoded)
         late = behind_ms > self._lateness_ms
         late_outcomes = expired = 0
         if self.joined is not None:
@@ -291,7 +291,7 @@ class Delta:
             }
         ), len(ahead)
 
-    def _behind_ms(self, decoded: Decoded) -> NDArray[np.int64]:
+    def _lag_ms(self, decoded: Decoded) -> NDArray[np.int64]:
         """By how much each event is older than the newest one before it; int64 [n], below 0 where
         it is newer."""
         times = decoded.times_ms
@@ -315,7 +315,7 @@ class Delta:
             return [states.checked(events, columns, expired=expired) for states in self.metric_sets]
 
         bad: dict[int, Unfit] = {}
-        for alike in of_one_shape(decoded):
+        for alike in shape_groups(decoded):
             parts = [(alike, False)]
             if self.floor_ms is not None:
                 old = decoded.times_ms[alike] < self.floor_ms
@@ -375,7 +375,7 @@ class Delta:
         return offenders
 
 
-def of_one_shape(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
+def shape_groups(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
     """The positions of the events, in groups whose columns are arrays of one shape.
 
     A field that may be one value or a row of a table (`..._or_row`) gives a vector or a table, and
@@ -391,7 +391,7 @@ def of_one_shape(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
 
 
 def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryColumn]:
-    """The columns that metrics read, as keywords for a panel. The events must be `of_one_shape`."""
+    """The columns that metrics read, as keywords for a panel. The events must be of one shape."""
     columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
     for name, column in decoded.columns.items():
         if not isinstance(column, ListColumn):

@@ -112,7 +112,7 @@ class SeenIds:
         floor_ms = self._floor_ms
         rows: list[tuple[int, bytes]] = []
         replaced = []
-        news = [_above(ids, panes, floor_ms) for ids, panes in self._new]
+        news = [_ids_above(ids, panes, floor_ms) for ids, panes in self._new]
         starts = {int(start) for _, panes in news for start in np.unique(panes)}
         if self._clock_ms is not None and not self._rows[self._clock_ms]:
             starts.add(self._clock_ms)  # a later start reads the clock from it
@@ -166,7 +166,7 @@ class SeenIds:
             return
         self._clock_ms = clock_ms
         floor_ms = self._floor_ms
-        left = [_above(ids, panes, floor_ms) for ids, panes in self._runs]
+        left = [_ids_above(ids, panes, floor_ms) for ids, panes in self._runs]
         self._runs = [run for run in left if len(run[0])]
 
 
@@ -180,7 +180,7 @@ def _merged(runs: Sequence[tuple[Ids, Panes]]) -> tuple[Ids, Panes]:
     return _sorted(np.concatenate(ids), np.concatenate(panes))
 
 
-def _above(ids: Ids, panes: Panes, floor_ms: int) -> tuple[Ids, Panes]:
+def _ids_above(ids: Ids, panes: Panes, floor_ms: int) -> tuple[Ids, Panes]:
     keep = panes > floor_ms
     return (ids, panes) if keep.all() else (ids[keep], panes[keep])
 

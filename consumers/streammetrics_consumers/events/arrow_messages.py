@@ -92,7 +92,7 @@ def table_of(message: bytes, needed: Sequence[str], wanted: Sequence[str]) -> pa
     if message.startswith(_FILE):
         payload = payload.slice(len(_FILE))  # a file holds a stream, followed by an index
     try:
-        unfit = _beyond_bounds(payload)
+        unfit = _bounds_refusal(payload)
         if unfit is not None:
             return unfit
         schema = pyarrow.ipc.open_stream(payload).schema
@@ -114,7 +114,7 @@ def _table(payload: pa.Buffer, schema: pa.Schema, paths: Sequence[str]) -> pa.Ta
     return table
 
 
-def _beyond_bounds(payload: pa.Buffer) -> Unfit | None:
+def _bounds_refusal(payload: pa.Buffer) -> Unfit | None:
     """The refusal of a message that is too large or has dictionary batches; None otherwise."""
     import pyarrow
 

@@ -61,7 +61,7 @@ class EventFilter:
 
     def refuse_records(self, events: EventRows) -> EventRows:
         """Refuse the messages whose key or headers cannot be read."""
-        return events.refuse(self._of_records(events.messages)[1])
+        return events.refuse(self._record_mask(events.messages)[1])
 
     def apply(self, events: EventRows) -> EventRows:
         """The events that meet the conditions.
@@ -69,7 +69,7 @@ class EventFilter:
         Raises SourceError if a table lacks a column that must be present."""
         keep = self._keep(events.chunk, events.rows)
         refused, left_out = events.refused, 0
-        meets, unread = self._of_records(events.messages)
+        meets, unread = self._record_mask(events.messages)
         if self.beside:
             keep &= meets[events.messages_of(events.rows)]
         if events.chunk.columns is not None:
@@ -94,7 +94,7 @@ class EventFilter:
                 continue
             batches = table.combine_chunks().to_batches()
             columns = [ArrowColumns(batch, checked=True) for batch in batches]
-            batch_flags = map(self._of_columns, columns, [batch.num_rows for batch in batches])
+            batch_flags = map(self._column_mask, columns, [batch.num_rows for batch in batches])
             if not any(flags.any() for flags in batch_flags):
                 del refused[i]
                 left_out += table.num_rows
@@ -105,7 +105,7 @@ class EventFilter:
         if chunk.columns is not None:
             if chunk.indices is None:
                 self._require(chunk.columns, chunk.partition.topic)
-            return self._of_columns(chunk.columns, len(rows))
+            return self._column_mask(chunk.columns, len(rows))
         values = values_of(chunk, rows)
         if chunk.fields is None:
             return self._json.test(values, self._inside, chunk.longest)
@@ -130,13 +130,13 @@ class EventFilter:
     def _require(self, names: Collection[str], where: str) -> None:
         require_columns(self.lacks(names), list(names), where)
 
-    def _of_columns(self, columns: Mapping[str, Values], n: int) -> Flags:
+    def _column_mask(self, columns: Mapping[str, Values], n: int) -> Flags:
         keep = np.ones(n, np.bool_)
         for path, test in self._inside.items():
             keep &= _tested(test, columns, path, n)
         return keep
 
-    def _of_records(self, records: Chunk) -> tuple[Flags, dict[int, Unfit]]:
+    def _record_mask(self, records: Chunk) -> tuple[Flags, dict[int, Unfit]]:
         """Which records meet the conditions on key and headers, and which are refused."""
         keep = np.ones(len(records), np.bool_)
         bad: dict[int, Unfit] = {}

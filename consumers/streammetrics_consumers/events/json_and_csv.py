@@ -154,7 +154,7 @@ class JsonReader:
         if not isinstance(event, dict):
             return Unfit("not_an_object", None, f"expected an object, got {shown(event)}")
         for path, kinds in self.fields.items():
-            fault = _at_path(event, path, kinds)
+            fault = _path_refusal(event, path, kinds)
             if fault is not None:
                 return fault
         return Unfit("not_json", None, message[:200])
@@ -339,7 +339,7 @@ def _deep(value: bytes) -> bool:
     return bool(len(depth)) and int(depth.max()) > MAX_DEPTH
 
 
-def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfit | None:
+def _path_refusal(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfit | None:
     node: object = event
     for name in path.split("."):
         if node is None and kinds == {"slice"}:

@@ -163,7 +163,7 @@ def _inconsistencies(connection: Connection, current: Generation) -> Iterator[st
     def has_head(table: Table, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
         return exists().where(head.c.id == table.c.head, *conditions)
 
-    def in_generation(table: Table) -> ColumnElement[bool]:
+    def generation_condition(table: Table) -> ColumnElement[bool]:
         return exists().where(generation.c.id == table.c.generation)
 
     of_generation = head.c.generation == current.id
@@ -188,8 +188,8 @@ def _inconsistencies(connection: Connection, current: Generation) -> Iterator[st
         ),
         (seen, ~has_head(seen), f"rows of ids {no_log}"),
         (metric_start, ~has_head(metric_start), f"starts of metrics {no_log}"),
-        (head, ~in_generation(head), f"logs {no_generation}"),
-        (metric, ~in_generation(metric), f"metrics {no_generation}"),
+        (head, ~generation_condition(head), f"logs {no_generation}"),
+        (metric, ~generation_condition(metric), f"metrics {no_generation}"),
         (
             delta,
             and_(rows, unknown),

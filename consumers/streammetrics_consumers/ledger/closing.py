@@ -26,9 +26,9 @@ from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.write import (
     Fenced,
-    after_commit,
     check_generation,
     has_head,
+    head_after_commit,
     head_of,
     insert_head,
     live,
@@ -113,7 +113,7 @@ def write_closing(
             )
         write_delta(connection, commit)
 
-    moved = after_commit(commit)
+    moved = head_after_commit(commit)
     store.write(work)
 
 

@@ -134,7 +134,7 @@ class Compactor:
 
         def work(connection: Connection) -> tuple[list[DeltaMetadata], list[int]]:
             cuts = [] if base is None else _stood_for(connection, run, base)
-            return list(read_rows(connection, *_of(run))), cuts
+            return list(read_rows(connection, *_run_conditions(run))), cuts
 
         extents, cuts = self._store.read(work)
         if self._until is not None:
@@ -271,7 +271,7 @@ class Compactor:
                 coarser_state = summed(state, groupings, pane.grouping, place)
                 rows += [
                     _Merged(shard, extent.start_offset, extent.end_offset)
-                    for shard in split(pane.of_grouping(place), coarser_state, self._row_bytes)
+                    for shard in split(pane.regrouped(place), coarser_state, self._row_bytes)
                 ]
         return rows
 
@@ -289,7 +289,7 @@ def compact(
     return total
 
 
-def _of(run: MergeRun) -> list[ColumnElement[bool]]:
+def _run_conditions(run: MergeRun) -> list[ColumnElement[bool]]:
     pane = run.pane
     start = delta.c.window_start_ms
     return [
@@ -317,7 +317,7 @@ _NAMES: Final = (
 def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
     """The start offsets of the rows of grouping `base` that also stand for this run's pane. No such
     row is ever added between two rows that have none between them: new ones are at the end."""
-    of_base = _of(replace(run, pane=run.pane.of_grouping(base)))
+    of_base = _run_conditions(replace(run, pane=run.pane.regrouped(base)))
     query = select(delta.c.start_offset).where(*of_base, delta.c.for_coarser.is_(True))
     return sorted(connection.scalars(query))
 
@@ -327,7 +327,7 @@ def _states(
 ) -> tuple[Head, list[bytes]] | None:
     """The head of these rows, and their states in their order; None if one of them is gone."""
     heads = read_heads(connection, head.c.id == run.head)
-    if not heads or not set(read_rows(connection, *_of(run))).issuperset(group.extents):
+    if not heads or not set(read_rows(connection, *_run_conditions(run))).issuperset(group.extents):
         return None
     stored = {row.id: data for row, data in read_states(connection, group.extents)}
     return heads[0], [state_bytes(extent, stored[extent.id]) for extent in group.extents]
@@ -349,7 +349,7 @@ def _exchange(
     deleted = 0
     for extent in group.extents:
         same = [delta.c[name] == getattr(extent, name) for name in _NAMES]
-        deleted += drop_rows(connection, *same, *_of(run))
+        deleted += drop_rows(connection, *same, *_run_conditions(run))
     if deleted != len(group.extents):
         raise _NotAsRead
     if merged:

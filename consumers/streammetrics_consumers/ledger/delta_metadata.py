@@ -232,7 +232,7 @@ def read_metadata(
             bases(groupings[pane.metric]).get(pane.grouping) if pane.metric in groupings else None
         )
         if base is not None:
-            finer[pane.of_grouping(base)].append(pane)
+            finer[pane.regrouped(base)].append(pane)
     for conditions in of_panes(of.id, finer):
         for row in read_rows(connection, *conditions, delta.c.for_coarser.is_(True)):
             sum_of = SumOf(groupings[row.pane.metric], row.pane.grouping)

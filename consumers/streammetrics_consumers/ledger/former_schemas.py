@@ -34,15 +34,15 @@ class FormerViews:
 
     def create(self, connection: Connection, version: int) -> None:
         """Create the views of a store of this version, unless it is the current one."""
-        for create, _ in self._of(connection, version):
+        for create, _ in self._schema_objects(connection, version):
             connection.exec_driver_sql(create)
 
     def drop(self, connection: Connection, version: int) -> None:
         """Drop them again."""
-        for _, drop in self._of(connection, version):
+        for _, drop in self._schema_objects(connection, version):
             connection.exec_driver_sql(drop)
 
-    def _of(self, connection: Connection, version: int) -> Sequence[tuple[str, str]]:
+    def _schema_objects(self, connection: Connection, version: int) -> Sequence[tuple[str, str]]:
         if version >= VERSION:
             return ()
         if version not in self._statements:

@@ -46,11 +46,11 @@ from streammetrics_consumers.ledger.schema import head, quarantine, source
 from streammetrics_consumers.ledger.store import BUSY_S, PAUSES_S, Accept, Store, open_store
 from streammetrics_consumers.ledger.write import (
     Fenced,
-    after_commit,
-    after_skip,
     check_generation,
     close_head,
     has_head,
+    head_after_commit,
+    head_after_skip,
     head_of,
     insert_head,
     live,
@@ -360,7 +360,7 @@ class Ledger:
             ):  # the earlier try succeeded just now
                 raise Fenced(f"{commit.head.partition}: no longer at {commit.start}")
 
-        moved = after_commit(commit)
+        moved = head_after_commit(commit)
         self._store.write(work)
         self._noted[moved.id] = moved.digest
         return moved
@@ -375,7 +375,7 @@ class Ledger:
             ):
                 raise Fenced(f"{known.partition}: no longer at {known.next_offset}")
 
-        moved = after_skip(known, to)
+        moved = head_after_skip(known, to)
         self._store.write(work)
         return moved
 

@@ -176,7 +176,7 @@ def _is_claimed(connection: Connection, new_look: experiments.Look, claimed_ms: 
 
 def count_looks(connection: Connection, generation: int, fingerprint: str) -> int:
     """The number of looks at an experiment."""
-    conditions = _of(generation, fingerprint)
+    conditions = _look_conditions(generation, fingerprint)
     return int(connection.scalar(select(func.count()).select_from(look).where(*conditions)) or 0)
 
 
@@ -186,7 +186,7 @@ def read_last(
     """The readings of the last look at an experiment, by name; none before the first."""
     last = (
         select(look.c.id)
-        .where(*_of(generation, fingerprint))
+        .where(*_look_conditions(generation, fingerprint))
         .order_by(look.c.place.desc(), look.c.heads_sha256.desc())
         .limit(1)
         .scalar_subquery()
@@ -197,7 +197,7 @@ def read_last(
 
 def read_start(connection: Connection, generation: int, fingerprint: str) -> int | None:
     """The least watermark of the looks at an experiment, in milliseconds; None before the first."""
-    conditions = _of(generation, fingerprint)
+    conditions = _look_conditions(generation, fingerprint)
     watermark_ms: int | None = connection.scalar(
         select(func.min(look.c.watermark_ms)).where(*conditions)
     )
@@ -211,7 +211,7 @@ def read_points(
     rows = connection.execute(
         select(look.c.watermark_ms, look.c.place, look_reading)
         .join(look_reading)
-        .where(*_of(generation, fingerprint), look_reading.c.comparison == comparison)
+        .where(*_look_conditions(generation, fingerprint), look_reading.c.comparison == comparison)
         .order_by(look.c.place.desc(), look.c.heads_sha256.desc())
         .limit(limit)
     ).all()
@@ -238,7 +238,10 @@ def read_watched(
 
     until: the `place` of the last look to include; None for all.
     """
-    conditions = (*_of(generation, fingerprint), look_reading.c.comparison.in_(list(alphas)))
+    conditions = (
+        *_look_conditions(generation, fingerprint),
+        look_reading.c.comparison.in_(list(alphas)),
+    )
     if until is not None:
         conditions = (*conditions, look.c.place <= until)
     sums = connection.execute(
@@ -300,7 +303,7 @@ def _latest(
     return _reading(row)
 
 
-def _of(generation: int, fingerprint: str) -> tuple[ColumnElement[bool], ...]:
+def _look_conditions(generation: int, fingerprint: str) -> tuple[ColumnElement[bool], ...]:
     return look.c.generation == generation, look.c.experiment == fingerprint
 
 

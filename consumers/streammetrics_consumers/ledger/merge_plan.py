@@ -72,7 +72,7 @@ def plan(
         if any(extent.key_ranges < ranges for extent in chosen):
             groups.extend(_refined(runs, ranges, merge_bytes, cuts))
             continue  # rows that are fine enough join them next time
-        for same in _by_node(chosen, ranges):
+        for same in _node_groups(chosen, ranges):
             groups.extend(
                 MergeGroup(extents, ranges)
                 for extents in _packed(_runs(same), merge_bytes, cuts)
@@ -141,7 +141,9 @@ def _node_of_one(run: Sequence[DeltaMetadata]) -> tuple[int, int] | None:
     return (run[0].key_range, run[0].key_ranges) if len(run) == 1 else None
 
 
-def _by_node(extents: Sequence[DeltaMetadata], ranges: int) -> Iterator[Sequence[DeltaMetadata]]:
+def _node_groups(
+    extents: Sequence[DeltaMetadata], ranges: int
+) -> Iterator[Sequence[DeltaMetadata]]:
     nodes: dict[int, list[DeltaMetadata]] = {}
     for extent in extents:
         nodes.setdefault(node(extent, ranges), []).append(extent)

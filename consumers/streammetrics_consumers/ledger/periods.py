@@ -93,11 +93,11 @@ def read_history(connection: Connection, generation: int) -> tuple[CountedOffset
     history: list[CountedOffsets] = []
     for log_head in read_heads(connection, head.c.generation == generation):
         if not log_head.is_join:
-            history += _of_head(connection, log_head, periods)
+            history += _head_periods(connection, log_head, periods)
     return tuple(history)
 
 
-def _of_head(
+def _head_periods(
     connection: Connection, log_head: Head, periods: Mapping[int, Period]
 ) -> Sequence[CountedOffsets]:
     rows = connection.execute(

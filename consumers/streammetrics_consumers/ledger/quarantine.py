@@ -101,9 +101,9 @@ def _count(
         .where(*is_same(log_head))
         .values(
             quarantined=head.c.quarantined - len(counted.entries),
-            future=head.c.future - _of(counted.entries, "future"),
-            late=head.c.late - _of(counted.entries, "late_impression", "late_outcome"),
-            late_outcomes=head.c.late_outcomes - _of(counted.entries, "late_outcome"),
+            future=head.c.future - _refused_entries(counted.entries, "future"),
+            late=head.c.late - _refused_entries(counted.entries, "late_impression", "late_outcome"),
+            late_outcomes=head.c.late_outcomes - _refused_entries(counted.entries, "late_outcome"),
             expired=head.c.expired + counted.delta.counters.expired,
         )
     )
@@ -123,7 +123,7 @@ def _is_same(entry: QuarantineRow, head: int) -> tuple[ColumnElement[bool], ...]
     )
 
 
-def _of(entries: Sequence[QuarantineRow], *reasons: str) -> int:
+def _refused_entries(entries: Sequence[QuarantineRow], *reasons: str) -> int:
     """The number of entries that were refused for one of these reasons."""
     return sum(entry.reason in reasons for entry in entries)
 

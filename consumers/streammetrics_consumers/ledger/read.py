@@ -234,7 +234,7 @@ def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
         pane = Pane(*where)
         places = coarser.get((pane.metric, pane.grouping), ()) if for_coarser else ()
         for place in (pane.grouping, *places):
-            size = sizes.setdefault(pane.of_grouping(place), [0, 0, 0, 0])
+            size = sizes.setdefault(pane.regrouped(place), [0, 0, 0, 0])
             figures = count, int(nbytes)  # a sum of integers is a Decimal in PostgreSQL
             for i, n in enumerate(figures * 2 if place == pane.grouping else figures):
                 size[i] += n

@@ -88,7 +88,7 @@ class Store:
         """Run `work` in one read transaction; if the connection fails, again where `patient`."""
         pauses_s = self._pauses_s if patient else ()
 
-        def through_views(connection: Connection, _: bool) -> T:
+        def read_through_views(connection: Connection, _: bool) -> T:
             version = ledger_schema.stored_version(connection) or 0
             self._views.create(connection, version)
             result = work(connection)
@@ -96,7 +96,7 @@ class Store:
             return result
 
         is_older = self.version < ledger_schema.VERSION
-        plainly = through_views if is_older else lambda connection, _: work(connection)
+        plainly = read_through_views if is_older else lambda connection, _: work(connection)
         return self._attempt(self._readers, plainly, pauses_s)
 
     def require_same(self, connection: Connection, *, lock: bool = False) -> None:

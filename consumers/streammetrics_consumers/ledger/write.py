@@ -35,7 +35,7 @@ from streammetrics_consumers.model.generation import Generation, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 
-def after_commit(commit: Commit) -> Head:
+def head_after_commit(commit: Commit) -> Head:
     """The head of a commit after it."""
     seen_ids = commit.seen
     states = {shard.state for shard in commit.shards}  # a window's is often that of the total
@@ -76,7 +76,7 @@ def after_commit(commit: Commit) -> Head:
     )
 
 
-def after_skip(known: Head, to: int) -> Head:
+def head_after_skip(known: Head, to: int) -> Head:
     """A head after a move over offsets that its log has lost."""
     return replace(
         known,

@@ -182,7 +182,7 @@ class Pane(NamedTuple):
         """Whether it counts all events since the start."""
         return self.start_ms is None
 
-    def of_grouping(self, grouping: int) -> Pane:
+    def regrouped(self, grouping: int) -> Pane:
         """The same pane of another grouping."""
         return self._replace(grouping=grouping)
 

@@ -51,17 +51,17 @@ def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
     data, offsets = end_to_end(texts)
     sizes = np.diff(offsets)
     if len(texts) and sizes.min() == sizes.max():
-        ms, good = _of_size(data.reshape(len(texts), -1))
+        ms, good = _sized_times(data.reshape(len(texts), -1))
     else:
         ms, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
         for size in np.flatnonzero(np.bincount(sizes[sizes <= _LONGEST])).tolist():
             alike = np.flatnonzero(sizes == size)
-            ms[alike], good[alike] = _of_size(data[offsets[alike, None] + np.arange(size)])
+            ms[alike], good[alike] = _sized_times(data[offsets[alike, None] + np.arange(size)])
     ms[~good] = 0
     return ms, good
 
 
-def _of_size(chars: Bytes) -> tuple[Ints, Flags]:
+def _sized_times(chars: Bytes) -> tuple[Ints, Flags]:
     """chars: [n, length], texts of equal size -> milliseconds [n], good [n]."""
     length = chars.shape[1]
     ms = np.zeros(len(chars), np.int64)

@@ -47,7 +47,7 @@ class Coverage:
             # Most totals are covered by the same ranges.
             ranges = tuple(self.covers.get(total, ()))
             if ranges not in outside:
-                outside[ranges] = _outside(ranges, offsets)
+                outside[ranges] = _offsets_outside(ranges, offsets)
             missing = outside[ranges]
             metric = self.counted.get(total[0])
             if metric is not None and len(missing):
@@ -60,7 +60,9 @@ class Coverage:
                 hole.last = int(missing[-1])
 
 
-def _outside(ranges: tuple[tuple[int, int], ...], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _offsets_outside(
+    ranges: tuple[tuple[int, int], ...], offsets: NDArray[np.int64]
+) -> NDArray[np.int64]:
     if not ranges:
         return offsets
     edges = np.array(ranges, np.int64)

@@ -133,11 +133,11 @@ class _Attempt:
     def of(self, entries: Sequence[QuarantineRow]) -> tuple[Page, list[RetriedEntries]]:
         """The outcome of these entries, and the deltas to write."""
         counted = []
-        for head_id, group in groupby(sorted(entries, key=_by_head), key=lambda e: e.head):
+        for head_id, group in groupby(sorted(entries, key=_head_place), key=lambda e: e.head):
             head = self.heads[head_id]
             floor_ms = self.generation.floor_ms
             run = DryRun(self.config, self.generation, head, floor_ms, self.closed_ms)
-            good = self._of_head(run, head, list(group))
+            good = self._good_entries(run, head, list(group))
             if good:
                 counted.append(RetriedEntries(good, run.commit()))
                 self.page.counted += good
@@ -145,7 +145,7 @@ class _Attempt:
         self.page.still.sort(key=lambda still: still.entry.id)
         return self.page, counted
 
-    def _of_head(
+    def _good_entries(
         self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
     ) -> list[QuarantineRow]:
         """The good ones of these entries."""
@@ -155,7 +155,7 @@ class _Attempt:
             if entry.reason == "unreadable":  # it stands for events that were never read
                 self._keep(entry, entry.reason, f"{entry.detail}; {_TOO_LARGE_BATCH}")
             elif self._is_whole(entry):
-                good += self._took(entry, self._of_payload(run, entry))
+                good += self._took(entry, self._payload_outcome(run, entry))
             else:
                 elsewhere.append(entry)
         return good + (self._from_the_log(run, head, elsewhere) if elsewhere else [])
@@ -170,7 +170,7 @@ class _Attempt:
             and not self.decoder.reads_beside
         )
 
-    def _of_payload(self, run: DryRun, entry: QuarantineRow) -> DryRunOutcome:
+    def _payload_outcome(self, run: DryRun, entry: QuarantineRow) -> DryRunOutcome:
         """The outcome of an entry that the ledger holds whole: an event, or all of a message."""
         position, chunk = (entry.offset, entry.index), _alone(entry)
         if self.decoder.format in _MANY and not entry.index:
@@ -198,7 +198,7 @@ class _Attempt:
                         if position[0] == record.start
                     ]
                     for decoded in self.decoder.pieces(record):
-                        good += self._of_record(run, record, decoded, record_entries)
+                        good += self._record_entries(run, record, decoded, record_entries)
             except SourceError as error:
                 why = f"its log cannot be read: {error}"
         for entry in left.values():
@@ -213,7 +213,7 @@ class _Attempt:
             seeks = self.config.source.kind == "kafka"
             yield from records_at(source, head.partition, offsets, seeks=seeks)
 
-    def _of_record(
+    def _record_entries(
         self, run: DryRun, record: Chunk, decoded: Decoded, entries: Sequence[QuarantineRow]
     ) -> list[QuarantineRow]:
         """The good entries of one record: events with the size and the hash of their entry, or the
@@ -261,5 +261,5 @@ def _alone(entry: QuarantineRow) -> Chunk:
     )
 
 
-def _by_head(entry: QuarantineRow) -> tuple[int, int, int]:
+def _head_place(entry: QuarantineRow) -> tuple[int, int, int]:
     return entry.head, entry.offset, entry.index

@@ -70,7 +70,7 @@ class Api:
             checked("/api/history", charts.limited(self.history)),
             checked("/api/experiment", tables.limited(self.experiment)),
             checked("/api/figure", charts.limited(self.figure)),
-            checked("/api/health", in_thread(self.health)),
+            checked("/api/health", threaded(self.health)),
             checked("/api/status", tables.limited(self.status)),
             checked("/api/quarantine", tables.limited(self.quarantine)),
             checked("/results.txt", tables.limited(self.results_txt)),
@@ -196,7 +196,7 @@ def checked(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Rout
     return Route(path, checks)
 
 
-def in_thread(answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+def threaded(answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
     """The same answer, computed in a thread."""
 
     async def answers(request: Request) -> Response:

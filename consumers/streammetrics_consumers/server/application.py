@@ -29,7 +29,7 @@ from streammetrics_consumers.query.query import QueryError
 from streammetrics_consumers.query.turns import Queue, Turn
 from streammetrics_consumers.render.prometheus import ROWS
 from streammetrics_consumers.server import assets
-from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
+from streammetrics_consumers.server.api import JSON, Api, checked, threaded
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, ServerNumbers, exposition
 from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, WatchedWorkers, unready
@@ -75,10 +75,10 @@ def application(
     return Starlette(
         routes=[
             Route("/", _page),
-            checked("/assets/{name}", in_thread(_asset)),
+            checked("/assets/{name}", threaded(_asset)),
             *api.routes(),
             checked("/api/events", events),
-            checked("/openapi.json", in_thread(_openapi)),
+            checked("/openapi.json", threaded(_openapi)),
             *_probes(ledger, watched, cache, queue),
         ],
         middleware=[

@@ -96,9 +96,9 @@ class _Scrape:
     def collect(self) -> Iterator[Metric]:
         """All metric families, once."""
         workers = {n: v for n, v in self._watched.workers().items() if v is not None}
-        yield from _of_processes(workers)
+        yield from _process_lines(workers)
         if self._numbers is not None:
-            yield from _of_server(self._numbers)
+            yield from _server_lines(self._numbers)
         yield from _counted(workers)
         yield _commits(workers)
         yield from _ages(workers, self._watched.monotonic())
@@ -107,7 +107,7 @@ class _Scrape:
         yield from result_gauges(self._latest.by_window())
 
 
-def _of_processes(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
+def _process_lines(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
     """What each process uses, under the names that Prometheus has for it, and what it runs.
 
     The series of this process have no label, as those of any program; those of a worker that is
@@ -138,7 +138,7 @@ def _of_processes(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
     yield build
 
 
-def _of_server(numbers: ServerNumbers) -> Iterator[Metric]:
+def _server_lines(numbers: ServerNumbers) -> Iterator[Metric]:
     for name, help_text, value in (
         ("heavy_answers", "Heavy answers and charts that are computed at the moment",
          numbers.heavy),

@@ -187,7 +187,7 @@ class UnreadableBatch(SourceError):
         )
 
 
-def over_limit(limit: int) -> str:
+def limit_text(limit: int) -> str:
     """The "got" text of an error for a batch over `[source] max_batch_bytes`."""
     return (
         f"one of more than {limit} bytes after decompression ([source] max_batch_bytes; raise it "

@@ -143,11 +143,11 @@ def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
     return DictionaryColumn(codes, tuple(keys))
 
 
-def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColumn:
+def named_column(keys: DictionaryColumn, name: str, where: str) -> DictionaryColumn:
     """The column with (name, key) in place of each key, (name, *key) for a tuple, and NO_KEY for
     None.
 
-    >>> under_name(dictionary_column(["a", "b"]), "variant", "keys").values
+    >>> named_column(dictionary_column(["a", "b"]), "variant", "keys").values
     (('variant', 'a'), ('variant', 'b'))
     """
     name = _joined_pairs(name)

@@ -25,9 +25,9 @@ from streammetrics.core.parts.score_bits import (
     Scores,
     Values,
     as_float32,
-    in_type,
     result_type,
     scores_of,
+    typed_values,
 )
 from streammetrics.core.pieces import Pieces, parts_of
 from streammetrics.core.rows import DictionaryColumn, exact_total
@@ -127,7 +127,7 @@ class BagColumn(Column):
 
         def count() -> tuple[Scores, NDArray[np.int64]]:
             table = table_of(self.rule, keys.layout, keys.runs(), totals, None)
-            scores = in_type(scores_of(table.codes), result_type(self.rule.values))
+            scores = typed_values(scores_of(table.codes), result_type(self.rule.values))
             return cast("Scores", scores), np.array(table.counts, np.int64)
 
         return count
@@ -150,7 +150,7 @@ class BagColumn(Column):
         self._index_waiting()
         self._purge()
         table = table_of(self.rule, self.keys.layout, self.keys.runs(), self.totals, None)
-        scores = in_type(scores_of(table.codes), result_type(self.rule.values))
+        scores = typed_values(scores_of(table.codes), result_type(self.rule.values))
         counts, sizes = np.array(table.counts, np.int64), np.zeros(self.width + 1, np.intp)
         sizes[table.slots + 1] = table.sizes
         return [
@@ -241,12 +241,12 @@ class BagColumn(Column):
         if self.ids is not None:
             indices = self.ids.index(rows.as_ids("ids"))
             self._lay_out()
-        values = self._in_type(rows.values)
+        values = self._typed_values(rows.values)
         labels, slots = rows.optional("labels"), rows.optional("slots")
         self.keys.add(values, labels, slots, indices, rows.optional("units"))
         self._count()
 
-    def _in_type(self, values: Values) -> Values:
+    def _typed_values(self, values: Values) -> Values:
         """The values in the type of those held, which become float64 where float32 would change a
         new one: once in the life of a state."""
         if self.rule.values == AUTO and self.values == "float32":
@@ -254,7 +254,7 @@ class BagColumn(Column):
             if narrow is not None:
                 return narrow
             self._hold("float64")
-        return in_type(values, self.values)
+        return typed_values(values, self.values)
 
     def _hold(self, values: str) -> None:
         """Hold values of this type, which has those held."""

@@ -262,13 +262,13 @@ class ProductSums(NamedTuple):
             *(column.finite_fraction(slot) for column in self.near),
             *self.far.finite_fractions(slot),
         ]
-        return [of_scales(sums[i :: len(self.near)]) for i in range(len(self.near))]
+        return [scaled_sum(sums[i :: len(self.near)]) for i in range(len(self.near))]
 
 
-def of_scales(sums: Iterable[Fraction]) -> Fraction:
+def scaled_sum(sums: Iterable[Fraction]) -> Fraction:
     """The total of the sums at each of the first SCALES.
 
-    >>> of_scales([Fraction(1), Fraction(2**1200), Fraction(0)])
+    >>> scaled_sum([Fraction(1), Fraction(2**1200), Fraction(0)])
     Fraction(2, 1)
     """
     near, *far = sums  # others are rare

@@ -27,9 +27,9 @@ from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.score_bits import (
     are_codes,
     codes_of,
-    in_type,
     integers_of,
     scores_of,
+    typed_values,
 )
 from streammetrics.core.rows import DictionaryColumn, Key
 
@@ -155,8 +155,8 @@ def _hashes(values: ArrayLike | DictionaryColumn, name: str) -> NDArray[np.gener
 
 
 _CHECKS: Final[dict[str, Callable[..., Values]]] = {
-    "float32": lambda values, name: in_type(scores(values, name), "float32"),
-    "float64": lambda values, name: in_type(scores(values, name), "float64"),
+    "float32": lambda values, name: typed_values(scores(values, name), "float32"),
+    "float64": lambda values, name: typed_values(scores(values, name), "float64"),
     "int64": integers,
     "bool": booleans,
     "key": dictionary_column,

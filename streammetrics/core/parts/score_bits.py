@@ -50,7 +50,7 @@ def result_type(score_type: str) -> str:
     return "float64" if score_type == AUTO else score_type
 
 
-def in_type(values: Values, name: str) -> Values:
+def typed_values(values: Values, name: str) -> Values:
     """The values as "float32", "float64" or "int64"; those beyond float32 are infinite there."""
     if values.dtype is _DTYPES[name]:
         return values

@@ -135,7 +135,7 @@ class Kept:
     def sums(self, small: Ints, large: list[int], n: int) -> list[dict[int, int]]:
         """For each of n owners Σ weight · 2U for each different denominator 2PN."""
         owners = self.owners[self.small]
-        owner_sums = _by_denominator(self.weights, small, self.denominators, owners, n)
+        owner_sums = _denominator_sums(self.weights, small, self.denominators, owners, n)
         for group, pairs, twice_u in zip(self.of_large, self.large, large, strict=True):
             sums = owner_sums[self.owners.item(group)]
             sums[2 * pairs.all] = sums.get(2 * pairs.all, 0) + _weight(pairs, self.weight) * twice_u
@@ -158,7 +158,7 @@ def _weights(positives: Ints, negatives: Ints, weight: str) -> Ints:
     return positives if weight == "positives" else np.ones_like(positives)
 
 
-def _by_denominator(
+def _denominator_sums(
     weights: Ints, twice_u: Ints, denominators: Ints, owners: Ints, n: int
 ) -> list[dict[int, int]]:
     """For each of n owners Σ weight · 2U for each different denominator; both ascend."""

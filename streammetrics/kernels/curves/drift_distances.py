@@ -255,7 +255,7 @@ def jensen_shannon(cells: Cells, *, apart: bool = False) -> float:
     t = t[shared_cells]
     up, down = _log_1p(t), _log_1p(-t)
     parts[shared_cells] = (_log_1p(-t * t) + t * (up - down)) / (2 * _LN_2)
-    return _of_parts(cells, parts, apart=apart)
+    return _parts_distance(cells, parts, apart=apart)
 
 
 def hellinger(cells: Cells, *, apart: bool = False) -> float:
@@ -264,7 +264,7 @@ def hellinger(cells: Cells, *, apart: bool = False) -> float:
         return math.nan
     (p, q), (u, v), (n, m) = cells._shares, cells._common, cells.rows
     distance = _quotients(u - v, n * m) / (np.sqrt(p) + np.sqrt(q))
-    return math.sqrt(_of_parts(cells, distance * distance / (p + q), apart=apart))
+    return math.sqrt(_parts_distance(cells, distance * distance / (p + q), apart=apart))
 
 
 def outwards(low: float, high: float) -> Figure:
@@ -315,7 +315,7 @@ def wasserstein(
     return unit * distance, low, unit * ((distance + off) * (1 + _ROUNDING))
 
 
-def _of_parts(cells: Cells, parts: Floats, *, apart: bool) -> float:
+def _parts_distance(cells: Cells, parts: Floats, *, apart: bool) -> float:
     """Σ (p + q) / 2 part. apart: the part of a wide cell is 1."""
     p, q = cells._shares
     return min(_sum((p + q) / 2 * np.where(cells.wide & apart, 1.0, parts)), 1.0)

@@ -33,9 +33,9 @@ def placements_of_keys(planes: Iterable[Iterable[Piece]], positives: int) -> Pla
     """
     sums = PlacementSums(positives)
     for plane in planes:
-        for words, counts in _between_scores(plane):
+        for words, counts in _score_blocks(plane):
             if counts is not None:
-                sums.add_buckets(*_of_scores(words, counts))
+                sums.add_buckets(*_score_placements(words, counts))
             elif len(words) <= BLOCK:
                 positives_at = np.flatnonzero(words & words.dtype.type(_LABEL))
                 sums.add_rows(len(words), positives_at, _ties(words))
@@ -45,7 +45,7 @@ def placements_of_keys(planes: Iterable[Iterable[Piece]], positives: int) -> Pla
     return placements_of(sums)
 
 
-def _between_scores(plane: Iterable[Piece]) -> Iterator[Piece]:
+def _score_blocks(plane: Iterable[Piece]) -> Iterator[Piece]:
     """The keys in blocks that are cut between two scores: of at most BLOCK keys, or of one score.
 
     The keys of a score are in one piece, but for those of its two labels."""
@@ -78,7 +78,7 @@ def _ties(words: Words) -> Ties | None:
     return Ties(sizes[turns], sizes[turns + 1], bounds[turns + 1])
 
 
-def _of_scores(words: Words, counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _score_placements(words: Words, counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The negatives and the positives of each score."""
     label_bit, rows = words.dtype.type(_LABEL), counts.astype(np.int64)
     starts = np.concatenate([[0], np.flatnonzero((words[1:] ^ words[:-1]) > label_bit) + 1])

@@ -75,9 +75,9 @@ class LabelRanks:
         for distance in range(1, _NEAR):
             if not tied.any():
                 return ties
-            pairs = tied & ~self._bits & _after(self._bits, distance)
+            pairs = tied & ~self._bits & _later_bits(self._bits, distance)
             ties += int(np.bitwise_count(pairs).sum(dtype=np.int64))
-            tied = tied & _after(same, distance)
+            tied = tied & _later_bits(same, distance)
         indices = np.flatnonzero(np.unpackbits(tied.view(np.uint8), bitorder="little"))
         if not len(indices):
             return ties
@@ -116,7 +116,7 @@ def _packed(words: Words, bit: Callable[[Words], NDArray[np.bool_ | np.integer]]
     return packed.view("<u8")
 
 
-def _after(bits: Bits, distance: int) -> Bits:
+def _later_bits(bits: Bits, distance: int) -> Bits:
     """The bit of the key `distance` after each, from 1 to 63."""
     shifted: Bits = bits >> np.uint64(distance)
     shifted[:-1] |= bits[1:] << np.uint64(64 - distance)

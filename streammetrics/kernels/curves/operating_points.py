@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps, figure
-from streammetrics.kernels.exact.rounding import over_root, ratio, rounded_down, rounded_up
+from streammetrics.kernels.exact.rounding import quotient_by_root, ratio, rounded_down, rounded_up
 
 Floats = NDArray[np.float64]
 
@@ -339,7 +339,7 @@ def _greatest(
 def _root(value: Fraction) -> float:
     """√value, correctly rounded."""
     numerator, denominator = value.as_integer_ratio()
-    return over_root(numerator, numerator * denominator) if numerator else 0.0
+    return quotient_by_root(numerator, numerator * denominator) if numerator else 0.0
 
 
 @dataclass(frozen=True)

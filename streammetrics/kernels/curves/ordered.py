@@ -63,13 +63,13 @@ class Ordered:
 
     def below(self, x: float) -> tuple[int, int]:
         """The fewest and the most rows that can be below x."""
-        return self._upto(x, self.high, "left"), self._upto(x, self.low, "left")
+        return self._rows_upto(x, self.high, "left"), self._rows_upto(x, self.low, "left")
 
     def at_most(self, x: float) -> tuple[int, int]:
         """The fewest and the most rows that can be at or below x."""
-        return self._upto(x, self.high, "right"), self._upto(x, self.low, "right")
+        return self._rows_upto(x, self.high, "right"), self._rows_upto(x, self.low, "right")
 
-    def _upto(self, x: float, ends: Floats, side: str) -> int:
+    def _rows_upto(self, x: float, ends: Floats, side: str) -> int:
         place = int(np.searchsorted(ends, x, side))  # type: ignore[call-overload]
         return int(self.cumulative[place - 1]) if place else 0
 

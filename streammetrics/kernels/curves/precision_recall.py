@@ -95,7 +95,7 @@ def _remainders(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
     half = np.full(len(start), 0.5)
     first = add(whole(start + f), Pair(half, np.zeros(len(start))))
     last = add(first, whole(length))
-    u_first, u_last = _over_square(first, 24), _over_square(last, 24)
+    u_first, u_last = _inverse_square(first, 24), _inverse_square(last, 24)
     near = add(_log_of_ratio(first, last), minus(u_last, u_first))
     every, weight = whole(length), whole(f)
     v_first, v_last = (7 / (960 * x.high * x.high * x.high * x.high) for x in (first, last))
@@ -105,7 +105,7 @@ def _remainders(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
     return minus(every, times(weight, most)), minus(every, times(weight, least))
 
 
-def _over_square(x: Pair, factor: int) -> Pair:
+def _inverse_square(x: Pair, factor: int) -> Pair:
     ones = Pair(np.ones(len(x.high)), np.zeros(len(x.high)))
     return divided(ones, scaled(times(x, x), np.full(len(x.high), float(factor))))
 
@@ -239,7 +239,7 @@ def _sums(boxes: _Boxes, bounded: bool) -> list[Exact]:
         return [(value, value, value) for value in values]
     least = boxes.sums(sums_of_shares(boxes.t0, boxes.p, boxes.f1)[0])
     most = _weighed(boxes, _share(boxes.t1, boxes.f0))
-    return _between(boxes, values, least, most)
+    return _bounded_sums(boxes, values, least, most)
 
 
 def _trapezoid_sums(boxes: _Boxes, bounded: bool) -> list[Exact]:
@@ -252,10 +252,10 @@ def _trapezoid_sums(boxes: _Boxes, bounded: bool) -> list[Exact]:
     rise = minus(_share(t1, f0), _share(t0, f0))
     halved = Pair(rise.high / 2, rise.low / 2)
     most = boxes.sums(minus(sums_of_shares(t0, boxes.p, f0)[1], halved))
-    return _between(boxes, values, least, most)
+    return _bounded_sums(boxes, values, least, most)
 
 
-def _between(
+def _bounded_sums(
     boxes: _Boxes, values: list[Fraction], least: list[Fraction], most: list[Fraction]
 ) -> list[Exact]:
     """The sums of each curve; a precision of 1 throughout is exact."""

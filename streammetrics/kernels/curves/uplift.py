@@ -192,12 +192,12 @@ class Sum:
     terms: Sequence[Terms]
 
     def between(self, bits: int) -> list[tuple[int, int]]:
-        return self._near() if bits == BITS[0] else self._exact.between(bits)
+        return self._near_terms() if bits == BITS[0] else self._exact.between(bits)
 
     def fraction(self) -> tuple[int, int]:
         return self._exact.fraction()
 
-    def _near(self) -> list[tuple[int, int]]:
+    def _near_terms(self) -> list[tuple[int, int]]:
         pairs = [divided(times(whole(a), whole(b)), whole(c)) for a, b, c in self.terms]
         every = Pair(*(np.concatenate([getattr(pair, x) for pair in pairs]) for x in Pair._fields))
         near, size = total(every) / 2, Fraction(float(np.abs(every.high).sum()))

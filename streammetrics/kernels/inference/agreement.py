@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.exact.rounding import quotient_by_root, ratio
 
 Ints = NDArray[np.int64]
 _FEW: Final = 256  # cells that are summed as quickly one by one
@@ -58,7 +58,7 @@ def matthews(agreed: int, r: Sequence[int], c: Sequence[int]) -> float:
     """
     n = sum(r)
     square = (n * n - _dot(r, r)) * (n * n - _dot(c, c))
-    return over_root(n * agreed - _dot(r, c), square)
+    return quotient_by_root(n * agreed - _dot(r, c), square)
 
 
 def margins(classes: Ints, counts: Ints, n_classes: int) -> list[int]:

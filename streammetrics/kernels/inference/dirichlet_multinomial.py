@@ -28,8 +28,8 @@ from typing import Final
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.tails import (
     chi2_sf,
+    deviance_near,
     last_inside,
-    near_deviance,
     stirling_remainder,
 )
 
@@ -98,7 +98,7 @@ def _deviance(x: int, mean: int, unit: int) -> float:
     apart, v = (x - mean) / unit, (x - mean) / (x + mean)
     if abs(v) > 0.05:
         return x / unit * log_ratio(x, mean) - apart
-    return near_deviance(x / unit, apart, v)
+    return deviance_near(x / unit, apart, v)
 
 
 def log_ratio(numerator: int, denominator: int) -> float:
@@ -240,10 +240,10 @@ def log_e_of_successes(
     0.508596177869
     """
     psi = Fraction(relative_rate)
-    return math.fsum(_of_epoch(epoch, Fraction(k), psi) for epoch in epochs)
+    return math.fsum(_epoch_log_e(epoch, Fraction(k), psi) for epoch in epochs)
 
 
-def _of_epoch(epoch: Successes, k: Fraction, psi: Fraction) -> float:
+def _epoch_log_e(epoch: Successes, k: Fraction, psi: Fraction) -> float:
     share = Fraction(epoch.share)
     counts, prior = (epoch.treatment, epoch.control), (k * share, k * (1 - share))
     of_b = share.numerator * psi.numerator

@@ -99,11 +99,11 @@ class Sided:
         return replace(self, low=low, high=high)
 
 
-def of_ranks(low: Floats, high: Floats, cumulative: Ints, p: Fraction, prior: float) -> Sided:
+def rank_evidence(low: Floats, high: Floats, cumulative: Ints, p: Fraction, prior: float) -> Sided:
     """The evidence of independent rows, exact: the beta-binomial mixture. prior: as `prior_rows`.
 
     >>> x = np.arange(1.0, 9.0)
-    >>> of_ranks(x, x, np.arange(1, 9), Fraction(1, 2), 10.0).best
+    >>> rank_evidence(x, x, np.arange(1, 9), Fraction(1, 2), 10.0).best
     4
     """
     n = int(cumulative[-1]) if len(cumulative) else 0
@@ -114,7 +114,7 @@ def of_ranks(low: Floats, high: Floats, cumulative: Ints, p: Fraction, prior: fl
     return Sided(low, high, cumulative, found, _best(found, n, p))
 
 
-def of_share(
+def share_evidence(
     low: Floats, high: Floats, cumulative: Ints, p: Fraction, se: float, df: float, rho: float
 ) -> Sided:
     """The evidence of rows of users: the normal mixture of the share at or below the quantile, with
@@ -138,7 +138,7 @@ def difference_of_quantiles(control: Sided, treatment: Sided, limit: float) -> B
     """The bounds of all differences, treatment - control, with evidence below the limit.
 
     >>> x = np.arange(1.0, 201.0)
-    >>> a = of_ranks(x, x, np.arange(1, 201), Fraction(1, 2), 10.0)
+    >>> a = rank_evidence(x, x, np.arange(1, 201), Fraction(1, 2), 10.0)
     >>> difference_of_quantiles(a, a, math.log(20))
     (-36.0, 36.0)
     """
@@ -165,7 +165,7 @@ def log_e_of_equality(a: Sided, b: Sided) -> float:
     any point.
 
     >>> x = np.array([1.0, 2.0])
-    >>> a = of_ranks(x, x, np.array([1, 2]), Fraction(1, 2), 10.0)
+    >>> a = rank_evidence(x, x, np.array([1, 2]), Fraction(1, 2), 10.0)
     >>> log_e_of_equality(a, a) < 0
     True
     """
@@ -178,7 +178,7 @@ def log_e_of_at_most(a: Sided, b: Sided, difference: float) -> float:
     `difference`: the least against any such difference.
 
     >>> x = np.array([1.0, 2.0])
-    >>> a = of_ranks(x, x, np.array([1, 2]), Fraction(1, 2), 10.0)
+    >>> a = rank_evidence(x, x, np.array([1, 2]), Fraction(1, 2), 10.0)
     >>> log_e_of_at_most(a, a, 0.0) == log_e_of_equality(a, a)
     True
     """

@@ -47,10 +47,10 @@ def fixed_ranks(n: int, p: Fraction, level: float | Fraction) -> tuple[int, int]
 
 def _last(n: int, p: Fraction, tail: float) -> int:
     """The largest l with P(S < l) <= tail."""
-    return bisect_left(range(n), True, key=lambda k: _at_most(k, n, p) > tail)
+    return bisect_left(range(n), True, key=lambda k: _share_at_most(k, n, p) > tail)
 
 
-def _at_most(k: int, n: int, p: Fraction) -> float:
+def _share_at_most(k: int, n: int, p: Fraction) -> float:
     """P(S <= k) of a binomial (n, p), 0 <= k < n."""
     return beta_p(n - k, k + 1, float(1 - p), float(p))
 

@@ -84,10 +84,10 @@ def deviance(x: float, mean: float) -> float:
     u = (x - mean) / mean
     if abs(u) > 0.1:
         return x * math.log(x / mean) - x + mean
-    return near_deviance(x, x - mean, (x - mean) / (x + mean))
+    return deviance_near(x, x - mean, (x - mean) / (x + mean))
 
 
-def near_deviance(x: float, apart: float, v: float) -> float:
+def deviance_near(x: float, apart: float, v: float) -> float:
     """The deviance from x - mean and v = (x - mean) / (x + mean), for small v."""
     # x ln(x / mean) = 2 x (v + v³/3 + v⁵/5 + ...).
     sum_, power, k = apart * v, 2.0 * x * v, 3.0
@@ -165,8 +165,8 @@ def _upper_fraction(a: float, x: float) -> float:
     for k in range(1, _TERMS):
         top = -k * (k - a)
         b += 2.0
-        d = 1.0 / _off_zero(top * d + b)
-        c = _off_zero(b + top / c)
+        d = 1.0 / _away_from_zero(top * d + b)
+        c = _away_from_zero(b + top / c)
         value *= c * d
         if abs(c * d - 1.0) < _CLOSE * 2:
             break
@@ -203,14 +203,14 @@ def _beta_factor(a: float, b: float, x: float, y: float) -> float:
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
     n = a + b
-    c, d = 1.0, 1.0 / _off_zero(1.0 - n * x / (a + 1.0))
+    c, d = 1.0, 1.0 / _away_from_zero(1.0 - n * x / (a + 1.0))
     value = d
     for m in range(1, _TERMS):
         for top in (
             m * (b - m) * x / ((a + (2 * m - 1)) * (a + 2 * m)),
             -(a + m) * (n + m) * x / ((a + 2 * m) * (a + (2 * m + 1))),
         ):
-            d = 1.0 + top * d  # `_off_zero`, inlined: calls would take a third of the time
+            d = 1.0 + top * d  # `_away_from_zero`, inlined: calls would take a third of the time
             d = 1.0 / (d if abs(d) > _TINY else _TINY)
             c = 1.0 + top / c
             c = c if abs(c) > _TINY else _TINY
@@ -220,7 +220,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
     return value
 
 
-def _off_zero(x: float) -> float:
+def _away_from_zero(x: float) -> float:
     return x if abs(x) > _TINY else _TINY
 
 

@@ -180,12 +180,12 @@ def mean_influence(
     wrong = fn[truth] - tn[truth] + (fp[predicted] - tn[predicted])
     psi = everywhere + np.where(same, tp[truth] - tn[truth], wrong)
     if by_rows and total:
-        psi = psi + _of_weights(terms, defined, weights, total)[truth]
+        psi = psi + _weighted_mean(terms, defined, weights, total)[truth]
     influence: Floats = psi
     return influence
 
 
-def _of_weights(
+def _weighted_mean(
     terms: Sequence[tuple[int, int]], defined: Sequence[bool], weights: Sequence[int], total: int
 ) -> Floats:
     """(T_c - mean) / Σ weights for each class; 0 where the ratio is undefined."""

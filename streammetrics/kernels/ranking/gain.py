@@ -25,7 +25,7 @@ from streammetrics.kernels.ranking.rank_tables import (
     reciprocals,
     stop_probability,
 )
-from streammetrics.kernels.ranking.ranked import of_like_length
+from streammetrics.kernels.ranking.ranked import groups_of_length
 from streammetrics.kernels.ranking.ties import (
     IRRELEVANT,
     Indices,
@@ -198,7 +198,7 @@ def _groups(ties: TieGroups, chances: Floats, cut: int | None) -> tuple[Pair, Pa
     inside, after = (Pair(np.zeros(len(ties)), np.zeros(len(ties))) for _ in range(2))
     room = ties.sizes if cut is None else np.minimum(ties.sizes, cut - ties.begins)
     relevant = ties.relevant(1)
-    for groups in of_like_length(room):
+    for groups in groups_of_length(room):
         steps = int(room[groups].max())
         still = _still_there(ties, groups, relevant[groups], chances, steps)
         t = np.arange(steps)

@@ -54,7 +54,7 @@ class Lists:
         )
 
 
-def of_shown(lists: Lists) -> Lists:
+def shown_lists(lists: Lists) -> Lists:
     """The lists of the items shown: an item of score -inf is known but not part of its list.
 
     It moves to `unseen` if it is judged, and is dropped if it is not.

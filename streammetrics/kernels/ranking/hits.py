@@ -16,7 +16,7 @@ from streammetrics.kernels.exact.double_double import Pair, minus, quotient, tim
 from streammetrics.kernels.ranking.graded_lists import Cut, Ranked
 from streammetrics.kernels.ranking.positions import deduplicate
 from streammetrics.kernels.ranking.rank_tables import GAINS, MAX_GRADE, Floats, reciprocals
-from streammetrics.kernels.ranking.ranked import of_like_length
+from streammetrics.kernels.ranking.ranked import groups_of_length
 from streammetrics.kernels.ranking.ties import Indices, run_starts
 
 # The rank of the first relevant item: MRR and HR (Voorhees 1999, TREC-8 question answering
@@ -29,7 +29,7 @@ def reciprocal_rank(lists: Ranked, rel: int, cut: int | None) -> Pair:
     first = lists.within(cut, rel).firsts()
     table = reciprocals(int(first.ranks.max(initial=0)) + 1)
     high[first.lists], low[first.lists] = table.take(first.ranks)
-    owners, means = _of_first_groups(lists, rel, cut, _mean_reciprocal)
+    owners, means = _first_groups_hits(lists, rel, cut, _mean_reciprocal)
     high[owners], low[owners] = means
     return Pair(high, low)
 
@@ -38,7 +38,7 @@ def hit(lists: Ranked, rel: int, cut: int | None) -> Pair:
     """1 where an item of grade `rel` or more is among the first `cut`, else 0; [n]."""
     high, low = np.zeros(lists.n), np.zeros(lists.n)
     high[lists.within(cut, rel).lists] = 1.0
-    owners, shares = _of_first_groups(lists, rel, cut, _some_share)
+    owners, shares = _first_groups_hits(lists, rel, cut, _some_share)
     high[owners], low[owners] = shares
     return Pair(high, low)
 
@@ -57,7 +57,7 @@ def _some_share(begins: Indices, none: Pair) -> Pair:
     return minus(ones, Pair(none.high[:, -1], none.low[:, -1]))
 
 
-def _of_first_groups(
+def _first_groups_hits(
     lists: Ranked, rel: int, cut: int | None, value: Callable[[Indices, Pair], Pair]
 ) -> tuple[Indices, Pair]:
     """The lists that have tie groups with a relevant item, and a value of the first one of each.
@@ -80,7 +80,7 @@ def _of_first_groups(
     if cut is not None:
         steps = np.minimum(steps, cut - begins)
     values = Pair(np.empty(len(groups)), np.empty(len(groups)))
-    for rows in of_like_length(steps):
+    for rows in groups_of_length(steps):
         t = np.arange(int(steps[rows].max()))
         left = sizes[rows, None] - t
         dull = left - relevant[rows, None]

@@ -19,7 +19,7 @@ from streammetrics.kernels.exact.double_double import Pair, add, over
 Ints = NDArray[np.int64]
 
 
-def by_length(
+def length_groups(
     values: Ints, offsets: Ints, block: int = 1 << 20
 ) -> Iterator[tuple[NDArray[np.intp], Ints]]:
     """Blocks of lists of equal length: the indices of the lists [b], and their values [b, length].
@@ -27,7 +27,7 @@ def by_length(
     Lists of equal length keep their order; empty lists are omitted. values: [m]; offsets: [n + 1];
     a block has at most `block` values, or a single list.
 
-    >>> for rows, items in by_length(np.array([7, 8, 9]), np.array([0, 2, 2, 3])):
+    >>> for rows, items in length_groups(np.array([7, 8, 9]), np.array([0, 2, 2, 3])):
     ...     print(rows.tolist(), items.tolist())
     [2] [[9]]
     [0] [[7, 8]]
@@ -84,7 +84,7 @@ def pair_means(
     """
     n = len(offsets) - 1
     means = Pair(np.zeros(n), np.zeros(n))
-    for rows, items in by_length(values, offsets, block):
+    for rows, items in length_groups(values, offsets, block):
         length = items.shape[1]
         if length < 2:
             continue

@@ -35,7 +35,7 @@ from streammetrics.kernels.ranking.gain import mean_continuations
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.positions import deduplicate
 from streammetrics.kernels.ranking.rank_tables import Floats, discounts, fading, reciprocals
-from streammetrics.kernels.ranking.ranked import key_rows, of_like_length
+from streammetrics.kernels.ranking.ranked import groups_of_length, key_rows
 from streammetrics.kernels.ranking.subtopics import Ints, Subtopics
 from streammetrics.kernels.ranking.ties import Indices, Keys, first_of_run, run_starts
 from streammetrics.kernels.ranking.topic_masks import (
@@ -161,12 +161,12 @@ def _gained_by_pairs(
     ties = np.flatnonzero(sizes > 1)
     inside = weights(begins)
     if len(ties):
-        tied_gains = _of_ties(alpha, begins[ties], sizes[ties], counts[ties], cut, weights)
+        tied_gains = _tie_gains(alpha, begins[ties], sizes[ties], counts[ties], cut, weights)
         inside.high[ties], inside.low[ties] = tied_gains
     return totals(times(powers, inside), answers.owners[topics], lists.n)
 
 
-def _of_ties(
+def _tie_gains(
     alpha: float, begins: Ints, sizes: Ints, counts: Ints, cut: int | None, weights: Weights
 ) -> Pair:
     """The mean over all orders of Σ (1 - α)^c times the weight, over the `counts` of `sizes` tied
@@ -177,7 +177,7 @@ def _of_ties(
     room = sizes if cut is None else np.minimum(sizes, cut - begins)
     means = Pair(np.zeros(len(firsts)), np.zeros(len(firsts)))
     stay = fading(alpha)(2)
-    for groups in of_like_length(room):
+    for groups in groups_of_length(room):
         steps = int(room[groups].max())
         rest = counts[groups] - 1
         shape = np.ones((len(groups), int(rest.max())))
@@ -221,18 +221,20 @@ def _placed(ranked: Ranked) -> tuple[Ints, Ints]:
     item_keys[is_listed] = keys[lists.offsets[owners[is_listed]] + places[is_listed]]
     rows_of = np.full(len(lists), -1)
     open_ = ~(ranked.once(answering_hits).untied & ranked.once(_masks, 1).fits)
-    for part in of_like_length(np.where(open_, np.diff(lists.offsets), 0)):
+    for part in groups_of_length(np.where(open_, np.diff(lists.offsets), 0)):
         rows = key_rows(keys, lists.offsets, part)
         rows.sort(axis=1)
         rows_of[part] = np.arange(len(part))
         indices = np.flatnonzero(is_listed & (rows_of[owners] >= 0))
-        begins[indices] = _below(rows, rows_of[owners[indices]], item_keys[indices])
-        ends[indices] = _below(rows, rows_of[owners[indices]], item_keys[indices] + np.uint64(1))
+        begins[indices] = _counts_below(rows, rows_of[owners[indices]], item_keys[indices])
+        ends[indices] = _counts_below(
+            rows, rows_of[owners[indices]], item_keys[indices] + np.uint64(1)
+        )
         rows_of[part] = -1
     return begins, ends - begins
 
 
-def _below(rows: Keys, row_numbers: Indices, keys: Keys) -> Ints:
+def _counts_below(rows: Keys, row_numbers: Indices, keys: Keys) -> Ints:
     """How many keys of its sorted row each key is above; [m]."""
     flat, width = rows.reshape(-1), rows.shape[1]
     counts = np.zeros(len(keys), np.int64)
@@ -283,7 +285,7 @@ def _greedy_by_pairs(
     of_items = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(answers.items)))
     per_list = np.bincount(owners, minlength=lists.n)
     group = np.full(lists.n, -1)
-    for i, part in enumerate(of_like_length(per_list)):
+    for i, part in enumerate(groups_of_length(per_list)):
         group[part] = i
         pairs = np.flatnonzero(group[owners[of_items]] == i)
         depth = int(per_list[part].max())

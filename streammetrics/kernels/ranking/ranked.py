@@ -46,7 +46,7 @@ def sort_keys(scores: Scores, grades: Grades, judged: NDArray[np.bool_] | None) 
     top = LAST >> np.uint64(1)  # so that no key has the upper bits of `LAST`
     if scores.dtype == np.float32:
         keys <<= np.uint64(CODE_BITS)
-    else:  # the code replaces the last 5 of 64 bits; `in_full` restores them where it matters
+    else:  # the code replaces the last 5 of 64 bits; `full_ranks` restores them where it matters
         keys &= ~CODE
         top = LAST if signed else top  # its upper bits are those of a NaN
     keys += grades
@@ -82,7 +82,7 @@ def windows(values: NDArray[T], starts: Lengths, width: int) -> NDArray[T]:
     return rows
 
 
-def of_like_length(lengths: Lengths) -> Iterator[Indices]:
+def groups_of_length(lengths: Lengths) -> Iterator[Indices]:
     """Groups of non-empty lists of similar length, for matrices of which half may be padding."""
     n, longest = len(lengths), int(lengths.max(initial=0))
     if longest and n * longest <= max(2 * int(lengths.sum()), n * NARROWEST) and lengths.all():
@@ -117,7 +117,9 @@ def may_be_open(rows: Keys, top: int) -> Indices:
     return np.flatnonzero(open_)
 
 
-def in_full(rows: Keys, lists: Lists, scores: Scores, list_numbers: Indices) -> tuple[Keys, Grades]:
+def full_ranks(
+    rows: Keys, lists: Lists, scores: Scores, list_numbers: Indices
+) -> tuple[Keys, Grades]:
     """Keys and codes [s, w] of sorted rows, with equal keys exactly where scores are equal."""
     keys, grades = rows & ~CODE, (rows & CODE).astype(np.uint8)
     if scores.dtype == np.float32:  # all 32 bits are in the key
@@ -153,11 +155,11 @@ def ranked(lists: Lists, depth: int | None, ties: str) -> Iterator[tuple[int, Ra
     depth: ranks beyond it are ignored; None: no limit. ties: the order of equal scores, "expected"
     (the mean over all orders), "worst" or "best".
     """
-    for first, block in _in_parts(lists, BLOCK):
+    for first, block in _part_ranks(lists, BLOCK):
         yield first, _ranked(block, depth, ties)
 
 
-def _in_parts(lists: Lists, items: int) -> Iterator[tuple[int, Lists]]:
+def _part_ranks(lists: Lists, items: int) -> Iterator[tuple[int, Lists]]:
     """Parts of about `items` items, each with the number of its first list."""
     work = lists.offsets + np.arange(len(lists) + 1) * NARROWEST
     first, n = 0, len(lists)
@@ -176,7 +178,7 @@ def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
     if lists.scores is not None:
         hits: list[Relevant] = []
         groups: list[TieGroups] = []
-        for first, part in _in_parts(lists, _CHUNK):
+        for first, part in _part_ranks(lists, _CHUNK):
             assert part.scores is not None
             for relevant, tied in _sorted(part, part.scores, depth, ties):
                 hits.append(relevant.moved(first))
@@ -215,7 +217,7 @@ def _sorted(
     """Sort each list by score; lists of similar length are sorted as the rows of one matrix."""
     lengths = np.diff(lists.offsets)
     keys = sort_keys(scores, lists.grades, lists.judged)
-    for list_numbers in of_like_length(lengths):
+    for list_numbers in groups_of_length(lengths):
         rows = key_rows(keys, lists.offsets, list_numbers)
         rows.sort(axis=1)
         width = rows.shape[1]
@@ -225,7 +227,7 @@ def _sorted(
         open_ = may_be_open(rows, top)
         groups = None
         if len(open_):
-            full_keys, full_codes = in_full(rows[open_], lists, scores, list_numbers[open_])
+            full_keys, full_codes = full_ranks(rows[open_], lists, scores, list_numbers[open_])
             if ties == "expected":
                 groups = TieGroups.of(list_numbers[open_], full_keys, full_codes, top)
                 codes[open_] = IRRELEVANT  # no hits

@@ -84,7 +84,7 @@ class Subtopics:
         return Answers(items[indices], numbers, different >> _TOPIC_BITS)
 
 
-def in_canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints) -> Subtopics:
+def canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints) -> Subtopics:
     """Items by their subtopics, so that no order of rows matters.
 
     owners, places: of each item, its list, ascending, and its position there. items, codes: of each

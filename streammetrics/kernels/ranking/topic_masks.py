@@ -19,7 +19,7 @@ from streammetrics.kernels.exact.double_double import Pair, joined, parts, times
 from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
 from streammetrics.kernels.ranking.positions import nonzero
 from streammetrics.kernels.ranking.rank_tables import Floats
-from streammetrics.kernels.ranking.ranked import LAST, key_rows, of_like_length
+from streammetrics.kernels.ranking.ranked import LAST, groups_of_length, key_rows
 from streammetrics.kernels.ranking.subtopics import Ints, Subtopics
 from streammetrics.kernels.ranking.ties import Indices, first_of_run, run_starts
 
@@ -80,7 +80,7 @@ def answering_hits(lists: Ranked) -> Hits:
     untied[lists.ties.lists] = False
     positions = whole.offsets[hits.lists] + hits.ranks
     if whole.scores is not None:
-        positions, tied = _by_score(whole, hits.lists)
+        positions, tied = _score_order(whole, hits.lists)
         untied[tied] = False
     items = np.full(len(whole.grades) + 1, -1, np.int32)
     places = subtopics.places.values
@@ -97,7 +97,7 @@ def answering_hits(lists: Ranked) -> Hits:
     )
 
 
-def _by_score(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
+def _score_order(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
     """The position of each hit among all items, from the list that it is in; and the lists in which
     relevant items have equal scores, or scores that 43 bits cannot tell apart."""
     assert lists.scores is not None
@@ -113,7 +113,7 @@ def _by_score(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
     kth = np.arange(len(owners)) - first_of_run(owners)
     rows_of, positions = np.full(len(lists), -1), np.zeros(len(owners), np.intp)
     tied: list[Indices] = []
-    groups = [*of_like_length(np.diff(ends))]
+    groups = [*groups_of_length(np.diff(ends))]
     for group in groups:
         rows = np.sort(key_rows(keys, ends, group), axis=1)
         upper = rows >> np.uint64(_INDEX_BITS)

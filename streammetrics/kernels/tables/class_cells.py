@@ -101,7 +101,7 @@ def largest(scores: NDArray[np.floating]) -> NDArray[np.intp]:
     return classes
 
 
-def among_first(
+def first_positions(
     truth: NDArray[np.integer], scores: NDArray[np.floating], ks: Sequence[int]
 ) -> NDArray[np.uint8]:
     """For each row and each k a code: uint8 [n, k].

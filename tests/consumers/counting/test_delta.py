@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.delta import Delta, columns_of, of_one_shape
+from streammetrics_consumers.counting.delta import Delta, columns_of, shape_groups
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.commit import Counters, Refused
 
@@ -258,9 +258,9 @@ def decoded(*values: bytes) -> Decoded:
 
 def test_events_whose_field_is_a_number_come_apart_from_those_with_an_array() -> None:
     found = decoded(line(0, 0, 1), line(1, [1, 0, 1], 1), line(2, 2, [1, 2, 3]), line(3, 1, 0))
-    assert sorted(places.tolist() for places in of_one_shape(found)) == [[0, 3], [1], [2]]
-    assert [places.tolist() for places in of_one_shape(decoded(line(0, 0, 1)))] == [[0]]
-    assert list(of_one_shape(decoded())) == []
+    assert sorted(places.tolist() for places in shape_groups(found)) == [[0, 3], [1], [2]]
+    assert [places.tolist() for places in shape_groups(decoded(line(0, 0, 1)))] == [[0]]
+    assert list(shape_groups(decoded())) == []
 
 
 def test_a_number_is_a_vector_and_an_array_is_a_row() -> None:

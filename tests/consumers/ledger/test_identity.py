@@ -24,7 +24,7 @@ from streammetrics_consumers.ledger.quarantine import (
     write_retry,
 )
 from streammetrics_consumers.ledger.witness import Witness, note_known, read_now, went_back
-from streammetrics_consumers.ledger.write import Fenced, after_commit
+from streammetrics_consumers.ledger.write import Fenced, head_after_commit
 from streammetrics_consumers.model.commit import JOIN_START, Commit, Counters, Head
 from streammetrics_consumers.model.generation import Generation
 
@@ -203,7 +203,7 @@ def test_a_commit_continues_the_history_that_it_knows(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     one = ledger.commit(generation, commit(head, 4, TOTAL))
-    other = after_commit(commit(head, 4, HOUR))
+    other = head_after_commit(commit(head, 4, HOUR))
     assert (other.next_offset, other.id) == (one.next_offset, one.id)
     with pytest.raises(Fenced):
         ledger.commit(generation, commit(other, 2))
@@ -223,9 +223,9 @@ def test_a_digest_says_what_was_committed(
         replace(plain, refused=()),
         replace(plain, head=replace(head, digest="00" * 32)),
     ]
-    digests = {after_commit(one).digest for one in (plain, *others)}
+    digests = {head_after_commit(one).digest for one in (plain, *others)}
     assert len(digests) == len(others) + 1
-    assert after_commit(plain) == after_commit(commit(head, 4, TOTAL))
+    assert head_after_commit(plain) == head_after_commit(commit(head, 4, TOTAL))
     again = ledger.follow(generation, head, head.partition, 10)
     assert again.incarnation == 1
     assert head.digest != again.digest
@@ -243,8 +243,8 @@ def test_how_far_a_head_was_counted_before_the_store_went_back_is_kept_with_it(
 
 
 def test_a_witness_tells_who_went_back(head: Head) -> None:
-    moved = after_commit(commit(head, 4))
-    other = after_commit(commit(head, 4, TOTAL))
+    moved = head_after_commit(commit(head, 4))
+    other = head_after_commit(commit(head, 4, TOTAL))
     assert not went_back(head, moved)
     assert went_back(moved, head)
     assert went_back(moved, other)

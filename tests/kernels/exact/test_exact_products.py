@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics.core.parts.exact_sums import SCALES, of_scales
+from streammetrics.core.parts.exact_sums import SCALES, scaled_sum
 from streammetrics.kernels.exact.exact_products import (
     exact_parts,
     ordinary,
@@ -31,7 +31,7 @@ def whole(parts: list[tuple[int, np.ndarray]], row: int) -> Fraction:  # type: i
     sums = [Fraction(0)] * len(SCALES)
     for place, part in parts:
         sums[place] += Fraction(part[row].item())
-    return of_scales(sums)
+    return scaled_sum(sums)
 
 
 @given(st.lists(st.tuples(finite, finite, st.integers(1, 2**63 - 1)), min_size=1, max_size=4))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streammetrics.kernels.exact.rounding import (
     FractionMean,
     mean_of,
-    over_root,
+    quotient_by_root,
     ratio,
     rounded,
     rounded_down,
@@ -48,29 +48,29 @@ def test_a_ratio_past_the_largest_float_is_infinite_on_its_side() -> None:
 
 
 def test_no_bound_is_minus_zero() -> None:
-    for zero in (rounded_down(0, 5), rounded_up(0, 5), over_root(0, 5), ratio(0, -5)):
+    for zero in (rounded_down(0, 5), rounded_up(0, 5), quotient_by_root(0, 5), ratio(0, -5)):
         assert math.copysign(1, zero) == 1
 
 
 def test_nothing_over_nothing_is_nan() -> None:
     assert math.isnan(ratio(0, 0))
-    assert math.isnan(over_root(0, 0))
+    assert math.isnan(quotient_by_root(0, 0))
 
 
 @given(counts, squares)
 def test_a_ratio_to_a_root_is_the_nearest_float(top: int, square: int) -> None:
     wide = Context(prec=120)
     expected = wide.divide(Decimal(top), wide.sqrt(Decimal(square)))
-    assert over_root(top, square) == float(expected)
+    assert quotient_by_root(top, square) == float(expected)
 
 
 def test_next_to_halfway_it_is_the_side_that_counts() -> None:
     even, far = 2**52 + 2, 2**40
     # Off (2 even + 1) / 2 by a part in 2**83, which no digit of the root shows.
     top = (2 * even + 1) * far
-    assert over_root(top, 4 * far * far - 1) == even + 1
-    assert over_root(top, 4 * far * far) == over_root(top, 4 * far * far + 1) == even
-    assert over_root(-1, 4) == -0.5
+    assert quotient_by_root(top, 4 * far * far - 1) == even + 1
+    assert quotient_by_root(top, 4 * far * far) == quotient_by_root(top, 4 * far * far + 1) == even
+    assert quotient_by_root(-1, 4) == -0.5
 
 
 SUMS = st.dictionaries(st.integers(1, 2**40), st.integers(0, 2**60), min_size=1, max_size=30)

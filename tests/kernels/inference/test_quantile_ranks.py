@@ -19,8 +19,8 @@ from streammetrics.kernels.inference.quantile_effect import (
     difference_of_quantiles,
     log_e_of_at_most,
     log_e_of_equality,
-    of_ranks,
-    of_share,
+    rank_evidence,
+    share_evidence,
 )
 from streammetrics.kernels.inference.quantile_ranks import (
     fixed_ranks,
@@ -82,7 +82,7 @@ def test_the_difference_of_two_quantiles_combines_their_intervals(
 
 def arm(values: np.ndarray, p: Fraction, prior: float) -> Sided:
     at, counts = np.unique(np.asarray(values, float), return_counts=True)
-    return of_ranks(at, at, counts.cumsum(), p, prior)
+    return rank_evidence(at, at, counts.cumsum(), p, prior)
 
 
 def test_the_equality_of_two_quantiles(examples: dict[str, list[Noted]]) -> None:
@@ -149,7 +149,7 @@ def test_buckets_make_a_difference_wider_and_its_evidence_weaker() -> None:
         values = np.sort(rng.normal(shift, 1, 400))
         cells, counts = np.unique(np.floor(8 * values), return_counts=True)
         exact.append(arm(values, p, 40.0))
-        coarse.append(of_ranks(cells / 8, (cells + 1) / 8, counts.cumsum(), p, 40.0))
+        coarse.append(rank_evidence(cells / 8, (cells + 1) / 8, counts.cumsum(), p, 40.0))
     low, high = difference_of_quantiles(*exact, math.log(20))
     least, most = difference_of_quantiles(*coarse, math.log(20))
     assert low - 0.5 < least <= low < 0.4 < high <= most < high + 0.5
@@ -161,7 +161,7 @@ def test_buckets_make_a_difference_wider_and_its_evidence_weaker() -> None:
 def test_a_share_with_an_error_over_users_maps_to_the_rows_within_its_reach() -> None:
     values = np.arange(1.0, 1001.0)
     p, se, rho = Fraction(9, 10), 0.01, tuned(1e4, 0.05)
-    one = of_share(values, values, np.arange(1, 1001), p, se, 63.0, rho)
+    one = share_evidence(values, values, np.arange(1, 1001), p, se, 63.0, rho)
     reach = as_t(multiplier(1 / se / se, rho, 0.05), 63.0) * se
     assert one.lowest(math.log(20)) == math.floor(1000 * (0.9 - reach)) + 1
     assert -one.mirrored().lowest(math.log(20)) == math.ceil(1000 * (0.9 + reach))

@@ -13,10 +13,10 @@ from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
 from streammetrics.kernels.ranking.hits import hit, reciprocal_rank
 from streammetrics.kernels.ranking.ranked import (
     LAST,
-    in_full,
+    full_ranks,
+    groups_of_length,
     key_rows,
     may_be_open,
-    of_like_length,
     ranked,
     sort_keys,
     windows,
@@ -235,11 +235,11 @@ def test_windows_hold_what_comes_from_each_start_on() -> None:
 
 def test_every_list_with_items_is_in_one_group_of_like_length() -> None:
     lengths = np.array([0, 1, 8, 9, 16, 17, 300, 0, 5])
-    groups = [some.tolist() for some in of_like_length(lengths)]
+    groups = [some.tolist() for some in groups_of_length(lengths)]
     assert groups == [[1, 2, 8], [3, 4], [5], [6]]
-    assert [some.tolist() for some in of_like_length(np.array([20, 60]))] == [[0, 1]]
-    assert list(of_like_length(np.array([0, 0]))) == []
-    assert list(of_like_length(np.empty(0, np.int64))) == []
+    assert [some.tolist() for some in groups_of_length(np.array([20, 60]))] == [[0, 1]]
+    assert list(groups_of_length(np.array([0, 0]))) == []
+    assert list(groups_of_length(np.empty(0, np.int64))) == []
 
 
 def test_a_list_is_open_where_a_tie_of_two_grades_reaches_into_the_top() -> None:
@@ -271,7 +271,7 @@ def test_full_keys_are_equal_exactly_where_scores_are(kind: type[np.floating]) -
     some = np.array([0, 1, 2])
     rows = key_rows(sort_keys(scores, grades, judged), offsets, some)
     rows.sort(axis=1)
-    full, codes = in_full(rows, lists, scores, some)
+    full, codes = full_ranks(rows, lists, scores, some)
     for i in range(3):
         a, b = offsets[i : i + 2]
         code = np.where(judged[a:b], IRRELEVANT - grades[a:b], UNJUDGED)

@@ -114,10 +114,10 @@ class ParquetFile:
             pass  # the damaged row group is located below
         if count != sum(self._rows[first:]):
             for group in groups:
-                yield from self._of_group(group, count)
+                yield from self._group_rows(group, count)
                 count = max(0, count - self._rows[group])
 
-    def _of_group(self, group: int, past: int) -> Iterator[pa.RecordBatch]:
+    def _group_rows(self, group: int, past: int) -> Iterator[pa.RecordBatch]:
         """The batches of one row group, without its first `past` rows."""
         count = 0
         try:

@@ -175,7 +175,7 @@ def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
     if protocol == "consumer":
         defaults = {name: value for name, value in defaults.items() if name not in BY_THE_BROKER}
         problems += [
-            _of_the_broker(name, settings[name]) for name in BY_THE_BROKER if name in settings
+            _broker_problem(name, settings[name]) for name in BY_THE_BROKER if name in settings
         ]
     if problems:
         raise ConfigError("the Kafka client", problems)
@@ -270,7 +270,7 @@ def _only_classic(where: str, value: Value) -> Problem:
     return Problem(where, expected, repr(value), hint)
 
 
-def _of_the_broker(name: str, value: str) -> Problem:
+def _broker_problem(name: str, value: str) -> Problem:
     """The problem of a setting that the broker decides in the protocol of KIP-848."""
     expected = 'nothing, since the broker decides it with group.protocol = "consumer"'
     hint = "remove it; the broker's settings group.consumer.* have the times"

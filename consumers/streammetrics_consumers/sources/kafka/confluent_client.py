@@ -34,7 +34,7 @@ from confluent_kafka.admin._topic import TopicDescription
 from streammetrics_consumers.config.section import ConfigError, Problem
 from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import SourceError
-from streammetrics_consumers.sources import Disconnected, NotLetIn, over_limit
+from streammetrics_consumers.sources import Disconnected, NotLetIn, limit_text
 from streammetrics_consumers.sources.kafka import PartitionId, Topic
 from streammetrics_consumers.sources.kafka.client_settings import (
     connection_settings,
@@ -193,7 +193,7 @@ def explained(error: KafkaError, where: str = "") -> SourceError:
     return kind(f"kafka: {where}{error.name()}: {error.str()}")
 
 
-def by_partition(
+def partition_records(
     messages: list[Message], topics: Sequence[str]
 ) -> dict[PartitionId, list[Message]]:
     """Messages by partition. Method calls on each message are slow, so this makes few of them;
@@ -244,7 +244,7 @@ class Fault:
 def fault_of(error: KafkaError, offset: int, limit: int) -> Fault:
     """The fault described by an error among the records."""
     got = "one that cannot be decompressed or read: it is damaged, or "
-    return Fault(offset, f"{got}{over_limit(limit)}; librdkafka says {error.name()}: {error.str()}")
+    return Fault(offset, f"{got}{limit_text(limit)}; librdkafka says {error.name()}: {error.str()}")
 
 
 def first_too_large(messages: Sequence[Message], limit: int) -> int | None:

@@ -35,7 +35,7 @@ from streammetrics_consumers.sources import (
     Skips,
     UnreadableBatch,
     left_out,
-    over_limit,
+    limit_text,
 )
 from streammetrics_consumers.sources.kafka import (
     MAX_POLL_S,
@@ -59,11 +59,11 @@ from streammetrics_consumers.sources.kafka.confluent_client import (
     FATAL,
     ConfluentTopics,
     ask,
-    by_partition,
     explained,
     headers_of,
     id_of_message,
     made,
+    partition_records,
     sorted_ids,
 )
 
@@ -167,14 +167,14 @@ class ConfluentSource(TopicSource):
             messages = self._without_events(messages, ends, unread)
         self._raise_wrong()
         chunks = []
-        for partition_id, partition_messages in by_partition(messages, self.topics).items():
+        for partition_id, partition_messages in partition_records(messages, self.topics).items():
             if partition_id not in self._reading.positions:
                 continue
             index = faults.first_too_large(partition_messages, self._max_batch_bytes)
             if index is not None:
                 offset = partition_messages[index].offset() or 0
                 unread[partition_id] = faults.Fault(
-                    offset, over_limit(self._max_batch_bytes), offset
+                    offset, limit_text(self._max_batch_bytes), offset
                 )
                 partition_messages = partition_messages[:index]
             if partition_messages:

@@ -32,7 +32,7 @@ from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 
-from streammetrics_consumers.sources import NO_SKIPS, Skips, UnreadableBatch, over_limit
+from streammetrics_consumers.sources import NO_SKIPS, Skips, UnreadableBatch, limit_text
 
 # Two records as encoded by a producer, with gzip: one with a key, and one with a header.
 PROBE: Final = bytes.fromhex(
@@ -111,7 +111,7 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
         try:
             data = decompressed(kind, bytes(memoryview(self._buffer)[self._pos :]), limit)
         except OverLimit:
-            return over_limit(limit)
+            return limit_text(limit)
         except DamagedBatch:
             return "one that cannot be decompressed"
         self._buffer, self._pos, self._decompressed = data, 0, True  # type: ignore[misc]
