@@ -137,8 +137,8 @@ class Arm:
         """The arm with another variance."""
         return replace(self, precision=replace(self.precision, variance=variance))
 
-    def add_mass(self, name: str, basis: Basis) -> Arm:
-        """The arm with one more mass, or another one of that name."""
+    def add_basis(self, name: str, basis: Basis) -> Arm:
+        """The arm with one more basis of its variance, or another one of that name."""
         masses = {**self.counts.masses, name: basis}
         return replace(self, counts=replace(self.counts, masses=masses))
 

@@ -374,7 +374,7 @@ class Experiment:
         a, b = (
             arm
             if isinstance(arm.counts.masses.get(USERS), RowsAndUsers)
-            else arm.add_mass(USERS, float(n or 0))
+            else arm.add_basis(USERS, float(n or 0))
             for arm, n in sized_arms
         )
         return a, b

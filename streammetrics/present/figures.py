@@ -85,7 +85,7 @@ class HasDifferences(Protocol):
     baseline: str
     level: float
 
-    def _query_figure(self) -> Sequence[Differences]: ...
+    def _query_differences(self) -> Sequence[Differences]: ...
 
 
 class _HasClasses(Protocol):
@@ -280,7 +280,7 @@ def kinds_of(result: object) -> tuple[str, ...]:
         if hasattr(result, "overflow"):
             return _shared(parts.values())
         return ("values",) if any(map(_has_headline, parts.values())) else ()
-    if hasattr(result, "_by_query"):
+    if hasattr(result, "_query_differences"):
         return ("differences",)
     if effects_of(result, "") is not None:
         return ("effects",)
@@ -377,7 +377,7 @@ def figure_by_series(
         by_query = [
             replace(difference, run=": ".join(filter(None, (series, difference.run))))
             for series, comparison in comparisons.items()
-            for difference in comparison._query_figure()
+            for difference in comparison._query_differences()
         ]
         return differences(
             by_query,

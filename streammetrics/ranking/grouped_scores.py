@@ -172,7 +172,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     )
     bag = Bag(labels=NOT_JUDGED + 1, ids="ids")
     items = Bag("int64", labels=1, ids="ids")
-    answers = Bags("_of_subtopics", labels=checks.MAX_GRADE + 1, ids="_pair_ids", later=True)
+    answers = Bags("_reads_subtopics", labels=checks.MAX_GRADE + 1, ids="_pair_ids", later=True)
 
     def check_settings(self) -> None:
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))

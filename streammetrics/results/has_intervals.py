@@ -109,9 +109,9 @@ class HasIntervals(Shown):
         estimand = estimand_of(results[0], view)
         if estimand.result is not results[0] or estimand.view.doubts is not None:
             return None
-        if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
-            return undefined_columns(len(results))
         whys = [reason_of(result, view) or result._no_interval() for result in results]
+        if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
+            return replace(undefined_columns(len(results)), reasons=whys)
         triples = zip(results, values, whys, strict=True)
         known = [(result, value) for result, value, why in triples if not why]
         rows = [getattr(result, "_at_value", result) for result, _ in known]

@@ -74,7 +74,7 @@ _AUC: Final[Area[ScoreCurve[float]]] = Area(
 )
 _GINI: Final = replace(_AUC, scaled=Linear("auc", 2.0, -1.0))
 _BUCKETS: Final = 1 << 10  # of a curve that is computed together with others,
-_CURVES: Final = 1 << 10  # of which there are so many
+_CURVES: Final = 1 << 10  # and the number of these in a batch
 _MADE: Final = ("_points", "_cells", "_held", "_placed")
 
 

@@ -20,7 +20,21 @@ from streammetrics.present import ValueRow
 from streammetrics.results import Bounded
 
 R = TypeVar("R", SliceRow, WindowFinding)
-_INSIDE = ("shown", "finding", "contrast", "comparison")  # records in records
+_INSIDE = ("shown", "finding", "contrast", "names", "comparison", "reading")  # records in records
+_ELSEWHERE = {  # values that a record holds in one of its own, under another name
+    "control_variant": ("names", "control"),
+    "treatment_variant": ("names", "treatment"),
+    "control": ("both", "control"),
+    "treatment": ("both", "treatment"),
+    "effect_size": ("effect", "estimate"),
+    "effect_size_ci_lower": ("effect", "lower"),
+    "effect_size_ci_upper": ("effect", "upper"),
+    "rel_effect_size": ("lift", "estimate"),
+    "rel_effect_size_ci_lower": ("lift", "lower"),
+    "rel_effect_size_ci_upper": ("lift", "upper"),
+    "anytime_lower": ("reading", "lower"),
+    "anytime_upper": ("reading", "upper"),
+}
 
 
 def slice_row(
@@ -75,9 +89,12 @@ def _altered(record: Any, changes: dict[str, object]) -> tuple[dict[str, object]
     names = {field.name for field in fields(record)}
     own = {name: value for name, value in changes.items() if name in names}
     left = {name: value for name, value in changes.items() if name not in names}
+    for name in [name for name in left if _ELSEWHERE.get(name, ("",))[0] in names]:
+        inner, field = _ELSEWHERE[name]
+        own[inner] = replace(own.get(inner, getattr(record, inner)), **{field: left.pop(name)})  # type: ignore[type-var]
     for name in _INSIDE:
         if left and name in names:
-            left, own[name] = _altered(getattr(record, name), left)
+            left, own[name] = _altered(own.get(name, getattr(record, name)), left)
     return left, replace(record, **own)
 
 

@@ -181,7 +181,7 @@ def test_fast_routes_have_the_bits_of_the_slow_ones(
     fast = RankingMetrics([*MEASURES, *NEAR])
     slow, given = fast.empty(), hostile_lists(seed)
     fast.update(**given)
-    monkeypatch.setattr(subtopic_rows, "_at_once", lambda rows: None)
+    monkeypatch.setattr(subtopic_rows, "_topics_at_once", lambda rows: None)
     monkeypatch.setattr(kernel, "_WORD", 0)
     monkeypatch.setattr(novelty, "topic_masks", no_masks)
     slow.update(**given)

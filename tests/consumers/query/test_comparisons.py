@@ -126,7 +126,7 @@ def test_a_view_of_a_variant_has_the_interval_of_its_users(tmp_path: Path) -> No
     path.write_text("".join(json.dumps(one) + "\n" for one in events), encoding="utf-8")
     inputs = 'logged = "p", target = "q", rewards = "label", predicted_logged = "m"'
     policy = f'policy = {{ type = "OffPolicy", inputs = {{ {inputs}, predicted_target = "m" }} }}'
-    text = config.read_text(encoding="utf-8").replace("[store]", f"{policy}\n[store]")
+    text = config.read_text(encoding="utf-8").replace("[metrics]\n", f"[metrics]\n{policy}\n")
     text = text.replace('["ctr"]', '["ctr", "policy"]')
     text = text.replace('by = [["variant"]]', 'by = [["variant"], []]')
     config.write_text(text, encoding="utf-8")

@@ -45,7 +45,7 @@ def test_each_treatment_is_one_line_that_names_unresolved_guardrails() -> None:
         "1 guardrail kept"
     )
     assert (b.variant, b.tone, b.symbol, b.line) == ("b", "bad", "✕", "ctr worse (-1.25\u00a0%)")
-    [one] = arms_of([altered(row("ctr", "disbelieved"), distrusted=True), row("r", "broken")])
+    [one] = arms_of([row("ctr", "disbelieved"), row("r", "broken")])
     assert (one.tone, one.line) == ("bad", "ctr disbelieved; guardrail broken: r")
     assert [arm.tone for arm in arms_of([row("ctr", "better"), row("r", "kept")])] == ["good"]
 
