@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from streammetrics.combine.clustered import leave_one_out, summed
 from streammetrics.combine.coarse_form import CollapsedGroups, states_of
@@ -95,7 +95,8 @@ class GroupsLeftOut(ByValue):
 
     def _with_scores(self, rest: object) -> object:
         if isinstance(self.groups, CollapsedGroups) and isinstance(self.value, HasIntervals):
-            return self.value._without_group(self.together, rest, self.groups.ranks)
+            together, without = cast("HasIntervals", self.together), cast("HasIntervals", rest)
+            return self.value._without_group(together, without, self.groups.ranks)
         return rest
 
     @property

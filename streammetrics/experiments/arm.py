@@ -13,7 +13,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Kind
 from streammetrics.estimators.quantile_evidence import QuantileEvidence
-from streammetrics.experiments.arms import Arm, Counts, Precision, Traits, WithoutGroups
+from streammetrics.experiments.arms import Arm, ArmCounts, Precision, Traits, WithoutGroups
 from streammetrics.experiments.masses import class_rows, masses_of
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.pooled_variance import (
@@ -112,7 +112,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
             resolution=interval.resolution,
             reason=interval.reason,
         ),
-        counts=Counts(
+        counts=ArmCounts(
             kind=kind,
             counted=counted,
             rows=rows,

@@ -45,7 +45,7 @@ class Precision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class ArmCounts:
     """The counts that show whether there are enough rows.
 
     kind, counted: successes and failures of a rate; the smallest cell of a view of a confusion
@@ -116,7 +116,7 @@ class Arm:
     view: str
     value: float | Fraction
     precision: Precision
-    counts: Counts
+    counts: ArmCounts
     without: WithoutGroups = field(default_factory=WithoutGroups)
     traits: Traits = field(default_factory=Traits)
     moments: Moments | None = None
@@ -197,7 +197,7 @@ def without_effect(arm: Arm) -> Arm:
         view=arm.view,
         value=Fraction(0),
         precision=Precision(variance=0.0, df=math.inf, method=method, n=0, deff=1.0),
-        counts=Counts(kind=arm.counts.kind, counted=arm.counts.counted, rows=0),
+        counts=ArmCounts(kind=arm.counts.kind, counted=arm.counts.counted, rows=0),
         without=WithoutGroups(replicates=zeros, together=0.0),
         traits=Traits(direction=arm.traits.direction, limits=(0.0, 0.0), origin=arm.traits.origin),
         known=True,
@@ -213,7 +213,7 @@ def no_arm(view: str) -> Arm:
         precision=Precision(
             variance=nothing, df=nothing, method="", n=0, deff=nothing, reason="no rows"
         ),
-        counts=Counts(kind="mean", counted=(0,), rows=0),
+        counts=ArmCounts(kind="mean", counted=(0,), rows=0),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from streammetrics.combine.units import UnitsResult
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.experiments.arms import Arm, Counts, Precision, WithoutGroups
+from streammetrics.experiments.arms import Arm, ArmCounts, Precision, WithoutGroups
 from streammetrics.experiments.confidence_sequence import not_ready
 from streammetrics.experiments.difference import compared
 from streammetrics.experiments.horizon import Horizon
@@ -60,7 +60,7 @@ def _arm(
             deff=1.0,
             reason=reason or spread.reason,
         ),
-        counts=Counts(
+        counts=ArmCounts(
             kind="mean",
             counted=(count,),
             rows=count,

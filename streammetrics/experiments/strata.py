@@ -18,8 +18,8 @@ from typing import Final
 from streammetrics.estimators.estimator import Replicates
 from streammetrics.experiments.arms import (
     Arm,
+    ArmCounts,
     Arms,
-    Counts,
     Precision,
     Stratum,
     Traits,
@@ -194,7 +194,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
             ),
             reason=reason,
         ),
-        counts=Counts(
+        counts=ArmCounts(
             kind=first.counts.kind if alike else "mean",
             counted=counted or (rows,),
             rows=rows,

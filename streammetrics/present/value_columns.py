@@ -18,7 +18,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import interval_of, taken_as_independent
 from streammetrics.estimators.many import Intervals
 from streammetrics.present.value_rows import (
-    Column,
+    FrameColumn,
     is_exact,
     kind_of_column,
     reason_of,
@@ -54,7 +54,7 @@ class _Uneven(Exception):
     """Results of one class differ in what they have."""
 
 
-def columns_of_parts(result: object, level: float) -> dict[str, Column] | None:
+def columns_of_parts(result: object, level: float) -> dict[str, FrameColumn] | None:
     """The columns of `to_frame` of a result with parts; None for one that is read row by row."""
     if not has_parts(result):
         return None
@@ -67,7 +67,7 @@ def columns_of_parts(result: object, level: float) -> dict[str, Column] | None:
         group.results.append(part)
         group.positions.append(position)
     try:
-        return _Table([place for place, _ in parts], list(groups.values()), level).columns()
+        return _PartTable([place for place, _ in parts], list(groups.values()), level).columns()
     except _Uneven:
         return None
 
@@ -92,7 +92,7 @@ def _is_plain(part: object) -> bool:
     )
 
 
-class _Table:
+class _PartTable:
     """The rows of all parts: part by part, and view by view within one."""
 
     def __init__(self, places: Sequence[Part], groups: Sequence[_Group], level: float) -> None:
@@ -106,7 +106,7 @@ class _Table:
         self.owners = np.repeat(np.arange(len(places)), widths)
         self.n = int(widths.sum())
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """All columns, in the order of `to_frame`."""
         n = self.n
         names, reasons = np.empty(n, object), np.empty(n, object)
@@ -139,32 +139,32 @@ class _Table:
                 reasons[rows] = _reasons_of_view(group, view, intervals, own, group_counts)
         missing = ~defined
         table = {
-            "name": Column(names),
+            "name": FrameColumn(names),
             "key": self._part_column([_key(place) for place in self.places], "key"),
             "window_start_ms": self._window(0, "window_start_ms"),
             "window_end_ms": self._window(1, "window_end_ms"),
-            "value": Column(values[0]),
-            "exact_low": Column(values[1], inexact),
-            "exact_high": Column(values[2], inexact),
-            "ci_lower": Column(values[3], missing),
-            "ci_upper": Column(values[4], missing),
-            "ci_level": Column(np.full(n, self.level), missing),
-            "ci_method": Column(methods),
-            "ci_n": Column(interval_rows, missing),
-            "reason": Column(reasons),
+            "value": FrameColumn(values[0]),
+            "exact_low": FrameColumn(values[1], inexact),
+            "exact_high": FrameColumn(values[2], inexact),
+            "ci_lower": FrameColumn(values[3], missing),
+            "ci_upper": FrameColumn(values[4], missing),
+            "ci_level": FrameColumn(np.full(n, self.level), missing),
+            "ci_method": FrameColumn(methods),
+            "ci_n": FrameColumn(interval_rows, missing),
+            "reason": FrameColumn(reasons),
         }
         for name, cells in sorted(counts.items(), key=lambda item: _first(item[1])):
             title = f"{name}_count" if name in table else name
             table[title] = self._part_column(cells, title)
         return table
 
-    def _window(self, end: int, name: str) -> Column:
+    def _window(self, end: int, name: str) -> FrameColumn:
         windows = (place.window for place in self.places)
         return self._part_column(
             [None if window is None else window[end] for window in windows], name
         )
 
-    def _part_column(self, cells: Sequence[object], name: str) -> Column:
+    def _part_column(self, cells: Sequence[object], name: str) -> FrameColumn:
         """A column whose cells are those of the parts."""
         kind, missing = kind_of_column(name, cells), np.array([x is None for x in cells], bool)
         if kind in (int, float):
@@ -174,7 +174,7 @@ class _Table:
         else:
             values = np.empty(len(cells), object)
             values[:] = cells
-        return Column(values[self.owners], missing[self.owners] if missing.any() else None)
+        return FrameColumn(values[self.owners], missing[self.owners] if missing.any() else None)
 
 
 def _first(cells: Sequence[object]) -> int:

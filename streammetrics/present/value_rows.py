@@ -213,7 +213,7 @@ def why_undefined(
 # Columns of rows, and their tables.
 
 
-class Column(NamedTuple):
+class FrameColumn(NamedTuple):
     """The cells of a column [n]; missing: of those that are None, or None if no cell is."""
 
     values: NDArray[np.generic]
@@ -319,7 +319,7 @@ def _pandas(columns: Columns) -> PandasFrame:
     return pd.DataFrame(series)
 
 
-def pandas_of_columns(columns: Mapping[str, Column]) -> PandasFrame:
+def pandas_of_columns(columns: Mapping[str, FrameColumn]) -> PandasFrame:
     """The columns as a frame of pandas, with the types that `frame_of` gives."""
     import pandas as pd
 

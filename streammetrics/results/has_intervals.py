@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,7 @@ class HasIntervals(Shown):
         weighted = getattr(self, "weight_units", None), getattr(self, "rows_rounded", None)
         return WEIGHTED if any(number is not None and number != 0 for number in weighted) else ""
 
-    def _without_group(self, whole: object, rest: object, ranks: Ranks) -> object:
+    def _without_group(self, whole: Self, rest: Self, ranks: Ranks) -> HasIntervals:
         """This result without a group of users, for a variance. whole, rest: the results of all
         groups and of all others, on coarse scores; ranks: from scores to these."""
         return rest

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, Generic, Literal, TypeAlias, cast
+from typing import Final, Generic, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -436,8 +436,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
     def _area(self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]) -> V_co:
         return cast("V_co", nearest if self.exact else Bounded(nearest, *bounds(self._pairs)))
 
-    def _without_group(self, whole: object, rest: object, ranks: Ranks) -> object:
-        assert isinstance(whole, ScoreCurve) and isinstance(rest, ScoreCurve)
+    def _without_group(self, whole: Self, rest: Self, ranks: Ranks) -> ScoreCurve:
         scores, counts = without_group(self, whole, rest, ranks)
         return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, Generic, cast
+from typing import Final, Generic, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -306,8 +306,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
             raise conversion.refused(where, f"the number of a part, 1 to {n}", part, hint)
         return one_part(self._steps, number - 1, n, bounded=not self.exact)
 
-    def _without_group(self, whole: object, rest: object, ranks: Ranks) -> object:
-        assert isinstance(whole, UpliftCurve) and isinstance(rest, UpliftCurve)
+    def _without_group(self, whole: Self, rest: Self, ranks: Ranks) -> UpliftCurve:
         counts = without_group(self, whole, rest, ranks)
         return UpliftCurve(counts[0], counts[1].reshape(2, 2, -1), exact=True, rows=rest.rows)
 

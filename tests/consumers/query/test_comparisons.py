@@ -76,7 +76,7 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
 ) -> None:
     config = write(tmp_path)
     text = config.read_text(encoding="utf-8")
-    text = text.replace("[store]", 'ctr2 = { type = "Ratio" }\n[store]')
+    text = text.replace("[metrics]\n", '[metrics]\nctr2 = { type = "Ratio" }\n')
     config.write_text(text.replace('["ctr"]', '["ctr", "ctr2.ratio"]'), encoding="utf-8")
     read: list[set[str]] = []
     real = comparisons._experiment
