@@ -181,7 +181,7 @@ def test_users_are_a_mass_beside_rows_and_whichever_gives_more_counts() -> None:
     by_rows = spread_of(pair_of(control, treatment)).variance()
     assert by_rows == control.precision.variance + treatment.precision.variance
     with_users = (
-        arm.add_mass("users", users) for arm, users in ((control, 900.0), (treatment, 90.0))
+        arm.add_basis("users", users) for arm, users in ((control, 900.0), (treatment, 90.0))
     )
     expected = 10 * control.precision.variance + treatment.precision.variance / 10
     assert spread_of(pair_of(*with_users)).variance() == approx(expected, rel=1e-12)

@@ -78,7 +78,7 @@ OTHERS = {
         "UserTotals"
     ),
     "statistics between a state and a result": (
-        "Arm Arms Counts Estimates Moments Names Ordered Precision QuantileEvidence Reading "
+        "Arm ArmCounts Arms Estimates Moments Names Ordered Precision QuantileEvidence Reading "
         "RowsAndUsers Shortage Sided SinceDecision Stratum Successes Traits ValueRow WithoutGroups"
     ),
     "sentences and records, without a value": "Gate Look Recommendation",

@@ -90,7 +90,7 @@ def rounded_up(numerator: int, denominator: int) -> float:
 def quotient_by_root(numerator: int, square: int) -> float:
     """The nearest float to numerator / √square; nan if the square is 0.
 
-    >>> over_root(-3, 36), quotient_by_root(1, 2)
+    >>> quotient_by_root(-3, 36), quotient_by_root(1, 2)
     (-0.5, 0.7071067811865476)
     """
     if not square:

@@ -47,12 +47,12 @@ def test_the_start_warns_of_a_compacted_topic(
         assert source.compacted() == topics[:2]  # type: ignore[attr-defined]
     named = f"topics {topics[0]}, {topics[1]} are compacted (cleanup.policy): "
     assert [line for line in check(config, options) if named in line]
-    with caplog.graded_measure(logging.WARNING):
+    with caplog.at_level(logging.WARNING):
         service.run(config, options, stop=Stop())
     assert [text for text in caplog.messages if text.startswith(named)]
     caplog.clear()
     plain = load_config(config_of(topics[2:]), {"store.url": str(tmp_path / "plain.db")})
     assert not [line for line in check(plain, options) if "compacted" in line]
-    with caplog.graded_measure(logging.WARNING):
+    with caplog.at_level(logging.WARNING):
         service.run(plain, options, stop=Stop())
     assert not [text for text in caplog.messages if "compacted" in text]

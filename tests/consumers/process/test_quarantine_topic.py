@@ -107,7 +107,8 @@ def test_a_real_topic_has_them_and_without_one_they_stay_in_the_ledger(
 ) -> None:
     # Of the two, the library that reads is the one that forwards.
     mine, other = sorted(MODULES, key=lambda name: name != library)
-    monkeypatch.setattr(f"{MODULES[other]}.Forwarding", None)
+    names = {"kafka-python": "Forwarding", "confluent-kafka": "ConfluentForwarding"}
+    monkeypatch.setattr(f"{MODULES[other]}.{names[other]}", None)
     topic = create_topic(kafka)
     run = Run(tmp_path, {ONE: Log([GOOD, b"{"])})
     source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
@@ -115,9 +116,8 @@ def test_a_real_topic_has_them_and_without_one_they_stay_in_the_ledger(
     module = import_module(MODULES[mine])
     with monkeypatch.context() as patch, closing(Ledger.open(run.config.store.url)) as ledger:
         patch.setattr(module, "ANSWER_S", 1.0)
-        forwarder = Forwarder(
-            ledger.store, lambda: module.Forwarding(config(source=source).source, "nowhere")
-        )
+        forwarding, settings = getattr(module, names[mine]), config(source=source).source
+        forwarder = Forwarder(ledger.store, lambda: forwarding(settings, "nowhere"))
         with closing(forwarder):
             forwarder.committed(ledger.snapshot().heads[0])
             with pytest.raises(Exception, match=r"(?i)topic|metadata"):
