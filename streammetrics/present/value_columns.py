@@ -172,8 +172,7 @@ class _PartTable:
                 [0 if x is None else x for x in cells], np.int64 if kind is int else float
             )
         else:
-            values = np.empty(len(cells), object)
-            values[:] = cells
+            values = np.fromiter(cells, object, len(cells))  # a key may be a tuple
         return FrameColumn(values[self.owners], missing[self.owners] if missing.any() else None)
 
 

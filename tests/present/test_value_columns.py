@@ -87,6 +87,13 @@ def test_a_panel_by_key_is_read_as_columns(n_keys: int, n: int) -> None:
     assert require_the_same(many(n_keys, n, seed=n).compute())
 
 
+@pytest.mark.parametrize("keys", [[("de", 1), ("us", 2)], ["de", "us"], [1, 2], [None, "de"]])
+def test_keys_of_one_kind_are_read_as_columns(keys: list[Any]) -> None:
+    metric = PerKey(Ratio())
+    metric.update(keys * 2, numerators=[1, 0, 0, 0])
+    assert require_the_same(metric.compute())
+
+
 def test_windows_by_key_are_read_as_columns() -> None:
     windows = Windows(PerKey(BinaryConfusion()), 60_000)
     windows.update(
