@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -q
 export PYTHONDONTWRITEBYTECODE :=
 FAST := $(PYTEST) -n 0 -m "not kafka and not postgres and not slow and not docs"
 # What is above the metrics; the other half is all the rest.
-ABOVE := $(addprefix tests/,consumers evaluation experiments interface present results)
+ABOVE := $(addprefix tests/,consumers evaluation experiments interface present ranking results)
 # The doctests of the two packages, but for what needs Spark or Beam.
 DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/engines/spark \
   --ignore=streammetrics/engines/beam.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,16 @@ def require_the_same(result: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+def of_each_class(cases: list[Case[Any]]) -> Iterator[Any]:
+    """The cases; those of a class that an earlier one has are slow."""
+    seen: set[type] = set()
+    for case in cases:
+        marks = [pytest.mark.slow] * (type(case.empty) in seen)
+        seen.add(type(case.empty))
+        yield pytest.param(case, marks=marks, id=str(case))
+
+
+@pytest.mark.parametrize("case", [*of_each_class([*CASES])])
 @settings(
     max_examples=3,
     phases=[Phase.generate],
