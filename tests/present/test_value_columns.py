@@ -104,6 +104,16 @@ def test_keys_of_one_kind_are_read_as_columns(keys: list[Any]) -> None:
     assert require_the_same(metric.compute())
 
 
+def test_a_count_that_the_first_result_lacks_comes_where_it_is_first_had() -> None:
+    plain, weighted = HistogramAUC(), HistogramAUC()
+    plain.update([0, 1], [0.2, 0.7])
+    weighted.update([0, 1], [0.2, 0.7], weights=[2, 3])
+    ctr = Ratio()
+    ctr.update([1, 0])
+    results: dict[Any, Any] = {"a": plain.compute(), "b": ctr.compute(), "c": weighted.compute()}
+    assert require_the_same(KeyedResult(results, None))
+
+
 def test_windows_by_key_are_read_as_columns() -> None:
     windows = Windows(PerKey(BinaryConfusion()), 60_000)
     windows.update(
