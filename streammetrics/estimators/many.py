@@ -108,7 +108,7 @@ def wilson_columns(successes: NDArray[np.int64], n: NDArray[np.int64], q: float)
         p, rest = successes / size, (n - successes) / size
         c = q * q / size
         larger = p + 0.5 * c + q * np.sqrt(p * rest / size + 0.25 * c / size)
-        lower = np.where(successes > 0, p * p / larger, 0.0)
+        lower = p * p / larger
         upper = np.maximum(np.minimum(larger / (1.0 + c), 1.0), p)
     empty = n == 0
     lower = np.where(empty, -np.inf, np.minimum(lower, p))

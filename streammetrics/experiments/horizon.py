@@ -87,9 +87,9 @@ class Horizon:
         if self.baseline is not None and not 0 <= numeric(self.baseline) <= 1:
             hint = "pass a rate as a share of 1; for a mean, pass variance="
             _refuse("baseline", "a rate from 0 to 1", shown(self.baseline), hint)
-        rest = [name for name in ("units", "baseline", "variance") if self._has(name)]
-        if self.mde is not None and rest:
-            got = ", ".join([*rest, "mde"])
+        plan = [name for name in ("units", "baseline", "variance") if self._has(name)]
+        if self.mde is not None and plan:
+            got = ", ".join([*plan, "mde"])
             _refuse("mde", "either mde, or units with baseline or variance", got, _ONE_OF_TWO)
 
     def _has(self, name: str) -> bool:

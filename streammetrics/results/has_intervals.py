@@ -113,11 +113,11 @@ class HasIntervals(Shown):
         if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
             return replace(undefined_columns(len(results)), reasons=whys)
         triples = zip(results, values, whys, strict=True)
-        known = [(result, value) for result, value, why in triples if not why]
-        rows = [getattr(result, "_at_value", result) for result, _ in known]
+        pairs = [(result, value) for result, value, why in triples if not why]
+        rows = [getattr(result, "_at_value", result) for result, _ in pairs]
         if any(estimand.estimator.never(row, estimand.arguments) for row in rows):
             return None
-        request = ManyRequest(view, estimand.arguments, [value for _, value in known], level)
+        request = ManyRequest(view, estimand.arguments, [value for _, value in pairs], level)
         placed = estimand.estimator.intervals(rows, request).placed(whys)
         if isinstance(limits := estimand.view.range, tuple):
             return placed.within(*limits)

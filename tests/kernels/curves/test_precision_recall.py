@@ -27,9 +27,11 @@ from streammetrics.kernels.curves.operating_points import (
 from streammetrics.kernels.curves.precision_recall import (
     Figure,
     average_precision,
+    average_precisions,
     partial_area,
     sums_of_shares,
     trapezoid,
+    trapezoids,
 )
 from streammetrics.kernels.curves.steps import Steps, steps
 from streammetrics.kernels.exact.double_double import Pair
@@ -277,3 +279,18 @@ def test_long_runs_agree_with_logarithms_of_60_digits() -> None:
         room = Fraction(length, 1 << 94)
         assert low - room <= exact <= high + room, (length, f)
         assert high - low <= Fraction(1, 10**17)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_areas_of_many_curves_side_by_side_are_those_of_each_in_any_order(bounded: bool) -> None:
+    rng = np.random.default_rng(11)
+    tables = [rng.integers(0, most, (2, n)) for most in (2, 5, 200) for n in (0, 1, 2, 3, 40, 41)]
+    tables += [np.array(one, np.int64) for one in (
+        [[0, 0], [0, 0]], [[3, 1], [0, 0]], [[0, 0], [2, 1]], [[2, 0], [0, 3]],
+        [[1, (1 << 53) - 3], [1, 1]], [[1, 1 << 53], [1, 1]], [[1 << 62, 1 << 62], [1 << 62, 1]],
+    )]  # fmt: skip
+    curves_of = [steps(negatives, positives) for negatives, positives in tables * 2]
+    for many, single in ((average_precisions, average_precision), (trapezoids, trapezoid)):
+        each = [repr(single(curve, bounded=bounded)) for curve in curves_of]
+        assert [*map(repr, many(curves_of, bounded=bounded))] == each
+        assert [*map(repr, many(curves_of[::-1], bounded=bounded))] == each[::-1]
