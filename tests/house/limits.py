@@ -13,7 +13,7 @@ MOST = {
     "functions that begin with a preposition": 143,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 3_950, "lines of the source": 99_000, "lines of tests": 97_500}
+BUDGETS = {"lines of config": 3_950, "lines of the source": 106_000, "lines of tests": 104_000}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 68,
     "functions that print(result) crosses": 166,
