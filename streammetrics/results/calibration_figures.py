@@ -7,25 +7,52 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import nan
 from operator import add
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core import conversion
 from streammetrics.core.batch import Batch
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.errors import InputError
 from streammetrics.core.parts.exact_sums import scaled_sum
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy, log_losses
+from streammetrics.kernels.inference.proportions import wilson_bounds
+from streammetrics.kernels.inference.t_interval import critical
+from streammetrics.kernels.tables.equal_mass import (
+    Cut,
+    Gap,
+    cuts,
+    gaps,
+    greatest_gap,
+    mean_gap,
+    plain_mean_gap,
+    share_bounds,
+)
+from streammetrics.kernels.tables.probabilities import (
+    ScoreBuckets,
+    bin_edges,
+    binary_entropy,
+    log_losses,
+)
 from streammetrics.present.notebook import ShownColumns
+from streammetrics.present.value_rows import checked_level
 from streammetrics.present.view import LOWER, NONE, POSITIVE, SHARE, Direction, View
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 _NEAR_1: Final = Direction("target", 1.0)
+_UNDEFINED: Final = Bounded(nan, nan, nan)
+_BIASED: Final = (
+    "chance alone moves it above 0, for a calibrated model too; the shares of by_mass(n) have "
+    "intervals"
+)
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
@@ -43,6 +70,33 @@ class ReliabilityTable(ShownColumns):
     units: NDArray[np.int64]
     mean_score: NDArray[np.float64]
     positive_share: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MassTable(ShownColumns):
+    """The reliability diagram by groups of equal mass, the lowest scores first: deciles for 10.
+
+    group: from 1. low, high: the least and the largest score that the group may hold; nan without
+    rows, as all figures then are. units: rows, positives: those with label 1; int64 [n], in units
+    of weight. mean_score, positive_share: float64 [n], equal where the model is calibrated, and
+    exact for the scores from low to high. share_low, share_high: certain bounds of the positive
+    share if groups were cut between scores, not between buckets of them. lower, upper: the
+    confidence interval of the positive share, Wilson's; nan if rows are weighted. ratio: the sum of
+    the scores over the positives, above 1 where the model overpredicts.
+    """
+
+    group: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    units: NDArray[np.int64]
+    positives: NDArray[np.int64]
+    mean_score: NDArray[np.float64]
+    positive_share: NDArray[np.float64]
+    share_low: NDArray[np.float64]
+    share_high: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    ratio: NDArray[np.float64]
 
 
 class CalibrationSums(NamedTuple):
@@ -187,6 +241,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     _row_cubes: tuple[Fraction | None, Fraction | None] = field(
         default_factory=lambda: (None, None), repr=False
     )
+    _by_score: ScoreBuckets | None = None  # with a grid
 
     @property
     @View(
@@ -259,6 +314,41 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         )
 
     @property
+    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    def ece_by_mass(self) -> Bounded | None:
+        """Σ_g |Σ p - Σ y| / n over the groups g of equal mass, as many as there are bins; with
+        certain bounds, since a group may end within a bucket. None without `grid`.
+
+        A row with B of the n rows below its score is in group floor(bins B / n), so that tied
+        scores stay together.
+        """
+        if self._by_score is None:
+            return None
+        return mean_gap(self._cuts, self._most_off) if self._units else _UNDEFINED
+
+    @property
+    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    def mce_by_mass(self) -> Bounded | None:
+        """The greatest |mean score - share of positives| of a group of equal mass, with certain
+        bounds. None without `grid`."""
+        if self._by_score is None:
+            return None
+        return greatest_gap(self._mass_gaps) if self._units else _UNDEFINED
+
+    @property
+    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    def ace(self) -> Bounded | None:
+        """Adaptive calibration error: the mean, over the groups of equal mass that have rows, of
+        |mean score - share of positives|, with certain bounds. None without `grid`.
+
+        It is `ece_by_mass` where all groups have as many rows; tied scores make them unequal. Of
+        two classes both have the same error. (Nixon et al. 2019, CVPR Workshops.)
+        """
+        if self._by_score is None:
+            return None
+        return plain_mean_gap(self._mass_gaps) if self._units else _UNDEFINED
+
+    @property
     @View(estimator=_MEAN_SCORE, better=NONE, range=SHARE)
     def mean_score(self) -> float:
         """Σ p / n."""
@@ -290,6 +380,61 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
                 [ratio(ones, n) for (_, ones, _), n in zip(self.bins, units, strict=True)]
             ),
         )
+
+    def by_mass(self, n: int = 10, *, level: float = 0.95) -> MassTable:
+        """The reliability table of n groups of equal mass; see MassTable.
+
+        level: of the intervals of the positive shares. InputError without
+        `grid`, whose buckets are not divided: each is in the group in which it begins.
+        """
+        if self._by_score is None:
+            raise InputError(
+                expected="a result with buckets of scores",
+                got="one without",
+                where="CalibrationFigures.by_mass",
+                hint='count the rows with Calibration(grid="relative")',
+            )
+        groups = conversion.parts(n, "CalibrationFigures.by_mass(n)")
+        q = critical(checked_level(level))
+        if not self._units:
+            return _mass_table([_NO_ROWS._replace(group=i + 1) for i in range(groups)])
+        edges = cuts(self._by_score, groups)
+        lines = [self._line(i, a, b, q) for i, (a, b) in enumerate(pairwise(edges), 1)]
+        return _mass_table(lines)
+
+    def _line(self, group: int, a: Cut, b: Cut, q: float) -> _Line:
+        """The rows between two cuts. q: of the interval."""
+        buckets, units = cast("ScoreBuckets", self._by_score), b.units - a.units
+        if not units:
+            return _NO_ROWS._replace(group=group)
+        positives = b.positives - a.positives
+        total = b.excess - a.excess + positives
+        plain = not self._surplus and not self.rows_rounded
+        return _Line(
+            group,
+            buckets.least[a.buckets].item(),
+            buckets.largest[b.buckets - 1].item(),
+            units,
+            positives,
+            ratio(total, units),
+            ratio(positives, units),
+            *share_bounds(a, b),
+            *(wilson_bounds(positives, units, q) if plain else (nan, nan)),
+            _sum_ratio(Fraction(total), Fraction(positives)),
+        )
+
+    @cached_property
+    def _cuts(self) -> list[Cut]:
+        return cuts(cast("ScoreBuckets", self._by_score), len(self._columns_of_bins[0]))
+
+    @cached_property
+    def _mass_gaps(self) -> list[Gap]:
+        return gaps(cast("ScoreBuckets", self._by_score), self._cuts)
+
+    @property
+    def _most_off(self) -> Fraction:
+        """Σ |p - y|."""
+        return self._predicted - 2 * self.hits + self.positives
 
     @property
     def _brier_total(self) -> Fraction:
@@ -329,6 +474,30 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
         _, ones, predicted, scale = self._columns_of_bins
         return [abs(p - y * scale) for p, y in zip(predicted, ones, strict=True)], scale
+
+
+class _Line(NamedTuple):
+    """A line of a MassTable."""
+
+    group: int
+    low: float
+    high: float
+    units: int
+    positives: int
+    mean_score: float
+    positive_share: float
+    share_low: float
+    share_high: float
+    lower: float
+    upper: float
+    ratio: float
+
+
+_NO_ROWS: Final = _Line(0, nan, nan, 0, 0, *[nan] * 7)
+
+
+def _mass_table(lines: Sequence[_Line]) -> MassTable:
+    return MassTable(*map(np.array, zip(*lines, strict=True)))
 
 
 def _sum_ratio(above: Fraction, below: Fraction) -> float:

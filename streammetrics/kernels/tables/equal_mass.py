@@ -1,0 +1,203 @@
+"""Groups of equal mass: rows in the order of their scores, cut into n groups of as many rows each.
+
+With N rows (by weight) a row is in group floor(n · B / N), where B of them have a lower score: tied
+rows stay together, in the group in which they begin. Of buckets of scores it is known how many rows
+they hold, of which class, and the sum of their scores. A cut that falls within a bucket may divide
+it in many ways, so what lies below it is only known between certain bounds; figures are those of
+whole buckets, as if the rows of each were tied, and these lie within the bounds too.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
+from streammetrics.kernels.tables.probabilities import ScoreBuckets
+
+Counts: TypeAlias = tuple[int, int]  # what a count is certainly between
+Range: TypeAlias = tuple[Fraction, Fraction]  # what a sum is certainly between
+
+
+class Cut(NamedTuple):
+    """What is below a cut between two groups. buckets: those that are, at least in part; in the
+    figures, whole. divided: whether the last of them may be divided. units, positives, excess: the
+    rows, the positive ones, and Σ score - Σ label; of whole buckets, and their certain bounds."""
+
+    buckets: int
+    divided: bool
+    units: int
+    positives: int
+    excess: Fraction
+    units_range: Counts
+    positives_range: Counts
+    excess_range: Range
+
+
+class Gap(NamedTuple):
+    """|Σ score - Σ label| / rows of a group: of whole buckets, None if it has none then, and its
+    certain bounds. sure: whether the group certainly has rows."""
+
+    value: Fraction | None
+    low: Fraction
+    high: Fraction
+    sure: bool
+
+
+def cuts(buckets: ScoreBuckets, n: int) -> list[Cut]:
+    """The n + 1 cuts around n groups of equal mass; the first one has nothing below, the last one
+    everything. There must be rows.
+
+    >>> buckets = ScoreBuckets(np.array([0.25, 0.5]), np.array([0.25, 0.75]),
+    ...     np.array([[1, 1], [1, 1]]), [2, 5], 2)
+    >>> [cut.units_range for cut in cuts(buckets, 4)]
+    [(0, 0), (2, 2), (2, 2), (3, 4), (4, 4)]
+    """
+    of_classes = buckets.counts.tolist()
+    units = [0, *accumulate(map(sum, zip(*of_classes, strict=True)))]
+    positives, sums = [0, *accumulate(of_classes[1])], [0, *accumulate(buckets.sums)]
+    excess = [
+        Fraction(total, 1 << buckets.shift) - hits
+        for total, hits in zip(sums, positives, strict=True)
+    ]
+    edges = []
+    for group in range(n + 1):
+        goal = -(-group * units[-1] // n)
+        end = bisect_left(units, goal)  # of the buckets below, the last one perhaps in part
+        n_units, hits, off = (units[end],) * 2, (positives[end],) * 2, (excess[end],) * 2
+        divided = units[end] > goal and not _tied(buckets, end - 1)
+        if divided:
+            low, part = end - 1, _divided(buckets, end - 1, goal - units[end - 1])
+            n_units = units[low] + part.units, units[end]
+            hits = positives[low] + part.positives, positives[end]
+            off = excess[low] + part.excess[0], excess[low] + part.excess[1]
+        edges.append(Cut(end, divided, units[end], positives[end], excess[end], n_units, hits, off))
+    return edges
+
+
+def _tied(buckets: ScoreBuckets, i: int) -> bool:
+    """Whether all rows of a bucket certainly have the same score."""
+    units = int(buckets.counts[:, i].sum())
+    mean = Fraction(buckets.sums[i], units << buckets.shift)
+    return units == 1 or mean in (buckets.least[i].item(), buckets.largest[i].item())
+
+
+class _Part(NamedTuple):
+    """The fewest units and positives of the lowest rows of a bucket, and the bounds of Σ score -
+    Σ label over these rows."""
+
+    units: int
+    positives: int
+    excess: Range
+
+
+def _divided(buckets: ScoreBuckets, i: int, goal: int) -> _Part:
+    """The lowest rows of a bucket, at least `goal` units and perhaps all, since tied rows are not
+    divided.
+
+    The scores of a units add up to at least a · least, and to no less than what is left if all
+    others have the largest score; and to no more than a times the mean. Of a units at most
+    min(a, positives) are positive. Both bounds of Σ score - Σ label are reached where one more unit
+    has to be of the other class.
+    """
+    negatives, positives = (int(count) for count in buckets.counts[:, i])
+    units, total = negatives + positives, Fraction(buckets.sums[i], 1 << buckets.shift)
+    least, largest = Fraction(buckets.least[i].item()), Fraction(buckets.largest[i].item())
+    taken = max(goal, positives)
+    low = max(taken * least, total - (units - taken) * largest) - positives
+    taken = max(goal, negatives)
+    high = taken * total / units - (taken - negatives)
+    return _Part(goal, max(0, goal - negatives), (low, high))
+
+
+def gaps(buckets: ScoreBuckets, edges: Sequence[Cut]) -> list[Gap]:
+    """The gap of each group between two cuts that may have rows."""
+    has = buckets.counts > 0
+    of_groups = []
+    for a, b in pairwise(edges):
+        fewest = max(0, b.units_range[0] - a.units_range[1])
+        most = b.units_range[1] - a.units_range[0]
+        if not most:
+            continue
+        value = abs(b.excess - a.excess) / (b.units - a.units) if b.units > a.units else None
+        low, high = b.excess_range[0] - a.excess_range[1], b.excess_range[1] - a.excess_range[0]
+        least = max(Fraction(0), low, -high)
+        # No group is further off than one of its rows: a negative by its score.
+        first = a.buckets - a.divided
+        negative, positive = (np.flatnonzero(side[first : b.buckets]) + first for side in has)
+        of_rows = [Fraction(buckets.largest[negative[-1]].item())] if len(negative) else []
+        of_rows += [1 - Fraction(buckets.least[positive[0]].item())] if len(positive) else []
+        greatest = max(of_rows)
+        if fewest:
+            greatest = min(greatest, max(high, -low) / fewest)
+        of_groups.append(Gap(value, least / most, greatest, bool(fewest or least)))
+    return of_groups
+
+
+def mean_gap(edges: Sequence[Cut], most: Fraction) -> Bounded:
+    """The mean of the gaps of the groups over all rows; it is at most `most`.
+
+    It is the length of a path through Σ score - Σ label at each cut. The shortest one moves no
+    further than it must; the longest one turns at the bounds.
+    """
+    shortest = place = Fraction(0)
+    ways = [(place, shortest)]  # to each bound of the last cut, and the length
+    for edge in edges[1:]:
+        low, high = edge.excess_range
+        nearest = min(max(place, low), high)
+        shortest, place = shortest + abs(nearest - place), nearest
+        ways = [
+            (end, max(length + abs(end - start) for start, length in ways))
+            for end in dict.fromkeys((low, high))
+        ]
+    value = sum((abs(b.excess - a.excess) for a, b in pairwise(edges)), Fraction(0))
+    longest = min(max(length for _, length in ways), most)
+    return _bounded(*(total / edges[-1].units for total in (value, shortest, longest)))
+
+
+def greatest_gap(of_groups: Sequence[Gap]) -> Bounded:
+    """The greatest gap of a group."""
+    low, high = max(gap.low for gap in of_groups), max(gap.high for gap in of_groups)
+    return _bounded(max(gap.value for gap in of_groups if gap.value is not None), low, high)
+
+
+def plain_mean_gap(of_groups: Sequence[Gap]) -> Bounded:
+    """The mean of the gaps of the groups that have rows, each counted once."""
+    values = [gap.value for gap in of_groups if gap.value is not None]
+    sure = [gap for gap in of_groups if gap.sure]
+    others = [gap for gap in of_groups if not gap.sure]
+    low = sum((gap.low for gap in sure), Fraction(0)) / (len(sure) + len(others))
+    high, n = sum((gap.high for gap in sure), Fraction(0)), len(sure)
+    for gap in sorted(others, key=lambda gap: -gap.high):
+        if not n or gap.high * n > high:
+            high, n = high + gap.high, n + 1
+    return _bounded(sum(values, Fraction(0)) / len(values), low, high / n)
+
+
+def share_bounds(a: Cut, b: Cut) -> tuple[float, float]:
+    """What the share of positives between two cuts is certainly between; nan without rows."""
+    fewest = max(0, b.units_range[0] - a.units_range[1])
+    most = b.units_range[1] - a.units_range[0]
+    if not most:
+        return math.nan, math.nan
+    least = max(0, b.positives_range[0] - a.positives_range[1])
+    greatest = b.positives_range[1] - a.positives_range[0]
+    if fewest <= greatest:
+        fewest, greatest = 1, int(greatest > 0)
+    return rounded_down(least, most), rounded_up(greatest, fewest)
+
+
+def _bounded(value: Fraction, low: Fraction, high: Fraction) -> Bounded:
+    """The value, correctly rounded, and its bounds, rounded outwards."""
+    return Bounded(
+        ratio(*value.as_integer_ratio()),
+        low=rounded_down(*low.as_integer_ratio()),
+        high=rounded_up(*high.as_integer_ratio()),
+    )
