@@ -109,9 +109,9 @@ class Calibration(Accumulator, schema="calibration/4"):
     >>> result.log_loss, result.brier, result.ratio
     (0.4904146265058631, 0.15625, 1.0)
     >>> by_mass = Calibration(grid="relative", bins=2)
-    >>> by_mass.update([1, 0, 0, 1], [0.02, 0.01, 0.015, 0.03])
-    >>> by_mass.compute().ece_by_mass
-    Bounded(value=0.48125, low=0.48125, high=0.48125)
+    >>> by_mass.update([0, 1, 0, 1], [0.125, 0.25, 0.5, 0.75])
+    >>> print(by_mass.compute().ece_by_mass)
+    0.21875 (exact)
     """
 
     _many_slots: ClassVar[bool] = True
@@ -284,23 +284,25 @@ class Calibration(Accumulator, schema="calibration/4"):
                 if of_squares.finite(slot):
                     require_signed_cubes(rows, of_squares.quanta(slot), cubes, slot, fault)
         if self.resolution is not None:
-            for slot in range(self._width):
-                self._require_possible_buckets(slot, fault)
+            self._require_possible_buckets(fault)
 
-    def _require_possible_buckets(self, slot: int, fault: str) -> None:
-        """StateError unless the rows and scores of the buckets are those of the bins."""
-        require_finite(self.sums_by_score.inner, fault)
-        counts = self.by_score.dense(slot)
-        require(bool((counts.sum(axis=1) == self.counts.dense(slot).sum(axis=1)).all()), fault)
-        units, grid = counts.sum(axis=0).tolist(), probability_grid(self.resolution or 0)
-        first = slot * self.buckets
-        sums = [self.sums_by_score.inner.quanta(first + i) for i in range(self.buckets)]
-        bins = range(slot * self.bins, (slot + 1) * self.bins)
-        require(sum(sums) == sum(map(self.predicted.inner.quanta, bins)), fault)
-        for n, total, least, most in zip(units, sums, grid.least, grid.largest, strict=True):
-            if n or total:
-                low, high = (int(Fraction(edge.item()) * QUANTA) for edge in (least, most))
-                require(n * low <= total <= n * high, fault)
+    def _require_possible_buckets(self, fault: str) -> None:
+        """StateError unless the rows of the buckets are those of the bins, and so are the sums of
+        all scores; and unless each sum is of scores of its bucket."""
+        inner, every = self.sums_by_score.inner, np.arange(self._width)
+        require_finite(inner, fault)
+        counts, grid = self.by_score.tables(every), probability_grid(self.resolution or 0)
+        of_classes = counts.sum(axis=2) == self.counts.tables(every).sum(axis=2)
+        require(bool(of_classes.all()), fault)
+        for slot in range(self._width):
+            require(self.sums_by_score.total(slot) == self.predicted.total(slot), fault)
+        units, sums = counts.sum(axis=1), roughly(inner).reshape(self._width, -1)
+        sure = (units == 0) & (sums == 0)
+        sure |= (units * grid.least <= SURELY * sums) & (sums <= SURELY * units * grid.largest)
+        for slot, bucket in np.argwhere(~sure).tolist():
+            ends = grid.least[bucket].item(), grid.largest[bucket].item()
+            low, high = (int(Fraction(end) * QUANTA) * int(units[slot, bucket]) for end in ends)
+            require(low <= inner.quanta(slot * self.buckets + bucket) <= high, fault)
 
     def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
         """Of each of these decoded states, without tiny squares, whether one pass of floats proves

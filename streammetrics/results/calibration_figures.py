@@ -77,10 +77,10 @@ class MassTable(ShownColumns):
     """The reliability diagram by groups of equal mass, the lowest scores first: deciles for 10.
 
     group: from 1. low, high: the least and the largest score that the group may hold; nan without
-    rows, as all figures then are. units: rows, positives: those with label 1; int64 [n], in units
+    rows, as its figures then are. units: rows, positives: those with label 1; int64 [n], in units
     of weight. mean_score, positive_share: float64 [n], equal where the model is calibrated, and
     exact for the scores from low to high. share_low, share_high: certain bounds of the positive
-    share if groups were cut between scores, not between buckets of them. lower, upper: the
+    share where groups are cut between scores, not between buckets of them. lower, upper: the
     confidence interval of the positive share, Wilson's; nan if rows are weighted. ratio: the sum of
     the scores over the positives, above 1 where the model overpredicts.
     """
@@ -405,8 +405,9 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     def _line(self, group: int, a: Cut, b: Cut, q: float) -> _Line:
         """The rows between two cuts. q: of the interval."""
         buckets, units = cast("ScoreBuckets", self._by_score), b.units - a.units
+        low, high = share_bounds(a, b)
         if not units:
-            return _NO_ROWS._replace(group=group)
+            return _NO_ROWS._replace(group=group, share_low=low, share_high=high)
         positives = b.positives - a.positives
         total = b.excess - a.excess + positives
         plain = not self._surplus and not self.rows_rounded
@@ -418,7 +419,8 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
             positives,
             ratio(total, units),
             ratio(positives, units),
-            *share_bounds(a, b),
+            low,
+            high,
             *(wilson_bounds(positives, units, q) if plain else (nan, nan)),
             _sum_ratio(Fraction(total), Fraction(positives)),
         )

@@ -62,23 +62,26 @@ def cuts(buckets: ScoreBuckets, n: int) -> list[Cut]:
     """
     of_classes = buckets.counts.tolist()
     units = [0, *accumulate(map(sum, zip(*of_classes, strict=True)))]
-    positives, sums = [0, *accumulate(of_classes[1])], [0, *accumulate(buckets.sums)]
-    excess = [
-        Fraction(total, 1 << buckets.shift) - hits
-        for total, hits in zip(sums, positives, strict=True)
-    ]
+    positives: list[int] = [0, *accumulate(of_classes[1])]
+    sums = [0, *accumulate(buckets.sums)]
+
+    def excess(end: int) -> Fraction:
+        return Fraction(sums[end], 1 << buckets.shift) - positives[end]
+
     edges = []
     for group in range(n + 1):
         goal = -(-group * units[-1] // n)
         end = bisect_left(units, goal)  # of the buckets below, the last one perhaps in part
-        n_units, hits, off = (units[end],) * 2, (positives[end],) * 2, (excess[end],) * 2
+        off = excess(end)
+        n_units, hits, offs = (units[end],) * 2, (positives[end],) * 2, (off, off)
         divided = units[end] > goal and not _tied(buckets, end - 1)
         if divided:
             low, part = end - 1, _divided(buckets, end - 1, goal - units[end - 1])
             n_units = units[low] + part.units, units[end]
             hits = positives[low] + part.positives, positives[end]
-            off = excess[low] + part.excess[0], excess[low] + part.excess[1]
-        edges.append(Cut(end, divided, units[end], positives[end], excess[end], n_units, hits, off))
+            below = excess(low)
+            offs = below + part.excess[0], below + part.excess[1]
+        edges.append(Cut(end, divided, units[end], positives[end], off, n_units, hits, offs))
     return edges
 
 
