@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from math import nan
 from operator import add
 from typing import Final, NamedTuple, Protocol, TypeAlias, cast
@@ -24,17 +23,15 @@ from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.kernels.tables.equal_mass import (
-    Cut,
+    Boundary,
     Gap,
-    cuts,
+    boundaries,
     gaps,
     greatest_gap,
     mean_gap,
     plain_mean_gap,
-    share_bounds,
 )
 from streammetrics.kernels.tables.probabilities import (
     ScoreBuckets,
@@ -45,13 +42,14 @@ from streammetrics.kernels.tables.probabilities import (
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.value_rows import checked_level
 from streammetrics.present.view import LOWER, NONE, POSITIVE, SHARE, Direction, View
+from streammetrics.results.mass_table import MassTable, mass_table
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 _NEAR_1: Final = Direction("target", 1.0)
 _UNDEFINED: Final = Bounded(nan, nan, nan)
 _BIASED: Final = (
-    "chance alone moves it above 0, for a calibrated model too; the shares of by_mass(n) have "
-    "intervals"
+    "chance alone moves it above 0, for a calibrated model too; the shares of "
+    "reliability_by_mass(n) have intervals"
 )
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
@@ -70,33 +68,6 @@ class ReliabilityTable(ShownColumns):
     units: NDArray[np.int64]
     mean_score: NDArray[np.float64]
     positive_share: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MassTable(ShownColumns):
-    """The reliability diagram by groups of equal mass, the lowest scores first: deciles for 10.
-
-    group: from 1. low, high: the least and the largest score that the group may hold; nan without
-    rows, as its figures then are. units: rows, positives: those with label 1; int64 [n], in units
-    of weight. mean_score, positive_share: float64 [n], equal where the model is calibrated, and
-    exact for the scores from low to high. share_low, share_high: certain bounds of the positive
-    share where groups are cut between scores, not between buckets of them. lower, upper: the
-    confidence interval of the positive share, Wilson's; nan if rows are weighted. ratio: the sum of
-    the scores over the positives, above 1 where the model overpredicts.
-    """
-
-    group: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    units: NDArray[np.int64]
-    positives: NDArray[np.int64]
-    mean_score: NDArray[np.float64]
-    positive_share: NDArray[np.float64]
-    share_low: NDArray[np.float64]
-    share_high: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    ratio: NDArray[np.float64]
 
 
 class CalibrationSums(NamedTuple):
@@ -324,7 +295,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         """
         if self._by_score is None:
             return None
-        return mean_gap(self._cuts, self._most_off) if self._units else _UNDEFINED
+        return mean_gap(self._boundaries, self._most_off) if self._units else _UNDEFINED
 
     @property
     @View(better=LOWER, range=SHARE, no_interval=_BIASED)
@@ -381,57 +352,31 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
             ),
         )
 
-    def by_mass(self, n: int = 10, *, level: float = 0.95) -> MassTable:
-        """The reliability table of n groups of equal mass; see MassTable.
+    def reliability_by_mass(self, n: int = 10, *, level: float = 0.95) -> MassTable:
+        """The reliability table of n groups of equal mass, tenths by default; see MassTable.
 
-        level: of the intervals of the positive shares. InputError without
-        `grid`, whose buckets are not divided: each is in the group in which it begins.
+        level: of the intervals of the positive shares. InputError without `grid`, whose buckets are
+        not divided: each is in the group in which it begins.
         """
         if self._by_score is None:
             raise InputError(
                 expected="a result with buckets of scores",
                 got="one without",
-                where="CalibrationFigures.by_mass",
+                where="CalibrationFigures.reliability_by_mass",
                 hint='count the rows with Calibration(grid="relative")',
             )
-        groups = conversion.parts(n, "CalibrationFigures.by_mass(n)")
+        groups = conversion.parts(n, "CalibrationFigures.reliability_by_mass(n)")
         q = critical(checked_level(level))
-        if not self._units:
-            return _mass_table([_NO_ROWS._replace(group=i + 1) for i in range(groups)])
-        edges = cuts(self._by_score, groups)
-        lines = [self._line(i, a, b, q) for i, (a, b) in enumerate(pairwise(edges), 1)]
-        return _mass_table(lines)
-
-    def _line(self, group: int, a: Cut, b: Cut, q: float) -> _Line:
-        """The rows between two cuts. q: of the interval."""
-        buckets, units = cast("ScoreBuckets", self._by_score), b.units - a.units
-        low, high = share_bounds(a, b)
-        if not units:
-            return _NO_ROWS._replace(group=group, share_low=low, share_high=high)
-        positives = b.positives - a.positives
-        total = b.excess - a.excess + positives
-        plain = not self._surplus and not self.rows_rounded
-        return _Line(
-            group,
-            buckets.least[a.buckets].item(),
-            buckets.largest[b.buckets - 1].item(),
-            units,
-            positives,
-            ratio(total, units),
-            ratio(positives, units),
-            low,
-            high,
-            *(wilson_bounds(positives, units, q) if plain else (nan, nan)),
-            _sum_ratio(Fraction(total), Fraction(positives)),
-        )
+        weighted = self._surplus or self.rows_rounded
+        return mass_table(self._by_score, groups, nan if weighted else q)
 
     @cached_property
-    def _cuts(self) -> list[Cut]:
-        return cuts(cast("ScoreBuckets", self._by_score), len(self._columns_of_bins[0]))
+    def _boundaries(self) -> list[Boundary]:
+        return boundaries(cast("ScoreBuckets", self._by_score), len(self._columns_of_bins[0]))
 
     @cached_property
     def _mass_gaps(self) -> list[Gap]:
-        return gaps(cast("ScoreBuckets", self._by_score), self._cuts)
+        return gaps(cast("ScoreBuckets", self._by_score), self._boundaries)
 
     @property
     def _most_off(self) -> Fraction:
@@ -476,30 +421,6 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
         _, ones, predicted, scale = self._columns_of_bins
         return [abs(p - y * scale) for p, y in zip(predicted, ones, strict=True)], scale
-
-
-class _Line(NamedTuple):
-    """A line of a MassTable."""
-
-    group: int
-    low: float
-    high: float
-    units: int
-    positives: int
-    mean_score: float
-    positive_share: float
-    share_low: float
-    share_high: float
-    lower: float
-    upper: float
-    ratio: float
-
-
-_NO_ROWS: Final = _Line(0, nan, nan, 0, 0, *[nan] * 7)
-
-
-def _mass_table(lines: Sequence[_Line]) -> MassTable:
-    return MassTable(*map(np.array, zip(*lines, strict=True)))
 
 
 def _sum_ratio(above: Fraction, below: Fraction) -> float:

@@ -130,7 +130,7 @@ def test_finer_buckets_have_narrower_bounds() -> None:
 def test_the_error_by_mass_is_that_of_the_table() -> None:
     labels, scores = clicks(3000)
     result = fed(labels, scores, bins=10).compute()
-    table = result.by_mass(10)
+    table = result.reliability_by_mass(10)
     gaps = np.abs(table.mean_score - table.positive_share)
     assert result.ece_by_mass is not None and result.mce_by_mass is not None
     assert result.ace is not None
@@ -141,7 +141,7 @@ def test_the_error_by_mass_is_that_of_the_table() -> None:
 
 def test_each_line_of_the_table_is_exact_for_the_scores_that_it_names() -> None:
     labels, scores = clicks(3000)
-    table = fed(labels, scores).compute().by_mass(10)
+    table = fed(labels, scores).compute().reliability_by_mass(10)
     for i in range(10):
         inside = (scores >= table.low[i]) & (scores <= table.high[i])
         assert (table.units[i], table.positives[i]) == (inside.sum(), labels[inside].sum())
@@ -156,14 +156,14 @@ def test_each_line_of_the_table_is_exact_for_the_scores_that_it_names() -> None:
 def test_the_bounds_of_a_share_contain_that_of_the_rows_in_order() -> None:
     labels, scores = clicks(3000)
     for resolution in (0, 2, 8):
-        table = fed(labels, scores, resolution=resolution).compute().by_mass(10)
+        table = fed(labels, scores, resolution=resolution).compute().reliability_by_mass(10)
         shares = labels[np.argsort(scores, kind="stable")].reshape(10, 300).mean(axis=1)
         assert (table.share_low <= shares).all() and (shares <= table.share_high).all()
         assert (table.share_low <= table.positive_share)[table.units > 0].all()
 
 
 def test_tied_scores_stay_together() -> None:
-    table = fed([0, 1, 1, 0], [0.02, 0.02, 0.02, 0.3]).compute().by_mass(4)
+    table = fed([0, 1, 1, 0], [0.02, 0.02, 0.02, 0.3]).compute().reliability_by_mass(4)
     assert table.units.tolist() == [3, 0, 0, 1]
     np.testing.assert_array_equal(table.positive_share, [2 / 3, np.nan, np.nan, 0])
     np.testing.assert_array_equal(table.ratio, [0.06 / 2, np.nan, np.nan, np.inf])
@@ -174,9 +174,9 @@ def test_a_weight_counts_as_rows_that_are_tied() -> None:
     weighted = fed(labels, scores, weights, bins=3).compute()
     repeated = fed(np.repeat(labels, weights), np.repeat(scores, weights), bins=3).compute()
     assert [getattr(weighted, view) for view in VIEWS] == [getattr(repeated, v) for v in VIEWS]
-    ours, theirs = weighted.by_mass(3), repeated.by_mass(3)
+    ours, theirs = weighted.reliability_by_mass(3), repeated.reliability_by_mass(3)
     assert ours.units.tolist() == theirs.units.tolist() == [4, 6, 0]
-    assert np.isnan(ours.lower).all() and not np.isnan(theirs.lower).any()
+    assert np.isnan(ours.lower).all() and not np.isnan(theirs.lower[:2]).any()
 
 
 def test_any_order_cut_and_merge_has_the_same_bytes() -> None:
@@ -195,7 +195,7 @@ def test_any_order_cut_and_merge_has_the_same_bytes() -> None:
 def test_halved_scores_below_a_half_have_groups_of_the_same_rows() -> None:
     labels, scores = clicks(3000)
     scores = np.minimum(scores, 0.4)
-    ours, halved = (fed(labels, s).compute().by_mass(10) for s in (scores, scores / 2))
+    ours, halved = (fed(labels, s).compute().reliability_by_mass(10) for s in (scores, scores / 2))
     for name in ("units", "positives", "positive_share", "share_low", "share_high"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(halved, name))
     np.testing.assert_array_equal(ours.mean_score, halved.mean_score * 2)
@@ -210,14 +210,14 @@ def test_without_a_grid_nothing_is_kept_or_shown() -> None:
     assert (result.ece_by_mass, result.mce_by_mass, result.ace) == (None, None, None)
     assert b"resolution" not in without.to_bytes()
     with pytest.raises(InputError, match="buckets of scores"):
-        result.by_mass()
+        result.reliability_by_mass()
 
 
 def test_without_rows_errors_are_undefined() -> None:
     result = Calibration(grid="relative").compute()
     for view in VIEWS:
         assert math.isnan(getattr(result, view).value)
-    table = result.by_mass(3)
+    table = result.reliability_by_mass(3)
     assert table.units.tolist() == [0, 0, 0] and np.isnan(table.positive_share).all()
 
 
@@ -225,7 +225,7 @@ def test_an_error_has_no_interval_and_says_what_has() -> None:
     labels, scores = clicks(100)
     interval = fed(labels, scores).confidence_interval(view="ece_by_mass")
     assert not interval.defined
-    assert "by_mass(n)" in interval.reason
+    assert "reliability_by_mass(n)" in interval.reason
 
 
 @pytest.mark.parametrize(

@@ -26,19 +26,19 @@ Counts: TypeAlias = tuple[int, int]  # what a count is certainly between
 Range: TypeAlias = tuple[Fraction, Fraction]  # what a sum is certainly between
 
 
-class Cut(NamedTuple):
-    """What is below a cut between two groups. buckets: those that are, at least in part; in the
-    figures, whole. divided: whether the last of them may be divided. units, positives, excess: the
-    rows, the positive ones, and Σ score - Σ label; of whole buckets, and their certain bounds."""
+class Boundary(NamedTuple):
+    """What is below a boundary between two groups. buckets: those that are, at least in part; their
+    figures are those of whole buckets. divided: whether the last of them may be divided. units,
+    positives, error: the rows, the positive ones, and Σ score - Σ label, with certain bounds."""
 
     buckets: int
     divided: bool
     units: int
     positives: int
-    excess: Fraction
+    error: Fraction
     units_range: Counts
     positives_range: Counts
-    excess_range: Range
+    error_range: Range
 
 
 class Gap(NamedTuple):
@@ -51,13 +51,13 @@ class Gap(NamedTuple):
     sure: bool
 
 
-def cuts(buckets: ScoreBuckets, n: int) -> list[Cut]:
-    """The n + 1 cuts around n groups of equal mass; the first one has nothing below, the last one
+def boundaries(buckets: ScoreBuckets, n: int) -> list[Boundary]:
+    """The n + 1 boundaries of n groups of equal mass; the first one has nothing below, the last one
     everything. There must be rows.
 
     >>> buckets = ScoreBuckets(np.array([0.25, 0.5]), np.array([0.25, 0.75]),
     ...     np.array([[1, 1], [1, 1]]), [2, 5], 2)
-    >>> [cut.units_range for cut in cuts(buckets, 4)]
+    >>> [boundary.units_range for boundary in boundaries(buckets, 4)]
     [(0, 0), (2, 2), (2, 2), (3, 4), (4, 4)]
     """
     of_classes = buckets.counts.tolist()
@@ -65,23 +65,23 @@ def cuts(buckets: ScoreBuckets, n: int) -> list[Cut]:
     positives: list[int] = [0, *accumulate(of_classes[1])]
     sums = [0, *accumulate(buckets.sums)]
 
-    def excess(end: int) -> Fraction:
+    def error(end: int) -> Fraction:
         return Fraction(sums[end], 1 << buckets.shift) - positives[end]
 
     edges = []
     for group in range(n + 1):
         goal = -(-group * units[-1] // n)
         end = bisect_left(units, goal)  # of the buckets below, the last one perhaps in part
-        off = excess(end)
+        off = error(end)
         n_units, hits, offs = (units[end],) * 2, (positives[end],) * 2, (off, off)
         divided = units[end] > goal and not _tied(buckets, end - 1)
         if divided:
             low, part = end - 1, _divided(buckets, end - 1, goal - units[end - 1])
             n_units = units[low] + part.units, units[end]
             hits = positives[low] + part.positives, positives[end]
-            below = excess(low)
-            offs = below + part.excess[0], below + part.excess[1]
-        edges.append(Cut(end, divided, units[end], positives[end], off, n_units, hits, offs))
+            below = error(low)
+            offs = below + part.error[0], below + part.error[1]
+        edges.append(Boundary(end, divided, units[end], positives[end], off, n_units, hits, offs))
     return edges
 
 
@@ -92,16 +92,16 @@ def _tied(buckets: ScoreBuckets, i: int) -> bool:
     return units == 1 or mean in (buckets.least[i].item(), buckets.largest[i].item())
 
 
-class _Part(NamedTuple):
+class _LowestRows(NamedTuple):
     """The fewest units and positives of the lowest rows of a bucket, and the bounds of Σ score -
     Σ label over these rows."""
 
     units: int
     positives: int
-    excess: Range
+    error: Range
 
 
-def _divided(buckets: ScoreBuckets, i: int, goal: int) -> _Part:
+def _divided(buckets: ScoreBuckets, i: int, goal: int) -> _LowestRows:
     """The lowest rows of a bucket, at least `goal` units and perhaps all, since tied rows are not
     divided.
 
@@ -117,11 +117,11 @@ def _divided(buckets: ScoreBuckets, i: int, goal: int) -> _Part:
     low = max(taken * least, total - (units - taken) * largest) - positives
     taken = max(goal, negatives)
     high = taken * total / units - (taken - negatives)
-    return _Part(goal, max(0, goal - negatives), (low, high))
+    return _LowestRows(goal, max(0, goal - negatives), (low, high))
 
 
-def gaps(buckets: ScoreBuckets, edges: Sequence[Cut]) -> list[Gap]:
-    """The gap of each group between two cuts that may have rows."""
+def gaps(buckets: ScoreBuckets, edges: Sequence[Boundary]) -> list[Gap]:
+    """The gap of each group between two boundaries that may have rows."""
     has = buckets.counts > 0
     of_groups = []
     for a, b in pairwise(edges):
@@ -129,8 +129,8 @@ def gaps(buckets: ScoreBuckets, edges: Sequence[Cut]) -> list[Gap]:
         most = b.units_range[1] - a.units_range[0]
         if not most:
             continue
-        value = abs(b.excess - a.excess) / (b.units - a.units) if b.units > a.units else None
-        low, high = b.excess_range[0] - a.excess_range[1], b.excess_range[1] - a.excess_range[0]
+        value = abs(b.error - a.error) / (b.units - a.units) if b.units > a.units else None
+        low, high = b.error_range[0] - a.error_range[1], b.error_range[1] - a.error_range[0]
         least = max(Fraction(0), low, -high)
         # No group is further off than one of its rows: a negative by its score.
         first = a.buckets - a.divided
@@ -144,23 +144,23 @@ def gaps(buckets: ScoreBuckets, edges: Sequence[Cut]) -> list[Gap]:
     return of_groups
 
 
-def mean_gap(edges: Sequence[Cut], most: Fraction) -> Bounded:
+def mean_gap(edges: Sequence[Boundary], most: Fraction) -> Bounded:
     """The mean of the gaps of the groups over all rows; it is at most `most`.
 
-    It is the length of a path through Σ score - Σ label at each cut. The shortest one moves no
+    It is the length of a path through Σ score - Σ label at each boundary. The shortest one moves no
     further than it must; the longest one turns at the bounds.
     """
     shortest = place = Fraction(0)
-    ways = [(place, shortest)]  # to each bound of the last cut, and the length
+    ways = [(place, shortest)]  # to each end of the last range, and the length
     for edge in edges[1:]:
-        low, high = edge.excess_range
+        low, high = edge.error_range
         nearest = min(max(place, low), high)
         shortest, place = shortest + abs(nearest - place), nearest
         ways = [
             (end, max(length + abs(end - start) for start, length in ways))
             for end in dict.fromkeys((low, high))
         ]
-    value = sum((abs(b.excess - a.excess) for a, b in pairwise(edges)), Fraction(0))
+    value = sum((abs(b.error - a.error) for a, b in pairwise(edges)), Fraction(0))
     longest = min(max(length for _, length in ways), most)
     return _bounded(*(total / edges[-1].units for total in (value, shortest, longest)))
 
@@ -184,8 +184,8 @@ def plain_mean_gap(of_groups: Sequence[Gap]) -> Bounded:
     return _bounded(sum(values, Fraction(0)) / len(values), low, high / n)
 
 
-def share_bounds(a: Cut, b: Cut) -> tuple[float, float]:
-    """What the share of positives between two cuts is certainly between; nan without rows."""
+def share_bounds(a: Boundary, b: Boundary) -> tuple[float, float]:
+    """What the share of positives between two boundaries is certainly between; nan without rows."""
     fewest = max(0, b.units_range[0] - a.units_range[1])
     most = b.units_range[1] - a.units_range[0]
     if not most:
