@@ -58,6 +58,7 @@ from streammetrics.results.calibration_figures import CalibrationFigures, Calibr
 Floats = NDArray[np.float64]
 
 _MOST_BINS: Final = 1000
+_OF_GRID: Final = frozenset({"grid", "resolution"})
 _RESOLUTION: Final = 8  # of a grid, if none is given
 _FINEST: Final = 12
 _LOSSES: Final = 2  # index of the last of the sums over rounded rows
@@ -121,7 +122,7 @@ class Calibration(Accumulator, schema="calibration/4"):
 
     _many_slots: ClassVar[bool] = True
     _schemas: ClassVar[Schemas] = {"calibration/3": {"loss_cubes", "brier_cubes"}}
-    _later = frozenset({"grid", "resolution"})
+    _later = _OF_GRID
     _parts_with: ClassVar[Mapping[str, Collection[str]]] = {"grid": {"by_score", "sums_by_score"}}
 
     clip: float | None = None
@@ -334,6 +335,12 @@ class Calibration(Accumulator, schema="calibration/4"):
         """The squares and the cubes of the losses, and of the Brier scores."""
         losses = self.loss_squares, self.loss_cubes
         return losses, (self.brier_squares, self.brier_cubes)
+
+    def _coarse_in_groups(self) -> Calibration | None:
+        if self.grid is None:
+            return None
+        settings = {name: value for name, value in self.settings().items() if name not in _OF_GRID}
+        return Calibration(**settings)  # type: ignore[arg-type]
 
     def compute(self) -> CalibrationFigures:
         """The losses, ratios and the table of bins."""

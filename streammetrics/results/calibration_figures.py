@@ -370,6 +370,13 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         weighted = self._surplus or self.rows_rounded
         return mass_table(self._by_score, groups, nan if weighted else q)
 
+    @property
+    def _drawn(self) -> ReliabilityTable | MassTable:
+        """The table of the reliability diagram: by mass, with a grid."""
+        if self._by_score is None:
+            return self.reliability()
+        return self.reliability_by_mass(len(self._columns_of_bins[0]))
+
     @cached_property
     def _boundaries(self) -> list[Boundary]:
         return boundaries(cast("ScoreBuckets", self._by_score), len(self._columns_of_bins[0]))

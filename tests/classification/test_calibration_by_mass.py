@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streammetrics import Calibration, InputError, SettingsError
-from streammetrics.results import views_of
+from streammetrics import Calibration, InputError, SettingsError, UserGroups, compare
+from streammetrics.results import figure_of, views_of
 from streammetrics.results.calibration_figures import CalibrationFigures
 from tests.depth import EXAMPLES
 from tests.oracles import calibration
@@ -239,3 +239,30 @@ def test_other_grids_are_refused(of_metric: dict[str, object]) -> None:
 
 def test_a_grid_by_default_is_that_of_resolution_8() -> None:
     assert Calibration(grid="relative") == Calibration(grid="relative", resolution=8)
+
+
+def test_groups_of_users_keep_no_buckets_and_say_why_there_is_no_interval() -> None:
+    labels, scores = clicks(2000)
+    arms = [UserGroups(Calibration(grid="relative")) for _ in range(2)]
+    for arm, metric in enumerate(arms):
+        rows = slice(arm, None, 2)
+        metric.update(groups=np.arange(2000)[rows], labels=labels[rows], scores=scores[rows])
+    result = arms[0].compute()
+    assert result.ece_by_mass == fed(labels[::2], scores[::2]).compute().ece_by_mass
+    assert "by_mass(n)" in result.interval("ace").reason
+    assert result.interval("log_loss").defined
+    assert arms[0].nbytes < 3 * fed(labels, scores).nbytes
+    comparison = compare(*arms, view="ace")
+    assert math.isnan(comparison.pvalue) and math.isfinite(comparison.effect_size)
+
+
+def test_the_reliability_figure_has_the_groups_of_equal_mass() -> None:
+    labels, scores = clicks(2000)
+    result = fed(labels, scores, bins=8).compute()
+    spec = figure_of(result, "reliability")
+    points = spec["data"]["values"]
+    table = result.reliability_by_mass(8)
+    assert [point["x"] for point in points] == table.mean_score.tolist()
+    assert [point["units"] for point in points] == table.units.tolist()
+    assert [point["lower"] for point in points] == table.lower.tolist()
+    assert "ECE by mass" in str(spec["title"])

@@ -54,13 +54,13 @@ def test_errors_are_by_mass_with_certain_bounds_and_by_width_where_they_say_so(
 def test_the_table_has_certain_bounds_and_says_what_the_groups_are(
     file: Path, capsys: Capture
 ) -> None:
-    words = "--labels click --scores p --metrics brier,ece --by click".split()
+    words = ["--labels", "click", "--scores", "p", "--metrics", "brier,ece", "--by", "click"]
     assert main(["eval", str(file), *words]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["click", "metric", "value", "exact", "within", "95", "%", "CI", "over"]
     assert [line.split()[3] for line in lines if " brier " in line] == ["exact", "exact"]
     assert [line.split()[3][0] for line in lines if " ece " in line] == ["[", "["]
     assert any(line.startswith("ece: over 15 groups of as many rows each") for line in lines)
-    words = "--labels click --scores p --metrics brier".split()
+    words = ["--labels", "click", "--scores", "p", "--metrics", "brier"]
     assert main(["eval", str(file), *words]) == 0
     assert "exact within" not in capsys.readouterr().out
