@@ -22,23 +22,38 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
 from streammetrics.kernels.tables.probabilities import ScoreBuckets
 
-Counts: TypeAlias = tuple[int, int]  # what a count is certainly between
-Range: TypeAlias = tuple[Fraction, Fraction]  # what a sum is certainly between
+Range: TypeAlias = tuple[Fraction, Fraction]  # what a number is certainly between
+Corner: TypeAlias = tuple[Fraction, Fraction]  # units, and a bound of an error
 
 
 class Boundary(NamedTuple):
-    """What is below a boundary between two groups. buckets: those that are, at least in part; their
-    figures are those of whole buckets. divided: whether the last of them may be divided. units,
-    positives, error: the rows, the positive ones, and Σ score - Σ label, with certain bounds."""
+    """What is below a boundary between two groups. buckets: those that are, at least in part;
+    divided: whether the last of them may be divided. units, positives, error: the rows, the
+    positive ones, and Σ score - Σ label, of whole buckets.
+
+    fewest_positives: certainly; at most there are `positives`. lows, highs: the certain bounds of
+    the error by the units below, ascending up to `units`; between two of these corners they lie on
+    a line, or inside of it.
+    """
 
     buckets: int
     divided: bool
     units: int
     positives: int
     error: Fraction
-    units_range: Counts
-    positives_range: Counts
-    error_range: Range
+    fewest_positives: int
+    lows: Sequence[Corner]
+    highs: Sequence[Corner]
+
+    @property
+    def fewest_units(self) -> Fraction:
+        """The least number of units below; at most there are `units`."""
+        return self.lows[0][0]
+
+    @property
+    def error_range(self) -> Range:
+        """The certain bounds of the error."""
+        return min(error for _, error in self.lows), max(error for _, error in self.highs)
 
 
 class Gap(NamedTuple):
@@ -57,7 +72,7 @@ def boundaries(buckets: ScoreBuckets, n: int) -> list[Boundary]:
 
     >>> buckets = ScoreBuckets(np.array([0.25, 0.5]), np.array([0.25, 0.75]),
     ...     np.array([[1, 1], [1, 1]]), [2, 5], 2)
-    >>> [boundary.units_range for boundary in boundaries(buckets, 4)]
+    >>> [(int(edge.fewest_units), edge.units) for edge in boundaries(buckets, 4)]
     [(0, 0), (2, 2), (2, 2), (3, 4), (4, 4)]
     """
     of_classes = buckets.counts.tolist()
@@ -72,16 +87,19 @@ def boundaries(buckets: ScoreBuckets, n: int) -> list[Boundary]:
     for group in range(n + 1):
         goal = -(-group * units[-1] // n)
         end = bisect_left(units, goal)  # of the buckets below, the last one perhaps in part
-        off = error(end)
-        n_units, hits, offs = (units[end],) * 2, (positives[end],) * 2, (off, off)
-        divided = units[end] > goal and not _tied(buckets, end - 1)
+        hits, lows = positives[end], [(Fraction(units[end]), error(end))]
+        highs, divided = lows, units[end] > goal and not _tied(buckets, end - 1)
         if divided:
-            low, part = end - 1, _divided(buckets, end - 1, goal - units[end - 1])
-            n_units = units[low] + part.units, units[end]
-            hits = positives[low] + part.positives, positives[end]
-            below = error(low)
-            offs = below + part.error[0], below + part.error[1]
-        edges.append(Boundary(end, divided, units[end], positives[end], off, n_units, hits, offs))
+            whole = end - 1
+            least = goal - units[whole]
+            hits = positives[whole] + max(0, least - of_classes[0][whole])
+            lows, highs = (
+                [(units[whole] + n_units, error(whole) + off) for n_units, off in corners]
+                for corners in _divided(buckets, whole, least)
+            )
+        edges.append(
+            Boundary(end, divided, units[end], positives[end], error(end), hits, lows, highs)
+        )
     return edges
 
 
@@ -92,32 +110,26 @@ def _tied(buckets: ScoreBuckets, i: int) -> bool:
     return units == 1 or mean in (buckets.least[i].item(), buckets.largest[i].item())
 
 
-class _LowestRows(NamedTuple):
-    """The fewest units and positives of the lowest rows of a bucket, and the bounds of Σ score -
-    Σ label over these rows."""
+def _divided(buckets: ScoreBuckets, i: int, least: int) -> tuple[list[Corner], list[Corner]]:
+    """The certain bounds of Σ score - Σ label of the lowest rows of a bucket, by their units: at
+    least these, and perhaps all, since tied rows are not divided.
 
-    units: int
-    positives: int
-    error: Range
-
-
-def _divided(buckets: ScoreBuckets, i: int, goal: int) -> _LowestRows:
-    """The lowest rows of a bucket, at least `goal` units and perhaps all, since tied rows are not
-    divided.
-
-    The scores of a units add up to at least a · least, and to no less than what is left if all
-    others have the largest score; and to no more than a times the mean. Of a units at most
-    min(a, positives) are positive. Both bounds of Σ score - Σ label are reached where one more unit
-    has to be of the other class.
+    The scores of a units add up to at least a times the least one, and to no less than what is left
+    if all others have the largest one; and to no more than a times the mean. At least a - negatives
+    and at most min(a, positives) of them are positive. So the lower bound is convex in a, the upper
+    one concave, and both are straight between corners.
     """
     negatives, positives = (int(count) for count in buckets.counts[:, i])
     units, total = negatives + positives, Fraction(buckets.sums[i], 1 << buckets.shift)
-    least, largest = Fraction(buckets.least[i].item()), Fraction(buckets.largest[i].item())
-    taken = max(goal, positives)
-    low = max(taken * least, total - (units - taken) * largest) - positives
-    taken = max(goal, negatives)
-    high = taken * total / units - (taken - negatives)
-    return _LowestRows(goal, max(0, goal - negatives), (low, high))
+    low, high = Fraction(buckets.least[i].item()), Fraction(buckets.largest[i].item())
+    bend = (units * high - total) / (high - low) if high > low else 0
+    inside = {*map(Fraction, (least, negatives, positives, bend, units))}
+    corners: list[Fraction] = sorted(a for a in inside if least <= a <= units)
+    lows = [
+        (a, max(a * low, total - (units - a) * high) - min(a, Fraction(positives))) for a in corners
+    ]
+    highs = [(a, a * total / units - max(Fraction(0), a - negatives)) for a in corners]
+    return lows, highs
 
 
 def gaps(buckets: ScoreBuckets, edges: Sequence[Boundary]) -> list[Gap]:
@@ -125,23 +137,29 @@ def gaps(buckets: ScoreBuckets, edges: Sequence[Boundary]) -> list[Gap]:
     has = buckets.counts > 0
     of_groups = []
     for a, b in pairwise(edges):
-        fewest = max(0, b.units_range[0] - a.units_range[1])
-        most = b.units_range[1] - a.units_range[0]
+        fewest, most = b.fewest_units - a.units, b.units - a.fewest_units
         if not most:
             continue
         value = abs(b.error - a.error) / (b.units - a.units) if b.units > a.units else None
-        low, high = b.error_range[0] - a.error_range[1], b.error_range[1] - a.error_range[0]
-        least = max(Fraction(0), low, -high)
         # No group is further off than one of its rows: a negative by its score.
         first = a.buckets - a.divided
         negative, positive = (np.flatnonzero(side[first : b.buckets]) + first for side in has)
         of_rows = [Fraction(buckets.largest[negative[-1]].item())] if len(negative) else []
         of_rows += [1 - Fraction(buckets.least[positive[0]].item())] if len(positive) else []
         greatest = max(of_rows)
-        if fewest:
-            greatest = min(greatest, max(high, -low) / fewest)
-        of_groups.append(Gap(value, least / most, greatest, bool(fewest or least)))
+        if fewest > 0:  # a ratio of linear functions is extreme at a corner
+            low = min(_slopes(a.highs, b.lows))
+            high = max(_slopes(a.lows, b.highs))
+            greatest = min(greatest, max(high, -low))
+        else:
+            low, high = ((b.error_range[end] - a.error_range[1 - end]) / most for end in (0, 1))
+        least = max(Fraction(0), low, -high)
+        of_groups.append(Gap(value, least, greatest, sure=fewest > 0 or least > 0))
     return of_groups
+
+
+def _slopes(lower: Sequence[Corner], upper: Sequence[Corner]) -> list[Fraction]:
+    return [(f - e) / (n - m) for m, e in lower for n, f in upper]
 
 
 def mean_gap(edges: Sequence[Boundary], most: Fraction) -> Bounded:
@@ -186,12 +204,11 @@ def plain_mean_gap(of_groups: Sequence[Gap]) -> Bounded:
 
 def share_bounds(a: Boundary, b: Boundary) -> tuple[float, float]:
     """What the share of positives between two boundaries is certainly between; nan without rows."""
-    fewest = max(0, b.units_range[0] - a.units_range[1])
-    most = b.units_range[1] - a.units_range[0]
+    fewest, most = int(b.fewest_units) - a.units, b.units - int(a.fewest_units)
     if not most:
         return math.nan, math.nan
-    least = max(0, b.positives_range[0] - a.positives_range[1])
-    greatest = b.positives_range[1] - a.positives_range[0]
+    least = max(0, b.fewest_positives - a.positives)
+    greatest = b.positives - a.fewest_positives
     if fewest <= greatest:
         fewest, greatest = 1, int(greatest > 0)
     return rounded_down(least, most), rounded_up(greatest, fewest)
