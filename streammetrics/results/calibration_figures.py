@@ -47,10 +47,7 @@ from streammetrics.results.rounded_weights import OfWeightedRows
 
 _NEAR_1: Final = Direction("target", 1.0)
 _UNDEFINED: Final = Bounded(nan, nan, nan)
-_BIASED: Final = (
-    "chance alone moves it above 0, for a calibrated model too; the shares of "
-    "reliability_by_mass(n) have intervals"
-)
+_BIASED: Final = "chance alone moves it above 0; reliability_by_mass() has intervals"
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 

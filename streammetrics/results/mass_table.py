@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 from math import nan
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.tables.equal_mass import Boundary, boundaries, share_bounds
 from streammetrics.kernels.tables.probabilities import ScoreBuckets
 from streammetrics.present.notebook import ShownColumns
+from streammetrics.present.row_table import RowTable, table_of_columns
+from streammetrics.present.value_rows import LEVEL
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -29,6 +31,8 @@ class MassTable(ShownColumns):
     share where groups are cut between scores, not between buckets of them. lower, upper: the
     confidence interval of the positive share, Wilson's; nan if rows are weighted. ratio: the sum of
     the scores over the positives, above 1 where the model overpredicts.
+
+    It is shown without the ends of scores, positives and certain bounds, which its frame has.
     """
 
     group: NDArray[np.int64]
@@ -43,6 +47,13 @@ class MassTable(ShownColumns):
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     ratio: NDArray[np.float64]
+
+    def _table(self, most: int) -> RowTable:
+        columns = {name: column for name, column in self._columns(LEVEL).items() if name in _SHOWN}
+        return table_of_columns(type(self).__name__, columns, most)
+
+
+_SHOWN: Final = ("group", "units", "mean_score", "positive_share", "lower", "upper", "ratio")
 
 
 class _Group(NamedTuple):

@@ -78,8 +78,7 @@ _GRID: Final = "relative"
 _BY_MASS: Final = Offer(
     lambda _: Calibration(grid=_GRID),
     "ece mce ace ece_by_mass mce_by_mass",
-    note=f"over {Calibration.bins} groups of as many rows each, where tied scores stay together; "
-    "ece_by_width and mce_by_width are over as many bins of equal width",
+    note=f"over {Calibration.bins} groups of equal mass; ece_by_width is over bins of equal width",
 )
 # A view with arguments, such as `f_beta(2)`, is of the first metric that has it. A name that
 # several metrics offer is of the first one whose columns are given.

@@ -60,7 +60,7 @@ def test_the_table_has_certain_bounds_and_says_what_the_groups_are(
     assert head.split() == ["click", "metric", "value", "exact", "within", "95", "%", "CI", "over"]
     assert [line.split()[3] for line in lines if " brier " in line] == ["exact", "exact"]
     assert [line.split()[3][0] for line in lines if " ece " in line] == ["[", "["]
-    assert any(line.startswith("ece: over 15 groups of as many rows each") for line in lines)
+    assert any(line.startswith("ece: over 15 groups of equal mass") for line in lines)
     words = ["--labels", "click", "--scores", "p", "--metrics", "brier"]
     assert main(["eval", str(file), *words]) == 0
     assert "exact within" not in capsys.readouterr().out
