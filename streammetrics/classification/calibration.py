@@ -58,7 +58,6 @@ from streammetrics.results.calibration_figures import CalibrationFigures, Calibr
 Floats = NDArray[np.float64]
 
 _MOST_BINS: Final = 1000
-_OF_GRID: Final = frozenset({"grid", "resolution"})
 _RESOLUTION: Final = 8  # of a grid, if none is given
 _FINEST: Final = 12
 _LOSSES: Final = 2  # index of the last of the sums over rounded rows
@@ -102,8 +101,8 @@ class Calibration(Accumulator, schema="calibration/4"):
         `reliability_by_mass`.
     Cost
         65 ns a row in large batches, twice that with weights or with scores between 0 and 1e-144.
-        State: 1 kB. With a grid a third more time, and at resolution 8 a state has 0.8 MB of memory
-        (4 MB with scores such as 1e-300) and about 60 kB of bytes; half of that for each bit less.
+        State: 1 kB. With a grid a quarter more time, and at resolution 8 a state takes 0.8 MB (4 MB
+        with scores such as 1e-300), and about 60 kB as bytes; half of that for each bit less.
     Source
         Brier 1950, Mon. Weather Rev. 78; Naeini, Cooper & Hauskrecht 2015, AAAI, for ECE and MCE;
         He et al. 2014, ADKDD, for normalized entropy; Nixon et al. 2019, CVPR Workshops, for ACE.
@@ -122,7 +121,7 @@ class Calibration(Accumulator, schema="calibration/4"):
 
     _many_slots: ClassVar[bool] = True
     _schemas: ClassVar[Schemas] = {"calibration/3": {"loss_cubes", "brier_cubes"}}
-    _later = _OF_GRID
+    _later = frozenset({"grid", "resolution"})
     _parts_with: ClassVar[Mapping[str, Collection[str]]] = {"grid": {"by_score", "sums_by_score"}}
 
     clip: float | None = None
@@ -338,21 +337,17 @@ class Calibration(Accumulator, schema="calibration/4"):
 
     def _coarse_in_groups(self) -> Calibration | None:
         if self.grid is None:
-            return None
-        settings = {name: value for name, value in self.settings().items() if name not in _OF_GRID}
-        return Calibration(**settings)  # type: ignore[arg-type]
+            return None  # errors by mass have no variance
+        return Calibration(self.clip, self.bins, self.weight_unit, self.round_weights)
 
     def compute(self) -> CalibrationFigures:
         """The losses, ratios and the table of bins."""
         self._flush()
         return self._compute_all(SLOT_0)[0]
 
-    def _score_buckets(self, slots: Slots) -> Iterator[ScoreBuckets | None]:
-        """The occupied buckets of each of these states; None without a grid."""
-        if self.resolution is None:
-            yield from repeat(None, len(slots))
-            return
-        grid = probability_grid(self.resolution)
+    def _score_buckets(self, slots: Slots) -> Iterator[ScoreBuckets]:
+        """The occupied buckets of each of these states."""
+        grid = probability_grid(self.resolution or 0)
         occupied = self.by_score.each_occupied(slots)
         for slot, (cells, counts) in zip(slots.tolist(), occupied, strict=True):
             used, table = occupied_table(cells, counts, 2, self.buckets)
@@ -376,7 +371,6 @@ class Calibration(Accumulator, schema="calibration/4"):
             _surplus=self.counts.surplus[slots].tolist(),
             weight_unit=repeat(Fraction(self.weight_unit)),
             rows_rounded=self.rounded.totals(slots),
-            _by_score=self._score_buckets(slots),
             _sums=map(
                 CalibrationSums,
                 repeat((shift, *[total.shift for total in sums])),
@@ -385,6 +379,7 @@ class Calibration(Accumulator, schema="calibration/4"):
                 *units,
                 zip(self.loss_cubes.pairs(slots), self.brier_cubes.pairs(slots), strict=True),
             ),
+            **({} if self.grid is None else {"_by_score": self._score_buckets(slots)}),
         )
 
 
