@@ -32,8 +32,7 @@ class Boundary(NamedTuple):
     positive ones, and Σ score - Σ label, of whole buckets.
 
     fewest_positives: certainly; at most there are `positives`. lows, highs: the certain bounds of
-    the error by the units below, ascending up to `units`; between two of these corners they lie on
-    a line, or inside of it.
+    the error by the units below, ascending up to `units`, and straight between two such corners.
     """
 
     buckets: int
