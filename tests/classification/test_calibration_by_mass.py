@@ -266,3 +266,14 @@ def test_the_reliability_figure_has_the_groups_of_equal_mass() -> None:
     assert [point["units"] for point in points] == table.units.tolist()
     assert [point["lower"] for point in points] == table.lower.tolist()
     assert "ECE by mass" in str(spec["title"])
+
+
+def test_in_one_bucket_no_error_exceeds_those_of_the_rows() -> None:
+    rng = np.random.default_rng(2)
+    scores, labels = 0.02 + 1e-6 * rng.random(1000), (rng.random(1000) < 0.03).astype(int)
+    result = fed(labels, scores, bins=10).compute()
+    rows = math.fsum(np.abs(scores - labels)) / 1000
+    assert result.ece_by_mass is not None and result.mce_by_mass is not None
+    assert result.ece_by_mass.high == pytest.approx(rows, rel=1e-12)
+    assert result.ece_by_mass.low == pytest.approx(abs(scores.mean() - labels.mean()), rel=1e-9)
+    assert result.mce_by_mass.high < 0.981  # a group of positives alone
