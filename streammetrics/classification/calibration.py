@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import repeat
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -46,7 +46,7 @@ from streammetrics.authoring import (
     side_by_side,
     weighted,
 )
-from streammetrics.core import SURELY, TOGETHER, Units, roughly, surely_cubes
+from streammetrics.core import SURELY, TOGETHER, Units, leave_out, roughly, surely_cubes
 from streammetrics.kernels.tables.probabilities import (
     ScoreBuckets,
     equal_bins,
@@ -122,7 +122,6 @@ class Calibration(Accumulator, schema="calibration/4"):
     _many_slots: ClassVar[bool] = True
     _schemas: ClassVar[Schemas] = {"calibration/3": {"loss_cubes", "brier_cubes"}}
     _later = frozenset({"grid", "resolution"})
-    _parts_with: ClassVar[Mapping[str, Collection[str]]] = {"grid": {"by_score", "sums_by_score"}}
 
     clip: float | None = None
     bins: int = 15
@@ -170,6 +169,7 @@ class Calibration(Accumulator, schema="calibration/4"):
         if self.grid is None and self.resolution is not None:
             raise refused_setting(self, "resolution", 'none without grid="relative"')
         if self.grid is None:
+            leave_out(self, "by_score", "sums_by_score")
             return
         check_choice(self.grid, ("relative",), "Calibration.grid")
         resolution = _RESOLUTION if self.resolution is None else self.resolution
