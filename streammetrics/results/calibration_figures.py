@@ -333,22 +333,6 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         """Σ y, in units of weight."""
         return sum(self._columns_of_bins[1])
 
-    def reliability(self) -> ReliabilityTable:
-        """The bins with their mean scores and shares of positives; see ReliabilityTable."""
-        edges = bin_edges(len(self.bins))
-        units = [zeros + ones for zeros, ones, _ in self.bins]
-        return ReliabilityTable(
-            low=edges[:-1],
-            high=edges[1:],
-            units=np.array(units, np.int64),
-            mean_score=np.array(
-                [ratio(p, n) for (_, _, p), n in zip(self.bins, units, strict=True)]
-            ),
-            positive_share=np.array(
-                [ratio(ones, n) for (_, ones, _), n in zip(self.bins, units, strict=True)]
-            ),
-        )
-
     def reliability_by_mass(self, n: int = 10, *, level: float = 0.95) -> MassTable:
         """The reliability table of n groups of equal mass, tenths by default; see MassTable.
 
@@ -367,25 +351,21 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         weighted = self._surplus or self.rows_rounded
         return mass_table(self._by_score, groups, nan if weighted else q)
 
-    @property
-    def _drawn(self) -> ReliabilityTable | MassTable:
-        """The table of the reliability diagram: by mass, with a grid."""
-        if self._by_score is None:
-            return self.reliability()
-        return self.reliability_by_mass(len(self._columns_of_bins[0]))
-
-    @cached_property
-    def _boundaries(self) -> list[Boundary]:
-        return boundaries(cast("ScoreBuckets", self._by_score), len(self._columns_of_bins[0]))
-
-    @cached_property
-    def _mass_gaps(self) -> list[Gap]:
-        return gaps(cast("ScoreBuckets", self._by_score), self._boundaries)
-
-    @property
-    def _most_off(self) -> Fraction:
-        """Σ |p - y|."""
-        return self._predicted - 2 * self.hits + self.positives
+    def reliability(self) -> ReliabilityTable:
+        """The bins with their mean scores and shares of positives; see ReliabilityTable."""
+        edges = bin_edges(len(self.bins))
+        units = [zeros + ones for zeros, ones, _ in self.bins]
+        return ReliabilityTable(
+            low=edges[:-1],
+            high=edges[1:],
+            units=np.array(units, np.int64),
+            mean_score=np.array(
+                [ratio(p, n) for (_, _, p), n in zip(self.bins, units, strict=True)]
+            ),
+            positive_share=np.array(
+                [ratio(ones, n) for (_, ones, _), n in zip(self.bins, units, strict=True)]
+            ),
+        )
 
     @property
     def _brier_total(self) -> Fraction:
@@ -425,6 +405,26 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
         _, ones, predicted, scale = self._columns_of_bins
         return [abs(p - y * scale) for p, y in zip(predicted, ones, strict=True)], scale
+
+    @property
+    def _drawn(self) -> ReliabilityTable | MassTable:
+        """The table of the reliability diagram: by mass, with a grid."""
+        if self._by_score is None:
+            return self.reliability()
+        return self.reliability_by_mass(len(self._columns_of_bins[0]))
+
+    @cached_property
+    def _boundaries(self) -> list[Boundary]:
+        return boundaries(cast("ScoreBuckets", self._by_score), len(self._columns_of_bins[0]))
+
+    @cached_property
+    def _mass_gaps(self) -> list[Gap]:
+        return gaps(cast("ScoreBuckets", self._by_score), self._boundaries)
+
+    @property
+    def _most_off(self) -> Fraction:
+        """Σ |p - y|."""
+        return self._predicted - 2 * self.hits + self.positives
 
 
 def _sum_ratio(above: Fraction, below: Fraction) -> float:
