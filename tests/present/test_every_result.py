@@ -184,9 +184,9 @@ def curves() -> list[object]:
         for effect in (Uplift(resolution=0), ExactUplift()):
             effect.update(labels, scores, [i % 2 for i in range(rows)])
             found += [effect.compute().curve(), effect.compute().by_part(3)]
-        bins = Calibration(bins=4)
+        bins = Calibration(bins=4, grid="relative")
         bins.update(labels, scores)
-        found.append(bins.compute().reliability())
+        found += [bins.compute().reliability(), bins.compute().reliability_by_mass(3)]
         join = JoinRows({"group": "key"}, {"click": "once"}, label_window_ms=1000)
         join.update_impressions([*range(rows)], [*range(rows)], group=["a", "b"] * (rows // 2))
         found.append(join.close(30))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from streammetrics import (
+    Bounded,
     InputError,
     Interval,
     Panel,
@@ -265,6 +266,7 @@ class _GroupValue:
     interval: Interval
     counts: Mapping[str, int]
     threshold: float | None = None  # the score that the rows choose for this view
+    bounds: Bounded | None = None  # certain ones, of a value that is not exact
 
     @property
     def over(self) -> str:
@@ -284,6 +286,7 @@ class _GroupValue:
 
     def as_json(self, key_columns: Sequence[str]) -> dict[str, object]:
         """The line for JSON."""
+        ends = self.bounds
         return {
             "slice": dict(zip(key_columns, self.group, strict=True)),
             "metric": self.name,
@@ -294,6 +297,7 @@ class _GroupValue:
             "reason": self.interval.reason,
             "counts": dict(self.counts),
             **({} if self.threshold is None else {"threshold": self.threshold}),
+            **({} if ends is None else {"exact_low": ends.low, "exact_high": ends.high}),
         }
 
 
@@ -308,10 +312,10 @@ def _lines(
         for figure in figures:
             result = results[figure.metric]
             interval, counts = result.interval(figure.view), counts_of(result)
-            value = float(views_of(result).get(figure.view, interval.estimate))
-            yield _GroupValue(
-                group, figure.name, value, interval, counts, chosen_threshold(result, figure.view)
-            )
+            value = views_of(result).get(figure.view, interval.estimate)
+            threshold = chosen_threshold(result, figure.view)
+            bounds = value if isinstance(value, Bounded) else None
+            yield _GroupValue(group, figure.name, float(value), interval, counts, threshold, bounds)
 
 
 def _group_key(line: _GroupValue) -> list[tuple[str, object]]:
@@ -328,10 +332,14 @@ def _table(
     """The lines as a table. notes: about some of them."""
     lines = all_lines[:_MOST]
     chosen = ["threshold"] * any(line.threshold is not None for line in lines)
-    rows = [[*map(formatting.name, key_columns), "metric", "value", "95 % CI", *chosen, "over"]]
+    bounded = ["exact within"] * any(line.bounds is not None for line in lines)
+    titles = "metric", "value", *bounded, "95 % CI", *chosen, "over"
+    rows = [[*map(formatting.name, key_columns), *titles]]
     for line in lines:
         cells = [*map(formatting.name, line.group), line.name]
         cells.append(formatting.number(line.value, _DECIMALS))
+        if bounded:
+            cells.append(_certain(line))
         ends = line.interval.lower, line.interval.upper
         cells.append(formatting.between(*ends, _DECIMALS) if line.interval.defined else "—")
         if chosen:
@@ -357,6 +365,15 @@ def _table(
     if len(all_lines) > _MOST:
         remarks.append(f"{formatting.count(len(all_lines) - _MOST)} more lines: use --json")
     return "\n".join([*texts, *remarks]) + "\n"
+
+
+def _certain(line: _GroupValue) -> str:
+    """The certain bounds of a value."""
+    if math.isnan(line.value):
+        return formatting.DASH
+    if line.bounds is None:
+        return "exact"
+    return formatting.exact_within(line.bounds.low, line.bounds.high, _DECIMALS)
 
 
 def _reasons(lines: Sequence[_GroupValue]) -> list[str]:
