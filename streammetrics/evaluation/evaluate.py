@@ -298,7 +298,7 @@ def measured_queries(
         require_grades(lists, settings.measures)
         require_subtopics(lists, settings.measures)
         ties = "expected" if rules.ties == "trec_eval" else rules.ties
-        parts = [*measured(lists, settings.measures, ties)]
+        parts = [*measured(lists, settings.measures, ties, rules.empty)]
     except InputError as error:
         raise _query_error(error, queries, name) from None
     columns = [
@@ -386,7 +386,7 @@ def _evaluation(
         _users={} if users is None else _moments_of_users(by_measure, means._moments),
         _remarks=(
             *_remarks_on(n_empty, len(lacking), len(unjudged), settings.rules),
-            *settings.rules.notes(),
+            *settings.rules.notes(settings.measures),
         ),
     )
 

@@ -60,7 +60,7 @@ from streammetrics.ranking.list_values import (
     list_terms,
     measured,
     require_none_of_subtopics,
-    require_order,
+    require_settled,
 )
 from streammetrics.results.list_results import Averages
 
@@ -179,7 +179,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         for name, choices in _CHOICES.items():
             check_choice(self.settings()[name], choices, f"GroupedScores.{name}")
         check_max_rows(self.max_rows, "GroupedScores.max_rows")
-        require_order(measures_of(self.measures), self.ties)
+        require_settled(measures_of(self.measures), self.ties)
 
     @cached_property
     def _reads_subtopics(self) -> bool:
@@ -349,9 +349,10 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         """The counts of the lists at these indices."""
         measures = measures_of(self.measures)
         moments, n_kept, empty = MomentsColumn.of(measures), 0, 0
+        rule = str(self.settings()["empty"])
         cubes = CubesColumn.of(moments)
         for lists in held_lists.pieces(indices):
-            for _, is_empty, values in measured(lists, measures, self.ties):
+            for _, is_empty, values in measured(lists, measures, self.ties, rule):
                 n_empty = int(np.count_nonzero(is_empty))
                 n_kept, empty = n_kept + len(is_empty) - n_empty, empty + n_empty
                 for j, column in enumerate(values):

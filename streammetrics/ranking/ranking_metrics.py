@@ -43,7 +43,7 @@ from streammetrics.ranking.list_values import (
     measured,
     require_grades,
     require_no_unseen,
-    require_order,
+    require_settled,
     require_subtopics,
     weighed,
 )
@@ -146,7 +146,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
         check_choice(self.ties, ("expected", "worst", "best"), "RankingMetrics.ties")
         check_choice(self.settings()["empty"], ("skip", "zero"), "RankingMetrics.empty")
-        require_order(self._asked, self.ties)
+        require_settled(self._asked, self.ties)
         if self.examination is None:
             return
         where = "RankingMetrics.examination"
@@ -254,8 +254,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         return list_terms([_lists(batch)], self._asked, self.ties, rule, self._weights(batch))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        weights = self._weights(batch)
-        for rows, empty, values in measured(_lists(batch), self._asked, self.ties):
+        weights, rule = self._weights(batch), str(self.settings()["empty"])
+        for rows, empty, values in measured(_lists(batch), self._asked, self.ties, rule):
             row_slots = None if slots is None else slots[rows]
             self.lists.add(empty.astype(np.intp), row_slots)
             if weights is None:
