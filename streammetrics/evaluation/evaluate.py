@@ -229,8 +229,12 @@ def notes_of_names(
     evaluation: Evaluation, truth: Judgments, run: Run, listed: Sequence[Measure | str]
 ) -> Iterator[str]:
     """What trec_eval has for measures that were called by its names, where it is another value."""
-    names = trec_names(listed)
-    if not names or evaluation.rules["like"]:
+    like, names = evaluation.rules["like"], trec_names(listed)
+    by_grade = [name for name in evaluation.means if name.partition("(")[0] == "RBP"]
+    if by_grade and (like == TREC_EVAL or "rbp" in names) and _has_grade_2(truth):
+        yield f"{', '.join(by_grade)}: trec_eval weighs relevant documents by their grades"
+        names = [name for name in names if name != "rbp"]
+    if not names or like:
         return
     rel, only = evaluation.rules["rel"], evaluation.rules["judged_only"]
     rules = Rules.checked(None, None, None, cast("int", rel), bool(only), TREC_EVAL)
@@ -245,6 +249,16 @@ def notes_of_names(
     ]
     if values:
         yield f'by its own rules trec_eval has {", ".join(values)}: like="trec_eval"'
+
+
+def _has_grade_2(truth: Judgments) -> bool:
+    """Whether a document has a grade above 1."""
+    grades = (grade for documents in truth.values() for grade in _grades(documents))
+    return any(grade not in (0, 1) for grade in grades)
+
+
+def _grades(documents: Iterable[Hashable]) -> Iterable[object]:
+    return documents.values() if isinstance(documents, Mapping) else ()
 
 
 def _apart(value: float, other: float) -> str:

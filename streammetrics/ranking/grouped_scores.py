@@ -113,7 +113,9 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         item that is twice in a list is not detected. judged: [n] bool, False for an item that is
         not judged, whose label must be 0 and which Bpref skips. shown: [n] bool, False for an item
         that is known but was not shown: it has no rank, but counts in the denominators of measures.
-        It means the same as the score -inf, which replaces the score. subtopics: [n] lists or sets
+        It means the same as the score -inf, which replaces the score. Without such rows each list
+        is taken to hold all of its relevant items: where some were not retrieved, and have no row,
+        recall, AP and NDCG are too high. subtopics: [n] lists or sets
         of ids, the subtopics that the item answers, or a table of 0 and 1 [n, subtopics]; an item
         of label 0 answers none. Measures such as AlphaNDCG read them.
     State

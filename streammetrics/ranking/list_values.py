@@ -180,6 +180,18 @@ def require_none_of_subtopics(measures: Sequence[Measure], hint: str) -> None:
             raise InputError(expected=expected, got="none", where="subtopics", hint=hint)
 
 
+def require_known(measures: Sequence[Measure]) -> None:
+    """InputError for a measure that is 1 for each ranked list without further known items."""
+    for measure in measures:
+        if measure.is_1_where_complete:
+            raise InputError(
+                expected=f"the number of all known relevant items of each list, for {measure}",
+                got="none, and without it the value is 1 for each ranked list",
+                where="n_relevant",
+                hint="count those that were not retrieved too; update_ranked takes ids and theirs",
+            )
+
+
 def require_no_unseen(lists: Lists, measures: Sequence[Measure]) -> None:
     """InputError if lists lack known items whose subtopics a measure would have to know."""
     of_subtopics = [measure for measure in measures if measure.subtopics]

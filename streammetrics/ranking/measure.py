@@ -73,6 +73,11 @@ class Measure(ABC):
         return self.cut
 
     @property
+    def is_1_where_complete(self) -> bool:
+        """Whether it is 1, whatever the order, for each list that lacks no relevant item."""
+        return False
+
+    @property
     def graded_from(self) -> int:
         """The grade from which the number of relevant items that a list lacks is not enough: if the
         list holds such an item, their grades are needed too. 0: always; above 15: never."""

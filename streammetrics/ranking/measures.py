@@ -135,6 +135,10 @@ class _PooledHR(OverKnown):
     limits = SHARE
     pooled = True
 
+    @property
+    def is_1_where_complete(self) -> bool:
+        return self.cut is None
+
     def of(self, lists: Ranked) -> Values:
         n_relevant = lists.known(self.rel).astype(np.float64)
         return Values(*relevant_shown(lists, self.rel, self.cut), n_relevant)
@@ -154,10 +158,18 @@ class _P(Thresholded):
 
 
 class _R(OverKnown):
-    """Relevant items among the first k, over all known relevant items."""
+    """Relevant items among the first k, over all known relevant items.
+
+    These are the ones in the list and those that `n_relevant`, ids or items of score -inf add: of
+    lists that hold only what was retrieved, and without these, it is not the recall.
+    """
 
     name = "R"
     limits = SHARE
+
+    @property
+    def is_1_where_complete(self) -> bool:
+        return self.cut is None
 
     def of(self, lists: Ranked) -> Values:
         divisors = np.maximum(lists.known(self.rel), 1).astype(np.float64)
