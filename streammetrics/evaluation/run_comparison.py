@@ -158,12 +158,13 @@ class RunComparison(Shown):
     def _table(self, most: int) -> RowTable:
         """A line for each measure and run, and for each of its slices."""
         first = self.runs[self.baseline]
-        comparisons = {"": self, **{_name(key): part for key, part in self.slices.items()}}
-        cells = [
+        comparisons: dict[tuple[Key, ...], RunComparison] = {(): self}
+        comparisons |= {(key,): part for key, part in self.slices.items()}
+        lines = [
             (measure, *cells)
             for measure in first.means
-            for name, comparison in comparisons.items()
-            for cells in comparison._cells(measure, name)
+            for keys, comparison in comparisons.items()
+            for cells in comparison._cells(measure, keys)
         ]
         shared = [n for n in first._remarks if all(n in run._remarks for run in self.runs.values())]
         notes = shared + [
@@ -172,28 +173,26 @@ class RunComparison(Shown):
             for note in run._remarks
             if note not in shared
         ]
-        for name, comparison in comparisons.items():
+        for keys, comparison in comparisons.items():
             reasons = dict.fromkeys(e.reason for e in comparison.differences if e.reason)
-            notes += [f"{name}{': ' * bool(name)}no interval: {reason}" for reason in reasons]
-        heads: Line = (
-            *("measure", "slice", "run", "mean", "difference", ci_title(self.level)),
-            *("p", "p (Holm)", "better/equal/worse"),
+            notes += [_label(f"no interval: {reason}", keys) for reason in reasons]
+        titles = (
+            *("measure", "slice: run" if self.slices else "run", "mean", "difference"),
+            *(ci_title(self.level), "p", "p (Holm)", "better/equal/worse"),
         )
-        used = [i for i in range(len(heads)) if i != 1 or self.slices]
-        titles, *lines = (tuple(line[i] for i in used) for line in (heads, *cells))
         n = f"{len(first.queries):,} queries, paired; differences from {name_text(self.baseline)}"
-        shown, is_cut, left = first_and_last(lines, most), len(lines) > most, len(used) - 6
-        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), is_cut, left)
+        shown, is_cut = first_and_last(lines, most), len(lines) > most
+        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), is_cut, left=2)
 
-    def _cells(self, measure: str, name: str) -> Iterator[Line]:
-        """The lines of one measure, below the name of a slice."""
+    def _cells(self, measure: str, keys: tuple[Key, ...]) -> Iterator[Line]:
+        """The lines of one measure; keys: of the slice, if this is of one."""
         mean = self.runs[self.baseline].means[measure]
-        yield (name, name_text(self.baseline), number(mean, 4), *[""] * 5)
+        yield (_label(name_text(self.baseline), keys), number(mean, 4), *[""] * 5)
         for entry in self.differences:
             if entry.measure == measure:
                 ends = between(entry.lower, entry.upper, 4, signed=True)
                 yield (
-                    name, name_text(entry.run), number(entry.mean, 4),
+                    _label(name_text(entry.run), keys), number(entry.mean, 4),
                     number(entry.difference, 4, signed=True), "—" if entry.reason else ends,
                     _p(entry.pvalue), _p(entry.pvalue_holm),
                     f"{entry.better}/{entry.equal}/{entry.worse}",
@@ -346,9 +345,9 @@ def _error(measure: str, evaluation: Evaluation, reference: Evaluation) -> Paire
     )
 
 
-def _name(key: Key) -> str:
-    """The name of a slice in a table."""
-    return label(ValueRow("", math.nan, keys=(key,)))
+def _label(text: str, keys: tuple[Key, ...]) -> str:
+    """A text below the key of a slice, if there is one."""
+    return ": ".join([*(label(ValueRow("", math.nan, keys=(key,))) for key in keys), text])
 
 
 def _p(pvalue: float) -> str:
