@@ -25,7 +25,11 @@ from streammetrics.evaluation.judged_runs import (
     run_of,
 )
 from streammetrics.evaluation.queries import UsersOfQueries, queries_of, users_of
-from streammetrics.evaluation.ranked_documents import lists_of_queries, query_error
+from streammetrics.evaluation.ranked_documents import (
+    has_equal_scores,
+    lists_of_queries,
+    query_error,
+)
 from streammetrics.evaluation.rules import TREC_EVAL, Rules, listed_measures, trec_names
 from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
 from streammetrics.kernels.inference.paired import PairedSums
@@ -258,6 +262,11 @@ def notes_of_names(
     rules = Rules.checked(None, None, None, cast("int", rel), bool(only), TREC_EVAL)
     settings = Settings.of(names, rules)
     queries = queries_of(truth, {"run": run}, rules.missing)
+    measures = dict(zip(listed, evaluation.means, strict=True))
+    same = [measures[name] for name in names] == list(map(str, settings.measures))
+    same &= queries == [*evaluation.queries] and not evaluation.lists_empty
+    if same and not has_equal_scores(run, queries):
+        return
     theirs = evaluated(truth, run, queries, settings, None)
     ours = dict(zip(listed, evaluation.means.values(), strict=True))
     values = [

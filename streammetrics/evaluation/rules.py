@@ -61,8 +61,13 @@ def listed_measures(given: object) -> tuple[list[Measure | str], bool]:
 none, got 'P@5' among others; evaluate the others in a call of their own
     """
     is_one = isinstance(given, (Measure, str)) or text_of_ir_measures(given) is not None
-    several = [given] if is_one else given
-    if not isinstance(several, Iterable):
+    try:
+        several = (
+            [cast("Measure | str", given)]
+            if is_one
+            else list(cast("Iterable[Measure | str]", given))
+        )
+    except TypeError:  # also of an array without dimensions
         return list(measures_of(cast("str", given))), False  # raises
     entries: list[Measure | str] = []
     judged_only = []
