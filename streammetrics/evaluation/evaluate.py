@@ -204,10 +204,11 @@ def evaluate(
     measure. users: {query: user}, if a user has several queries, which are correlated: the interval
     takes users as independent, by Student's t of users - 1 degrees of freedom. Means do not change.
 
-    by: the slice of each query: {query: slice}; the name of a column of the judgments or the run
-    that is the same in all rows of a query; a list of columns, whose slices are tuples; or a dict
-    of mappings and columns by name, whose slices are (name, value). The means over all queries do
-    not change, and `result.slices["short"]` is the evaluation of one slice.
+    by: the slice of each query: {query: slice}, or a frame of queries and slices; the name of a
+    column of the judgments or the run that is the same in all rows of a query; a list of columns,
+    whose slices are tuples; or a dict of mappings and columns by name, whose slices are (name,
+    value). The means over all queries do not change, and `result.slices["short"]` is the evaluation
+    of one slice.
 
     InputError for bad input, with the query or the line; SettingsError for an unknown measure or
     setting.
