@@ -81,8 +81,8 @@ class Evaluation(Averages):
     value for each query [n]; nan where a query has nothing relevant, unless empty="zero". missing:
     queries of the judgments that the run lacks. unjudged: queries of the run without judgments,
     which are left out. rules: ties, empty, missing, rel, judged_only and like, as they were used.
-    slices: the evaluation of each slice, if `by` was passed. What is called
-    lists in `Averages` are queries here.
+    slices: the evaluation of each slice, if `by` was passed. What is called lists in `Averages` are
+    queries here.
 
     >>> from streammetrics import evaluate
     >>> qrels = {"q1": {"a": 1, "b": 2}, "q2": {"c": 1}}
@@ -218,7 +218,7 @@ def evaluate(
     (0.5, ('q2',))
     """
     listed, only = listed_measures(measures)
-    rules = Rules.checked(ties, empty, missing, rel, judged_only or only, like)
+    rules = Rules.checked(ties, empty, missing, rel, judged_only, like, only)
     settings = Settings.of(listed, rules)
     tables = {"qrels": collected(qrels), "run": collected(run)}
     truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)

@@ -236,7 +236,7 @@ def compare_runs(
     InputError and SettingsError as for `evaluate`.
     """
     listed, only = listed_measures(measures)
-    rules = Rules.checked(ties, empty, missing, rel, judged_only or only, like)
+    rules = Rules.checked(ties, empty, missing, rel, judged_only, like, only)
     settings = Settings.of(listed, rules)
     share = as_float(level)
     if share is None or not 0 < share < 1:

@@ -110,7 +110,7 @@ def test_documents_that_are_not_judged_are_left_out_of_the_run() -> None:
     with pytest.raises(SettingsError, match="judged_only of all measures or of none"):
         evaluate(QRELS, RUN, [*theirs, "P@1"])
     with pytest.raises(SettingsError, match="True or False"):
-        evaluate(QRELS, RUN, "ap", judged_only=1)  # type: ignore[arg-type]
+        evaluate(QRELS, RUN, theirs, judged_only=0)  # type: ignore[arg-type]
 
 
 def test_rbp_of_grades_is_not_said_to_be_that_of_trec_eval() -> None:
