@@ -162,7 +162,8 @@ def evaluate(
     (0.5, ('q2',))
     """
     settings = Settings.of(measures, ties, empty, missing, rel)
-    truth, checked_run = judgments_of(qrels, subtopics=settings.subtopics), run_of(run)
+    truth = judgments_of(qrels, subtopics=settings.subtopics)
+    checked_run = run_of(run, judgments=truth)
     queries = queries_of(truth, {"run": checked_run}, missing)
     return evaluated(truth, checked_run, queries, settings, users_of(users, queries))
 

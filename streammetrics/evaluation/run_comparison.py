@@ -226,7 +226,7 @@ def compare_runs(
         hint = nearest(first, runs, "name one of them")
         raise refused("baseline", f"one of the runs, {', '.join(map(shown, runs))}", first, hint)
     truth = judgments_of(qrels, subtopics=settings.subtopics)
-    checked_runs = {name: run_of(run, f"runs[{shown(name)}]") for name, run in runs.items()}
+    checked_runs = {name: run_of(run, f"runs[{shown(name)}]", truth) for name, run in runs.items()}
     queries = queries_of(
         truth, {f"runs[{shown(name)}]": run for name, run in checked_runs.items()}, missing
     )
