@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -210,9 +210,6 @@ def compare_runs(
     InputError and SettingsError as for `evaluate`.
     """
     settings = Settings.of(measures, ties, empty, missing, rel)
-    share = as_float(level)
-    if share is None or not 0 < share < 1:
-        raise refused("level", "a number between 0 and 1, such as 0.95", level)
     argument: object = runs
     if (
         not isinstance(argument, Mapping)
@@ -221,10 +218,6 @@ def compare_runs(
     ):
         hint = 'pass {"bm25": run, "ours": run}; for a single run use evaluate'
         raise refused("runs", "two or more runs by name", argument, hint)
-    first = next(iter(runs)) if baseline is None else baseline
-    if first not in runs:
-        hint = nearest(first, runs, "name one of them")
-        raise refused("baseline", f"one of the runs, {', '.join(map(shown, runs))}", first, hint)
     truth = judgments_of(qrels, subtopics=settings.subtopics)
     checked_runs = {name: run_of(run, f"runs[{shown(name)}]", truth) for name, run in runs.items()}
     queries = queries_of(
@@ -235,9 +228,27 @@ def compare_runs(
         name: evaluated(truth, run, queries, settings, query_users, f"runs[{shown(name)}]")
         for name, run in checked_runs.items()
     }
+    return comparison_of(evaluations, [*map(str, settings.measures)], baseline, level)
+
+
+def comparison_of(
+    evaluations: Mapping[str, Evaluation],
+    measures: Sequence[str],
+    baseline: str | None,
+    level: float,
+) -> RunComparison:
+    """The comparison of evaluations on the same queries; SettingsError for other settings."""
+    share = as_float(level)
+    if share is None or not 0 < share < 1:
+        raise refused("level", "a number between 0 and 1, such as 0.95", level)
+    first = next(iter(evaluations)) if baseline is None else baseline
+    if first not in evaluations:
+        hint = nearest(first, evaluations, "name one of them")
+        names = ", ".join(map(shown, evaluations))
+        raise refused("baseline", f"one of the runs, {names}", first, hint)
     raw = [
-        _difference(str(measure), name, first, evaluations, share)
-        for measure in settings.measures
+        _difference(measure, name, first, evaluations, share)
+        for measure in measures
         for name in evaluations
         if name != first
     ]

@@ -134,7 +134,7 @@ def text_lines(
     """The lines of a file with their numbers from 1, each of at most `most` bytes, or of
     MAX_FEATURES if it has a label and a query before its features."""
     try:
-        with open(path, "rb") as plain, _decompressed(plain) as file:
+        with open(path, "rb") as plain, decompressed(plain) as file:
             total = number = 0
             while line := file.readline(most + 1):
                 limit = most
@@ -160,7 +160,7 @@ def text_lines(
         ) from None
 
 
-def _decompressed(file: BufferedReader) -> BinaryIO:
+def decompressed(file: BufferedReader) -> BinaryIO:
     """The file itself, which may be a pipe, or what gzip compressed in it; read line by line."""
     compressed = file.peek(2)[:2] == _GZIP
     return cast("BinaryIO", gzip.GzipFile(fileobj=file)) if compressed else file
