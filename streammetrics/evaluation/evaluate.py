@@ -17,10 +17,20 @@ from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.core.rows import Terms
 from streammetrics.estimators.lists import ListMoments, MeanOfLists
 from streammetrics.estimators.request import IntervalRequest
-from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, mapping_of, run_of
+from streammetrics.evaluation.judged_runs import (
+    Judgments,
+    Run,
+    collected,
+    judgments_of,
+    lacks_grades,
+    mapping_of,
+    run_of,
+)
+from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
 from streammetrics.present.measure_names import entry_text
+from streammetrics.present.value_rows import ValueRow, rows_of, rows_of_views
 from streammetrics.present.view import View
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
@@ -31,7 +41,7 @@ from streammetrics.ranking.list_values import (
     require_grades,
     require_subtopics,
 )
-from streammetrics.ranking.measure import Measure, graded_measure
+from streammetrics.ranking.measure import Measure, Values, graded_measure
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.list_results import Averages, moments_of_entry
 
@@ -49,7 +59,7 @@ class _MeanOfQueries(MeanOfLists["Evaluation"]):
         if plain is None or not plain.defined:
             return plain
         if of_users is None:
-            return replace(plain, reason=taken_as_independent("queries"))
+            return replace(plain, reason=taken_as_independent(result._kind))
         interval = of_users.interval(request)
         deff = design_effect(interval.se * interval.se, plain.se * plain.se)
         n_eff = plain.n / deff if deff > 0 else np.nan
@@ -68,7 +78,8 @@ class Evaluation(Averages):
     queries: those that were evaluated, in the order of the judgments. by_query: by measure, a
     value for each query [n]; nan where a query has nothing relevant, unless empty="zero". missing:
     queries of the judgments that the run lacks. unjudged: queries of the run without judgments,
-    which are left out. What is called lists in `Averages` are queries here.
+    which are left out. slices: the evaluation of each slice, if `by` was passed. What is called
+    lists in `Averages` are queries here.
 
     >>> from streammetrics import evaluate
     >>> qrels = {"q1": {"a": 1, "b": 2}, "q2": {"c": 1}}
@@ -83,10 +94,12 @@ class Evaluation(Averages):
     independent: ClassVar[str] = ""  # each interval says itself that queries are
     missing: tuple[Hashable, ...] = ()
     unjudged: tuple[Hashable, ...] = ()
+    slices: SliceResults[Evaluation] = field(default_factory=lambda: SliceResults({}))
     # What each query, or each user, contributes to a mean; for users also their moments.
     _terms: Mapping[str, Terms] = field(default_factory=dict, repr=False, compare=False)
     _users: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
     _remarks: tuple[str, ...] = ()
+    _kind: str = "queries"  # what is evaluated
 
     @property
     def per_query(self) -> dict[Hashable, dict[str, float]]:
@@ -100,11 +113,16 @@ class Evaluation(Averages):
     @property
     def _units(self) -> str:
         """What is taken as independent."""
-        return "users" if self._users else "queries"
+        return "users" if self._users else self._kind
 
     @View(estimator=_MEAN)
     def __getitem__(self, measure: object) -> float:
         return Averages.__getitem__(self, measure)
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """The means over all queries, then those of each slice, which is their key."""
+        yield from rows_of_views(self, level, headlines)
+        yield from rows_of(self.slices, level=level, headlines=headlines)
 
     def _notes(self) -> Iterator[str]:
         yield from self._remarks
@@ -120,15 +138,17 @@ def evaluate(
     missing: str = "zero",
     users: object = None,
     rel: int = 1,
+    by: object = None,
 ) -> Evaluation:
     """The measures of a run against relevance judgments: means, intervals, and values by query.
 
     qrels: grades by document and query: a dict {query: {document: grade}}, or {query: relevant
     documents}; a data frame of pandas, polars or pyarrow, or a dict of columns, with columns such
-    as query_id, doc_id and relevance; the path of a TREC file; three columns (queries, documents,
-    grades); rows of ir_measures; Qrels of ranx. Grades are whole numbers from 0 to 15; a document
-    of a grade below 0 is not judged. Unjudged documents count as not relevant, and Bpref skips
-    them. run: the same with scores; {query: documents in ranked order} has no ties.
+    as query_id, doc_id and relevance (without a column of grades each is 1); the path of a TREC
+    file; three columns (queries, documents, grades); rows of ir_measures; Qrels of ranx. Grades are
+    whole numbers from 0 to 15; a document of a grade below 0 is not judged. Unjudged documents
+    count as not relevant, and Bpref skips them. run: the same with scores; {query: documents in
+    ranked order} has no ties.
 
     AlphaNDCG, ERRIA and StRecall read judgments by subtopic: {query: {document: {subtopic: grade}}}
     or {query: {document: subtopics}}; a data frame with a column such as subtopic_id or iteration;
@@ -154,6 +174,11 @@ def evaluate(
     measure. users: {query: user}, if a user has several queries, which are correlated: the interval
     takes users as independent, by Student's t of users - 1 degrees of freedom. Means do not change.
 
+    by: the slice of each query: {query: slice}; the name of a column of the judgments or the run
+    that is the same in all rows of a query; a list of columns, whose slices are tuples; or a dict
+    of mappings and columns by name, whose slices are (name, value). The means over all queries do
+    not change, and `result.slices["short"]` is the evaluation of one slice.
+
     InputError for bad input, with the query or the line; SettingsError for an unknown measure or
     setting.
 
@@ -162,10 +187,19 @@ def evaluate(
     (0.5, ('q2',))
     """
     settings = Settings.of(measures, ties, empty, missing, rel)
-    truth = judgments_of(qrels, subtopics=settings.subtopics)
-    checked_run = run_of(run, judgments=truth)
+    tables = {"qrels": collected(qrels), "run": collected(run)}
+    truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
+    checked_run = run_of(tables["run"], judgments=truth)
     queries = queries_of(truth, {"run": checked_run}, missing)
-    return evaluated(truth, checked_run, queries, settings, users_of(users, queries))
+    slice_of = None if by is None else SlicesOfQueries(by, tables, queries)
+    query_users, notes = users_of(users, queries), notes_on(tables["qrels"])
+    return evaluated(truth, checked_run, queries, settings, query_users, slice_of, notes=notes)
+
+
+def notes_on(qrels: object) -> tuple[str, ...]:
+    """What was taken for granted when these judgments were read."""
+    remark = "judgments have no column of grades: each document there has grade 1"
+    return (remark,) if lacks_grades(qrels) else ()
 
 
 class Settings(NamedTuple):
@@ -228,6 +262,11 @@ class UsersOfQueries(NamedTuple):
     of_queries: NDArray[np.intp]
     n: int
 
+    def take(self, queries: NDArray[np.intp]) -> UsersOfQueries:
+        """The users of these queries alone."""
+        users, positions = np.unique(self.of_queries[queries], return_inverse=True)
+        return UsersOfQueries(positions.astype(np.intp), len(users))
+
     def totals(self, terms: Terms) -> Terms:
         """The terms of users: the sums of those of their queries, each rounded once."""
         weights = None if terms.weights is None else self._sums(terms.weights)
@@ -261,60 +300,126 @@ def users_of(given: object, queries: Sequence[Hashable]) -> UsersOfQueries | Non
     return UsersOfQueries(np.array(codes, np.intp), len(numbers))
 
 
-def evaluated(
-    truth: Judgments,
-    run: Run,
-    queries: Sequence[Hashable],
-    settings: Settings,
-    users: UsersOfQueries | None,
-    name: str = "run",
-) -> Evaluation:
-    """The evaluation of one run on these queries."""
+class QueryValues(NamedTuple):
+    """The values of measures for each query, in the order of the queries, and which queries are
+    empty, [n]."""
+
+    queries: tuple[Hashable, ...]
+    values: Sequence[Values]
+    is_empty: NDArray[np.bool_]
+
+    def take(self, positions: NDArray[np.intp]) -> QueryValues:
+        """Some of the queries."""
+        queries = tuple(self.queries[position] for position in positions.tolist())
+        values = [
+            Values(*(None if part is None else part[positions] for part in column))  # type: ignore[arg-type]
+            for column in self.values
+        ]
+        return QueryValues(queries, values, self.is_empty[positions])
+
+
+def measured_queries(
+    truth: Judgments, run: Run, queries: Sequence[Hashable], settings: Settings, name: str
+) -> QueryValues:
+    """The values of each query of a run."""
     ranked: list[Iterable[Hashable]] = [run.get(query, ()) for query in queries]
     if settings.ties == "trec_eval":
         ranked = [
             _trec_eval_order(documents, f"{name}[{shown(query)}]")
             for query, documents in zip(queries, ranked, strict=True)
         ]
-    measures, n = settings.measures, len(queries)
     try:
         lists = id_lists(ranked, [truth[query] for query in queries])
-        require_grades(lists, measures)
-        require_subtopics(lists, measures)
+        require_grades(lists, settings.measures)
+        require_subtopics(lists, settings.measures)
     except InputError as error:
         raise _query_error(error, queries, name) from None
-    moments, n_empty = MomentsColumn.of(measures), 0
-    columns = [np.zeros(n) for _ in measures]
-    values, weights = np.zeros((len(measures), n)), np.ones((len(measures), n))
     ties = "expected" if settings.ties == "trec_eval" else settings.ties
-    for indices, is_empty, list_values in measured(lists, measures, ties):
-        n_empty += int(np.count_nonzero(is_empty))
-        left_out = is_empty & (settings.empty == "skip")
-        for j, (column, list_value) in enumerate(zip(columns, list_values, strict=True)):
-            moments.add(j, list_value)
-            column[indices] = values[j, indices] = list_value.values
-            weights[j, indices] = ~left_out if list_value.weights is None else list_value.weights
-            if list_value.weights is not None:
-                column[indices] /= np.maximum(list_value.weights, 1.0)  # whole numbers
-            column[indices][left_out] = np.nan
+    parts = [*measured(lists, settings.measures, ties)]
+    columns = [
+        Values(*map(_joined, zip(*[values[j] for _, _, values in parts], strict=True)))  # type: ignore[arg-type]
+        for j in range(len(settings.measures))
+    ]
+    empty = [is_empty for _, is_empty, _ in parts]
+    return QueryValues(tuple(queries), columns, np.concatenate([np.empty(0, np.bool_), *empty]))
+
+
+def _joined(parts: Sequence[Floats | None]) -> Floats | None:
+    columns = [part for part in parts if part is not None]
+    return np.concatenate(columns) if columns else None
+
+
+def evaluated(
+    truth: Judgments,
+    run: Run,
+    queries: Sequence[Hashable],
+    settings: Settings,
+    users: UsersOfQueries | None,
+    slice_of: SlicesOfQueries | None = None,
+    name: str = "run",
+    notes: tuple[str, ...] = (),
+) -> Evaluation:
+    """The evaluation of one run on these queries, and on the slices of them."""
+    whole = measured_queries(truth, run, queries, settings, name)
+    lacking = [query for query in truth if query not in run]
+    unjudged = [query for query in run if query not in truth]
+    evaluation = _evaluation(whole, settings, users, lacking, unjudged)
+    evaluation = replace(evaluation, _remarks=(*evaluation._remarks, *notes))
+    if slice_of is None:
+        return evaluation
+    without_run = slice_of.places(lacking, whole=False)
+    without_truth = slice_of.places(unjudged, whole=False)
+    slices = {}
+    for key, places in slice_of.places(queries).items():
+        positions = np.array(places, np.intp)
+        slices[key] = _evaluation(
+            whole.take(positions),
+            settings,
+            None if users is None else users.take(positions),
+            [lacking[i] for i in without_run.get(key, ())],
+            [unjudged[i] for i in without_truth.get(key, ())],
+        )
+    return replace(evaluation, slices=SliceResults(slices))
+
+
+def _evaluation(
+    of_queries: QueryValues,
+    settings: Settings,
+    users: UsersOfQueries | None,
+    lacking: Sequence[Hashable],
+    unjudged: Sequence[Hashable],
+) -> Evaluation:
+    """The evaluation of the values of these queries."""
+    measures, n, is_empty = settings.measures, len(of_queries.queries), of_queries.is_empty
+    n_empty = int(np.count_nonzero(is_empty))
+    left_out = is_empty & (settings.empty == "skip")
+    moments = MomentsColumn.of(measures)
+    columns, terms = [], []
+    for j, values in enumerate(of_queries.values):
+        moments.add(j, values)
+        column = values.values.copy()
+        if values.weights is not None:
+            column /= np.maximum(values.weights, 1.0)  # whole numbers
+        column[left_out] = np.nan
+        columns.append(column)
+        weights = (~left_out).astype(np.float64) if values.weights is None else values.weights
+        terms.append(Terms(values.values, weights))
     [means] = averages(moments, measures, [n - n_empty], [n_empty], settings.empty)
-    terms = dict(zip(means.means, map(Terms, values, weights), strict=True))
     if users is not None:
-        terms = {name: users.totals(term) for name, term in terms.items()}
-    lacking = tuple(query for query in truth if query not in run)
-    unjudged = tuple(query for query in run if query not in truth)
+        terms = [users.totals(term) for term in terms]
+    by_measure = dict(zip(means.means, terms, strict=True))
     return Evaluation(
         means.means,
         means.lists_kept,
         means.lists_empty,
         means.rows,
         _moments=means._moments,
-        queries=tuple(queries),
+        queries=of_queries.queries,
         by_query=dict(zip(means.means, columns, strict=True)),
-        missing=lacking,
-        unjudged=unjudged,
-        _terms=terms,
-        _users={} if users is None else _moments_of_users(terms, means._moments),
+        missing=tuple(lacking),
+        unjudged=tuple(unjudged),
+        _terms=by_measure,
+        _users={} if users is None else _moments_of_users(by_measure, means._moments),
         _remarks=tuple(_remarks_on(n_empty, len(lacking), len(unjudged), settings)),
     )
 
@@ -373,6 +478,3 @@ def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, settings: Setting
         if n:
             queries = "query" if n == 1 else "queries"
             yield f"{n:,} {queries} {kind}: {'counted as 0' if zero else 'left out'}"
-
-
-# Tables in a terminal.

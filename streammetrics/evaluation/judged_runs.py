@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from streammetrics.core import checks
 from streammetrics.core.conversion import vector, whole
 from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.core.ids.keys import dictionary_column
+from streammetrics.core.rows import Key
 from streammetrics.core.slips import ids_instead
 from streammetrics.evaluation.rank_files import RowJudgments, read_judgments, read_run_of
 from streammetrics.evaluation.trec_files import read_subtopic_qrels
@@ -116,12 +118,17 @@ def _is_below_0(grade: object) -> bool:
     return number is not None and number < 0
 
 
+def collected(source: object) -> object:
+    """The same judgments or run; a LazyFrame of polars as its frame."""
+    collect = getattr(source, "collect", None)
+    is_lazy = callable(collect) and hasattr(source, "collect_schema")
+    return collect() if is_lazy and callable(collect) else source
+
+
 def _query_rows(source: object, kind: Kind) -> dict[Hashable, Ids]:
     """By query a mapping from documents to values, or documents alone."""
-    collect = getattr(source, "collect", None)
-    if callable(collect) and hasattr(source, "collect_schema"):  # a LazyFrame of polars
-        source = collect()
-    names = _column_names(source)
+    source = collected(source)
+    names = column_names(source)
     if names is not None:
         return _grouped(_columns(source, names, kind), kind)
     nested = mapping_of(source)
@@ -202,13 +209,16 @@ def _cell_text(name: str, *keys: object) -> str:
 # Columns: of data frames, of dicts of arrays, or three arrays.
 
 
-def _column_names(table: object) -> list[str] | None:
+def column_names(table: object) -> list[str] | None:
     """The names of the columns of a table, or None if it is no table."""
     if isinstance(table, Mapping):
-        names = list(islice(table, 64))
-        several = [name for name in names if isinstance(name, str) and _bare(name) in _MEANT]
-        lists = [v for v in table.values() if isinstance(v, (Mapping, str))] if several else []
-        return [str(name) for name in names] if len(several) >= 3 and not lists else None
+        names = [name for name in islice(table, 64) if isinstance(name, str)]
+        bare = {*map(_bare, names)}
+        has_rows = bool(bare & _ROW_NAMES[0]) and bool(bare & _ROW_NAMES[1])
+        no_columns = (Mapping, str, set, frozenset)
+        if any(isinstance(table[name], no_columns) for name in names):
+            return None
+        return names if has_rows or len(bare & _MEANT) >= 3 else None
     for attribute in ("column_names", "columns"):
         columns = getattr(table, attribute, None)
         if isinstance(columns, Iterable) and hasattr(table, "__getitem__"):
@@ -218,25 +228,65 @@ def _column_names(table: object) -> list[str] | None:
     return None
 
 
+def lacks_grades(source: object) -> bool:
+    """Whether judgments are a table without a column of grades, so that each has grade 1."""
+    names = column_names(source)
+    return names is not None and not {*map(_bare, names)} & {*map(_bare, _GRADES)}
+
+
+def slices_of_rows(source: object, names: Sequence[str], where: str) -> dict[Hashable, Key]:
+    """By query what these columns of a table have, a tuple of several; InputError unless it is the
+    same in all rows of a query."""
+    table_names = column_names(source) or []
+    query_name = _column(table_names, "query", _QUERIES, where)
+    queries = _ids(source[query_name], f"{where} queries").tolist()  # type: ignore[index]
+    columns = [
+        dictionary_column(source[name], f"{where}[{shown(name)}]")  # type: ignore[index]
+        for name in names
+    ]
+    rows = [[column.values[code] for code in column.codes.tolist()] for column in columns]
+    slices: dict[Hashable, Key] = {}
+    for row, (query, *parts) in enumerate(zip(queries, *rows, strict=True)):
+        key = cast("Key", tuple(parts) if len(parts) > 1 else parts[0])
+        if slices.setdefault(query, key) != key:
+            text = ", ".join(map(shown, names))
+            raise InputError(
+                expected=f"one value of {text} for each query",
+                got=f"{shown(slices[query])} and {shown(key)} for query {shown(query)}",
+                where=f"{where}, row {row}",
+                hint="slice by a column that is the same in all rows of a query",
+                rows=np.array([row], np.intp),
+            )
+    return slices
+
+
 def _columns(table: object, names: Sequence[str], kind: Kind) -> tuple[object, ...]:
+    """The columns of queries, documents, values (None: each grade is 1) and subtopics."""
     roles = [("query", _QUERIES), ("document", _DOCUMENTS), (kind.value, kind.values)]
     if kind.subtopics:
         roles.append(("subtopic", _SUBTOPICS))
     columns: list[object] = []
-    by_name = {_bare(name): name for name in reversed(names)}
     for role, aliases in roles:
-        name = next((by_name[_bare(alias)] for alias in aliases if _bare(alias) in by_name), None)
-        if name is None:
-            candidates = [column for column in names if _bare(column) not in _MEANT]
-            raise InputError(
-                expected=f"a column of each {role}, called {', '.join(aliases)}",
-                got=", ".join(map(shown, names[:20])) or "no columns",
-                where=kind.name,
-                hint=_nearest_column(candidates, aliases)
-                or f"rename the {role} column to {aliases[0]}",
-            )
-        columns.append(table[name])  # type: ignore[index]
+        if role == "grade" and lacks_grades(table) and not _nearest_column(_others(names), aliases):
+            columns.append(None)
+        else:
+            columns.append(table[_column(names, role, aliases, kind.name)])  # type: ignore[index]
     return tuple(columns)
+
+
+def _column(names: Sequence[str], role: str, aliases: Sequence[str], where: str) -> str:
+    """The name of the column of a role; InputError if there is none."""
+    by_name = {_bare(name): name for name in reversed(names)}
+    name = next((by_name[_bare(alias)] for alias in aliases if _bare(alias) in by_name), None)
+    if name is None:
+        raise InputError(
+            expected=f"a column of each {role}, called {', '.join(aliases)}",
+            got=", ".join(map(shown, names[:20])) or "no columns",
+            where=where,
+            hint=_nearest_column(_others(names), aliases)
+            or f"rename the {role} column to {aliases[0]}",
+        )
+    return name
 
 
 def _bare(name: str) -> str:
@@ -244,6 +294,13 @@ def _bare(name: str) -> str:
 
 
 _MEANT: Final = frozenset(map(_bare, (*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES, *_SUBTOPICS)))
+# What every table has: without one of each, a dict is one of queries.
+_ROW_NAMES: Final = frozenset(map(_bare, _QUERIES)), frozenset(map(_bare, _DOCUMENTS))
+
+
+def _others(names: Sequence[str]) -> list[str]:
+    """The names that are of no role."""
+    return [name for name in names if _bare(name) not in _MEANT]
 
 
 def _nearest_column(names: Sequence[str], aliases: Sequence[str]) -> str:
@@ -289,7 +346,8 @@ def _grouped(columns: tuple[object, ...], kind: Kind) -> dict[Hashable, Ids]:
         for column, role in zip(columns[:2], ("queries", "documents"), strict=True)
     )
     name = f"{kind.name} {kind.value}s"
-    values = vector(columns[2], name)
+    given = np.ones(len(documents), np.int64) if columns[2] is None else columns[2]
+    values = vector(given, name)
     subtopics = None
     if kind.subtopics:
         subtopics = _ids(columns[3], f"{kind.name} subtopics")

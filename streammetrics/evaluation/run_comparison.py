@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,22 +13,25 @@ from streammetrics.combine import PairedResult
 from streammetrics.core.conversion import as_float, refused
 from streammetrics.core.errors import nearest, shown, unknown_key
 from streammetrics.core.interval import Interval
+from streammetrics.core.rows import Key
 from streammetrics.evaluation.evaluate import (
     Evaluation,
     Settings,
     evaluated,
+    notes_on,
     queries_of,
     users_of,
 )
-from streammetrics.evaluation.judged_runs import judgments_of, run_of
+from streammetrics.evaluation.judged_runs import collected, judgments_of, run_of
+from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
 from streammetrics.experiments.multiplicity import adjust_fwer
 from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.differences import Differences
 from streammetrics.present.measure_names import entry_text
 from streammetrics.present.notebook import Shown
-from streammetrics.present.row_table import Line, RowTable, first_and_last
+from streammetrics.present.row_table import Line, RowTable, first_and_last, label
 from streammetrics.present.texts import between, ci_title, name_text, number
-from streammetrics.present.value_rows import ValueRow, rows_of
+from streammetrics.present.value_rows import ValueRow, rows_of, rows_of_views
 from streammetrics.ranking.measure import Measure
 
 
@@ -83,8 +86,9 @@ class RunComparison(Shown):
     """Several runs on the same queries.
 
     baseline: the name of the run that the others are compared with. runs: the evaluation of each
-    run by name. differences: of each other run and measure, in the order of the table. `plot()`
-    draws the differences of each query, with their means and intervals.
+    run by name. differences: of each other run and measure, in the order of the table. slices: the
+    comparison of each slice, if `by` was passed. `plot()` draws the differences of each query, with
+    their means and intervals.
 
     >>> from streammetrics import compare_runs
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
@@ -104,6 +108,7 @@ class RunComparison(Shown):
     runs: Mapping[str, Evaluation]
     differences: tuple[RunDifference, ...]
     level: float
+    slices: SliceResults[RunComparison] = field(default_factory=lambda: SliceResults({}))
 
     def difference(self, run: str, measure: Measure | str) -> RunDifference:
         """The difference of one run and measure; UnknownKeyError, a KeyError, if there is none."""
@@ -133,9 +138,13 @@ class RunComparison(Shown):
         return differences
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        """The mean of each run, with its interval, and each difference; the key is the run."""
+        """The mean of each run, with its interval, and each difference; the key is the run. Then
+        those of each slice, whose key is the slice and the run."""
         means = {
-            run: {row.name: replace(row, keys=(run,)) for row in rows_of(evaluation, level=level)}
+            run: {
+                row.name: replace(row, keys=(run,))
+                for row in rows_of_views(evaluation, level, headlines)
+            }
             for run, evaluation in self.runs.items()
         }
         for measure in self.runs[self.baseline].means:
@@ -143,22 +152,18 @@ class RunComparison(Shown):
             for difference in self.differences:
                 if difference.measure == measure:
                     yield from rows_of(difference, level=level)
+        yield from rows_of(self.slices, level=level)
 
     def _table(self, most: int) -> RowTable:
-        """A line for each measure and run."""
+        """A line for each measure and run, and for each of its slices."""
         first = self.runs[self.baseline]
-        lines: list[Line] = []
-        for measure, mean in first.means.items():
-            lines.append((measure, name_text(self.baseline), number(mean, 4), *[""] * 5))
-            for entry in self.differences:
-                if entry.measure == measure:
-                    ends = between(entry.lower, entry.upper, 4, signed=True)
-                    lines.append((
-                        measure, name_text(entry.run), number(entry.mean, 4),
-                        number(entry.difference, 4, signed=True), "—" if entry.reason else ends,
-                        _p(entry.pvalue), _p(entry.pvalue_holm),
-                        f"{entry.better}/{entry.equal}/{entry.worse}",
-                    ))  # fmt: skip
+        comparisons = {"": self, **{_name(key): part for key, part in self.slices.items()}}
+        cells = [
+            (measure, *cells)
+            for measure in first.means
+            for name, comparison in comparisons.items()
+            for cells in comparison._cells(measure, name)
+        ]
         shared = [n for n in first._remarks if all(n in run._remarks for run in self.runs.values())]
         notes = shared + [
             f"{name_text(name)}: {note}"
@@ -166,15 +171,33 @@ class RunComparison(Shown):
             for note in run._remarks
             if note not in shared
         ]
-        reasons = dict.fromkeys(entry.reason for entry in self.differences if entry.reason)
-        notes += [f"no interval: {reason}" for reason in reasons]
-        titles = (
-            *("measure", "run", "mean", "difference", ci_title(self.level)),
+        for name, comparison in comparisons.items():
+            reasons = dict.fromkeys(e.reason for e in comparison.differences if e.reason)
+            notes += [f"{name}{': ' * bool(name)}no interval: {reason}" for reason in reasons]
+        heads: Line = (
+            *("measure", "slice", "run", "mean", "difference", ci_title(self.level)),
             *("p", "p (Holm)", "better/equal/worse"),
         )
-        n = f"{len(first.queries):,} queries, paired; differences from {name_text(self.baseline)}"
-        shown, is_cut = first_and_last(lines, most), len(lines) > most
-        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), is_cut, left=2)
+        used = [i for i in range(len(heads)) if i != 1 or self.slices]
+        titles, *lines = (tuple(line[i] for i in used) for line in (heads, *cells))
+        n = f"{len(first.queries):,} {first._kind}, paired"
+        n += f"; differences from {name_text(self.baseline)}"
+        shown, is_cut, left = first_and_last(lines, most), len(lines) > most, len(used) - 6
+        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), is_cut, left)
+
+    def _cells(self, measure: str, name: str) -> Iterator[Line]:
+        """The lines of one measure, below the name of a slice."""
+        mean = self.runs[self.baseline].means[measure]
+        yield (name, name_text(self.baseline), number(mean, 4), *[""] * 5)
+        for entry in self.differences:
+            if entry.measure == measure:
+                ends = between(entry.lower, entry.upper, 4, signed=True)
+                yield (
+                    name, name_text(entry.run), number(entry.mean, 4),
+                    number(entry.difference, 4, signed=True), "—" if entry.reason else ends,
+                    _p(entry.pvalue), _p(entry.pvalue_holm),
+                    f"{entry.better}/{entry.equal}/{entry.worse}",
+                )  # fmt: skip
 
 
 def compare_runs(
@@ -189,6 +212,7 @@ def compare_runs(
     missing: str = "zero",
     users: object = None,
     rel: int = 1,
+    by: object = None,
 ) -> RunComparison:
     """Several runs against the same judgments, each compared with the baseline query by query.
 
@@ -204,8 +228,9 @@ def compare_runs(
 
     With k runs and m measures there are (k - 1) m comparisons: each run with the baseline, and no
     other pair; call it again with another baseline for others. So many find chance differences:
-    `pvalue_holm` is the p-value adjusted for all of the table by Holm's method. Intervals are not
-    adjusted: level=1 - 0.05 / ((k - 1) m) is Bonferroni's.
+    `pvalue_holm` is the p-value adjusted for all of the table by Holm's method, the differences of
+    all slices of `by` among them. Intervals are not adjusted: level=1 - 0.05 / n is Bonferroni's
+    for a table of n differences.
 
     InputError and SettingsError as for `evaluate`.
     """
@@ -218,45 +243,76 @@ def compare_runs(
     ):
         hint = 'pass {"bm25": run, "ours": run}; for a single run use evaluate'
         raise refused("runs", "two or more runs by name", argument, hint)
-    truth = judgments_of(qrels, subtopics=settings.subtopics)
-    checked_runs = {name: run_of(run, f"runs[{shown(name)}]", truth) for name, run in runs.items()}
-    queries = queries_of(
-        truth, {f"runs[{shown(name)}]": run for name, run in checked_runs.items()}, missing
-    )
+    first, share = checked_baseline(baseline, runs, level)
+    names = {name: f"runs[{shown(name)}]" for name in runs}
+    tables = {"qrels": collected(qrels)}
+    tables |= {names[name]: collected(run) for name, run in runs.items()}
+    truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
+    checked_runs = {name: run_of(tables[names[name]], names[name], truth) for name in runs}
+    queries = queries_of(truth, {names[name]: run for name, run in checked_runs.items()}, missing)
     query_users = users_of(users, queries)
+    slice_of = None if by is None else SlicesOfQueries(by, tables, queries)
+    notes = notes_on(tables["qrels"])
     evaluations = {
-        name: evaluated(truth, run, queries, settings, query_users, f"runs[{shown(name)}]")
+        name: evaluated(truth, run, queries, settings, query_users, slice_of, names[name], notes)
         for name, run in checked_runs.items()
     }
-    return comparison_of(evaluations, [*map(str, settings.measures)], baseline, level)
+    return comparison_of(first, evaluations, share)
 
 
-def comparison_of(
-    evaluations: Mapping[str, Evaluation],
-    measures: Sequence[str],
-    baseline: str | None,
-    level: float,
-) -> RunComparison:
-    """The comparison of evaluations on the same queries; SettingsError for other settings."""
+def checked_baseline(
+    baseline: str | None, runs: Mapping[str, object], level: float
+) -> tuple[str, float]:
+    """The run that the others are compared with, and the level; SettingsError for others."""
     share = as_float(level)
     if share is None or not 0 < share < 1:
         raise refused("level", "a number between 0 and 1, such as 0.95", level)
-    first = next(iter(evaluations)) if baseline is None else baseline
-    if first not in evaluations:
-        hint = nearest(first, evaluations, "name one of them")
-        names = ", ".join(map(shown, evaluations))
-        raise refused("baseline", f"one of the runs, {names}", first, hint)
-    raw = [
-        _difference(measure, name, first, evaluations, share)
-        for measure in measures
+    first = next(iter(runs)) if baseline is None else baseline
+    if first not in runs:
+        hint = nearest(first, runs, "name one of them")
+        raise refused("baseline", f"one of the runs, {', '.join(map(shown, runs))}", first, hint)
+    return first, share
+
+
+def comparison_of(
+    baseline: str, evaluations: Mapping[str, Evaluation], level: float
+) -> RunComparison:
+    """The comparison of evaluations on the same queries, and of their slices."""
+    comparison = _comparison(baseline, evaluations, level)
+    slices = {
+        key: _comparison(baseline, {name: e.slices[key] for name, e in evaluations.items()}, level)
+        for key in evaluations[baseline].slices
+    }
+    return _adjusted(comparison, slices)
+
+
+def _comparison(first: str, evaluations: Mapping[str, Evaluation], level: float) -> RunComparison:
+    """The comparison of these evaluations, whose p-values are not adjusted yet."""
+    differences = tuple(
+        _difference(measure, name, first, evaluations, level)
+        for measure in evaluations[first].means
         for name in evaluations
         if name != first
-    ]
-    adjusted = adjust_fwer({str(i): difference.pvalue for i, difference in enumerate(raw)})
-    differences = [
-        replace(difference, pvalue_holm=adjusted[str(i)]) for i, difference in enumerate(raw)
-    ]
-    return RunComparison(first, evaluations, tuple(differences), share)
+    )
+    return RunComparison(first, evaluations, differences, level)
+
+
+def _adjusted(comparison: RunComparison, slices: Mapping[Key, RunComparison]) -> RunComparison:
+    """The comparison with its slices, and p-values adjusted for all of their differences."""
+    everything = [comparison, *slices.values()]
+    pvalues = [entry.pvalue for part in everything for entry in part.differences]
+    adjusted = adjust_fwer({str(i): pvalue for i, pvalue in enumerate(pvalues)})
+    in_order = iter(adjusted[str(i)] for i in range(len(pvalues)))
+    whole, *parts = (
+        replace(
+            part,
+            differences=tuple(
+                replace(entry, pvalue_holm=next(in_order)) for entry in part.differences
+            ),
+        )
+        for part in everything
+    )
+    return replace(whole, slices=SliceResults(dict(zip(slices, parts, strict=True))))
 
 
 def _difference(
@@ -298,6 +354,11 @@ def _error(measure: str, evaluation: Evaluation, reference: Evaluation) -> Paire
     return PairedSums.of(terms.values, reference_terms.values, terms.weights).error(
         evaluation._units
     )
+
+
+def _name(key: Key) -> str:
+    """The name of a slice in a table."""
+    return label(ValueRow("", math.nan, keys=(key,)))
 
 
 def _p(pvalue: float) -> str:

@@ -5,19 +5,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.conversion import refused
 from streammetrics.core.errors import InputError, nearest, shown
-from streammetrics.core.rows import Terms
+from streammetrics.core.rows import Key, Terms
 from streammetrics.estimators.lists import ListMoments
 from streammetrics.evaluation.evaluate import Evaluation, UsersOfQueries, users_of
-from streammetrics.evaluation.run_comparison import RunComparison, comparison_of
+from streammetrics.evaluation.run_comparison import (
+    RunComparison,
+    checked_baseline,
+    comparison_of,
+)
 from streammetrics.evaluation.sample_logs import SampleLog, read_sample_log
+from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
 from streammetrics.kernels.inference.paired import PairedSums
 
 Floats = NDArray[np.float64]
@@ -28,6 +35,7 @@ def evaluate_samples(
     scores: str | Iterable[str] | None = None,
     *,
     users: object = None,
+    by: object = None,
 ) -> Evaluation:
     """The means of the scores of samples, with their intervals and the score of each sample.
 
@@ -39,7 +47,8 @@ def evaluate_samples(
     `stderr()` and lm-eval `acc_stderr`. users: the name of a field of the metadata of samples, or
     {sample: cluster}, if samples are correlated, such as questions about one passage: clusters are
     then independent, and the standard error is that of inspect's `stderr(cluster=...)`, with the
-    correction C / (C - 1). (Miller 2024, arXiv 2411.00640, appendix A.)
+    correction C / (C - 1). (Miller 2024, arXiv 2411.00640, appendix A.) by: the name of a field, or
+    {sample: slice}: `slices` of the result then has the evaluation of each slice.
 
     InputError for bad input and for a score or a field that is not there.
 
@@ -52,8 +61,8 @@ def evaluate_samples(
     read = _read(log)
     names = _names(scores, {read.model: read})
     samples = _samples([read], names)
-    columns = _columns([read], names, samples)
-    return _evaluation(read, columns[0], samples, _clusters(users, [read], samples))
+    [columns] = _columns([read], names, samples)
+    return _evaluated(read, columns, samples, Groups.of(users, by, read, samples))
 
 
 def compare_samples(
@@ -63,6 +72,7 @@ def compare_samples(
     baseline: str | None = None,
     level: float = 0.95,
     users: object = None,
+    by: object = None,
 ) -> RunComparison:
     """Several models on the same samples, each compared with the baseline sample by sample.
 
@@ -71,8 +81,8 @@ def compare_samples(
     same ones; a note says how many were left out.
     scores: names of scores that every log has, by default all of these. baseline, level and the
     p-values are those of `compare_runs`: the difference of a sample is its score less that of
-    the baseline, and their mean has Student's paired interval, over samples or clusters. users: as
-    for `evaluate_samples`; metadata are those of the first log.
+    the baseline, and their mean has Student's paired interval, over samples or clusters. users, by:
+    as for `evaluate_samples`; metadata are those of the first log.
 
     InputError and SettingsError as for `evaluate_samples` and `compare_runs`.
 
@@ -87,16 +97,32 @@ def compare_samples(
     if not isinstance(argument, Mapping) or len(logs) < 2:
         hint = 'pass {"old": log, "new": log}; for a single log use evaluate_samples'
         raise refused("logs", "two or more logs by name", argument, hint)
+    first, share = checked_baseline(baseline, logs, level)
     read = {name: _read(log) for name, log in logs.items()}
     names = _names(scores, read)
     samples = _samples([*read.values()], names)
-    clusters = _clusters(users, [*read.values()], samples)
+    groups = Groups.of(users, by, next(iter(read.values())), samples)
     columns = _columns([*read.values()], names, samples)
     evaluations = {
-        name: _evaluation(log, of_log, samples, clusters)
+        name: _evaluated(log, of_log, samples, groups)
         for (name, log), of_log in zip(read.items(), columns, strict=True)
     }
-    return comparison_of(evaluations, names, baseline, level)
+    return comparison_of(first, evaluations, share)
+
+
+class Groups(NamedTuple):
+    """The clusters of samples, None without, and the positions of those of each slice."""
+
+    clusters: UsersOfQueries | None
+    slices: Mapping[Key, list[int]]
+
+    @classmethod
+    def of(cls, users: object, by: object, log: SampleLog, samples: Sequence[Hashable]) -> Groups:
+        """Those that are passed, or that a field of the metadata has."""
+        clusters = field_of_samples(users, log, "users") if isinstance(users, str) else users
+        slices = field_of_samples(by, log, "by") if isinstance(by, str) else by
+        places = {} if by is None else SlicesOfQueries(slices, {}, samples).places(samples)
+        return cls(users_of(clusters, samples), places)
 
 
 def _read(log: SampleLog | str | PathLike[str]) -> SampleLog:
@@ -169,18 +195,11 @@ def _columns(
     return columns
 
 
-def _clusters(
-    users: object, logs: Sequence[SampleLog], samples: Sequence[Hashable]
-) -> UsersOfQueries | None:
-    """The clusters of samples, from a mapping or from a field of their metadata."""
-    return users_of(field_of_samples(users, logs[0]) if isinstance(users, str) else users, samples)
-
-
-def field_of_samples(name: str, log: SampleLog) -> dict[Hashable, Hashable]:
+def field_of_samples(name: str, log: SampleLog, argument: str) -> dict[Hashable, Hashable]:
     """By sample what this field of its metadata has; InputError if no sample has it as a text or a
     number."""
     values = {
-        sample: value
+        sample: _key(value)
         for sample, about in log.metadata.items()
         if isinstance(value := about.get(name), (str, int, float, bool))
     }
@@ -191,21 +210,57 @@ def field_of_samples(name: str, log: SampleLog) -> dict[Hashable, Hashable]:
             if fields
             else "samples with metadata",
             got=shown(name),
-            where="users",
+            where=argument,
             hint=nearest(name, fields, "name a field that is a text or a number"),
         )
     return dict(values.items())
 
 
-def _evaluation(
-    log: SampleLog,
-    columns: Mapping[str, Floats],
-    samples: Sequence[Hashable],
-    clusters: UsersOfQueries | None,
+def _key(value: str | int | float) -> str | int:
+    """A value of JSON as a key: `true` is a text, and 2.0 is 2."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else repr(value)
+    return value
+
+
+def _evaluated(
+    log: SampleLog, columns: Mapping[str, Floats], samples: Sequence[Hashable], groups: Groups
 ) -> Evaluation:
-    """The evaluation of the scores of these samples, [n] by name."""
-    means, moments, terms, users = {}, {}, {}, {}
+    """The evaluation of the scores of these samples, [n] by name, and of their slices."""
     notes = [*log.notes]
+    for name, values in columns.items():
+        notes += _left_out(int(np.count_nonzero(np.isnan(values))), f"without {name}")
+    scored = dict.fromkeys(sample for name in columns for sample in log.scores[name])
+    notes += _left_out(len(scored) - len(samples), "that not every log has")
+    unscored = [sample for sample in log.metadata if sample not in scored]
+    notes += _left_out(len(unscored), "without any score")
+    slices = {}
+    for key, places in groups.slices.items():
+        positions = np.array(places, np.intp)
+        slices[key] = _evaluation(
+            {name: values[positions] for name, values in columns.items()},
+            [samples[i] for i in places],
+            None if groups.clusters is None else groups.clusters.take(positions),
+        )
+    return replace(
+        _evaluation(columns, samples, groups.clusters),
+        slices=SliceResults(slices),
+        missing=tuple(unscored),
+        _remarks=tuple(notes),
+    )
+
+
+def _left_out(n: int, which: str) -> list[str]:
+    return [f"{n:,} {'sample' if n == 1 else 'samples'} {which}: left out"] if n else []
+
+
+def _evaluation(
+    columns: Mapping[str, Floats], samples: Sequence[Hashable], clusters: UsersOfQueries | None
+) -> Evaluation:
+    """The means of the scores of these samples."""
+    means, moments, terms, users = {}, {}, {}, {}
     for name, values in columns.items():
         scored = ~np.isnan(values)
         term = Terms(np.where(scored, values, 0.0), scored.astype(np.float64))
@@ -215,17 +270,6 @@ def _evaluation(
             term = clusters.totals(term)
             users[name] = _moments(term, "users")
         terms[name] = term
-        n = len(samples) - int(np.count_nonzero(scored))
-        if n:
-            notes.append(f"{n:,} {'sample' if n == 1 else 'samples'} without {name}: left out")
-    every = dict.fromkeys(sample for name in columns for sample in log.scores[name])
-    n = len(every) - len(samples)
-    if n:
-        notes.append(f"{n:,} {'sample' if n == 1 else 'samples'} that not every log has: left out")
-    unscored = [sample for sample in log.metadata if sample not in every]
-    if unscored:
-        n = len(unscored)
-        notes.append(f"{n:,} {'sample' if n == 1 else 'samples'} without any score: left out")
     return Evaluation(
         means,
         len(samples),
@@ -234,10 +278,9 @@ def _evaluation(
         _moments=moments,
         queries=tuple(samples),
         by_query=columns,
-        missing=tuple(unscored),
         _terms=terms,
         _users=users,
-        _remarks=tuple(notes),
+        _kind="samples",
     )
 
 

@@ -92,8 +92,9 @@ def table_of(result: object, most: int) -> RowTable:
     several = "always-valid CI" if all(ALWAYS_VALID in head for head in heads) else "CI"
     head = one_head or several
     has_bounds = any(isinstance(row.value, Bounded) for row in shown)
+    has_keys = whole or any(row.keys for row in shown)  # each part has rows of its own
     titles = ("", "rows", "value", EXACT_WITHIN, head)
-    lines = [_line(row, whole, has_bounds, not one_head) for row in shown]
+    lines = [_line(row, has_keys, has_bounds, not one_head) for row in shown]
     used = [i for i in range(len(titles)) if i in (0, 2) or any(line[i] for line in lines)]
     about = []
     if whole and isinstance(result, Sized):

@@ -161,6 +161,12 @@ def test_two_models_are_paired_by_question_as_the_paired_t_test_pairs_them(tmp_p
     assert [found.lower, found.upper] == pytest.approx([interval.low, interval.high], rel=1e-10)
     clustered = compare_samples(logs, "points", users="passage").difference("b", "points")
     assert clustered.se == pytest.approx(stderr(b - a, PASSAGES), rel=1e-12)
+    sliced = compare_samples(logs, "points", users="passage", by="hard")
+    is_hard = np.arange(N) % 3 == 0
+    assert sliced.difference("b", "points").se == clustered.se
+    error = stderr((b - a)[is_hard], np.array(PASSAGES)[is_hard].tolist())
+    entry = sliced.slices["true"].difference("b", "points")
+    assert (entry.se, entry.queries) == (pytest.approx(error, rel=1e-12), 8)
     swapped = compare_samples(logs, baseline="b").difference("a", "points")
     assert swapped.difference == -found.difference
 
@@ -319,7 +325,7 @@ def test_names_that_are_not_there_are_refused_with_those_that_are(tmp_path: Path
     with pytest.raises(InputError, match="got 'tags'"):
         evaluate_samples(path, users="tags")
     log = read_sample_log(path)
-    with pytest.raises(InputError, match="baseline: expected one of the runs"):
+    with pytest.raises(InputError, match="expected one of the runs, 'a', 'b', got 'c'"):
         compare_samples({"a": log, "b": log}, baseline="c")
     with pytest.raises(InputError, match="use evaluate_samples"):
         compare_samples({"a": log})
