@@ -26,7 +26,7 @@ from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.differences import Differences
 from streammetrics.present.measure_names import entry_text
 from streammetrics.present.notebook import Shown
-from streammetrics.present.row_table import Line, RowTable, first_and_last
+from streammetrics.present.row_table import ALL, Line, RowTable, first_and_last
 from streammetrics.present.texts import between, ci_title, name_text, number
 from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.ranking.measure import Measure
@@ -74,7 +74,10 @@ class RunDifference(Shown):
         counts = {name: getattr(self, name) for name in names.split()}
         name = f"{self.measure}.difference"
         yield ValueRow(
-            name, self.difference, interval, counts, self.reason, exact=False, keys=(self.run,)
+            *(name, self.difference, interval, counts, self.reason),
+            exact=False,
+            keys=(self.run,),
+            pvalue=self.pvalue_holm,
         )
 
 
@@ -148,13 +151,17 @@ class RunComparison(Shown):
         """A line for each measure and run."""
         first = self.runs[self.baseline]
         lines: list[Line] = []
+        rows: list[ValueRow] = []
+        limit = ALL if most == ALL else 40
         for measure, mean in first.means.items():
-            lines.append((measure, name_text(self.baseline), number(mean, 4), *[""] * 5))
+            rows.append(ValueRow(measure, mean, keys=(self.baseline,)))
+            lines.append((measure, name_text(self.baseline, limit), number(mean, 4), *[""] * 5))
             for entry in self.differences:
                 if entry.measure == measure:
+                    rows += entry._value_rows(self.level, headlines=False)
                     ends = between(entry.lower, entry.upper, 4, signed=True)
                     lines.append((
-                        measure, name_text(entry.run), number(entry.mean, 4),
+                        measure, name_text(entry.run, limit), number(entry.mean, 4),
                         number(entry.difference, 4, signed=True), "—" if entry.reason else ends,
                         _p(entry.pvalue), _p(entry.pvalue_holm),
                         f"{entry.better}/{entry.equal}/{entry.worse}",
@@ -174,7 +181,13 @@ class RunComparison(Shown):
         )
         n = f"{len(first.queries):,} queries, paired; differences from {name_text(self.baseline)}"
         shown, is_cut = first_and_last(lines, most), len(lines) > most
-        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), is_cut, left=2)
+        # Documents leave out p-values that equal the adjusted ones, and the last column.
+        return RowTable(
+            *(type(self).__name__, n, titles, shown, tuple(notes), is_cut),
+            left=2,
+            rows=tuple(rows),
+            details=1 + (len(self.differences) == 1),
+        )
 
 
 def compare_runs(
