@@ -29,7 +29,7 @@ from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.differences import Differences
 from streammetrics.present.measure_names import entry_text
 from streammetrics.present.notebook import Shown
-from streammetrics.present.row_table import Line, RowTable, first_and_last, label
+from streammetrics.present.row_table import ALL, Line, RowTable, first_and_last, label
 from streammetrics.present.texts import between, ci_title, name_text, number
 from streammetrics.present.value_rows import ValueRow, rows_of, rows_of_views
 from streammetrics.ranking.measure import Measure
@@ -77,7 +77,10 @@ class RunDifference(Shown):
         counts = {name: getattr(self, name) for name in names.split()}
         name = f"{self.measure}.difference"
         yield ValueRow(
-            name, self.difference, interval, counts, self.reason, exact=False, keys=(self.run,)
+            *(name, self.difference, interval, counts, self.reason),
+            exact=False,
+            keys=(self.run,),
+            pvalue=self.pvalue_holm,
         )
 
 
@@ -158,12 +161,16 @@ class RunComparison(Shown):
         """A line for each measure and run, and for each of its slices."""
         first = self.runs[self.baseline]
         comparisons = {"": self, **{_name(key): part for key, part in self.slices.items()}}
-        cells = [
-            (measure, *cells)
-            for measure in first.means
-            for name, comparison in comparisons.items()
-            for cells in comparison._cells(measure, name)
-        ]
+        limit = ALL if most == ALL else 40
+        rows, cells = zip(
+            *(
+                (row, (measure, *cells))
+                for measure in first.means
+                for name, comparison in comparisons.items()
+                for row, cells in comparison._cells(measure, name, limit)
+            ),
+            strict=True,
+        )
         shared = [n for n in first._remarks if all(n in run._remarks for run in self.runs.values())]
         notes = shared + [
             f"{name_text(name)}: {note}"
@@ -183,17 +190,28 @@ class RunComparison(Shown):
         n = f"{len(first.queries):,} {first._kind}, paired"
         n += f"; differences from {name_text(self.baseline)}"
         shown, is_cut, left = first_and_last(lines, most), len(lines) > most, len(used) - 6
-        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), is_cut, left)
+        # Documents leave out p-values that equal the adjusted ones, and the last column.
+        return RowTable(
+            *(type(self).__name__, n, titles, shown, tuple(notes), is_cut),
+            left=left,
+            rows=rows,
+            details=1 + (len(self.differences) == 1 and not self.slices),
+        )
 
-    def _cells(self, measure: str, name: str) -> Iterator[Line]:
-        """The lines of one measure, below the name of a slice."""
+    def _cells(self, measure: str, name: str, limit: int) -> Iterator[tuple[ValueRow, Line]]:
+        """The values and the lines of one measure, below the name of a slice."""
         mean = self.runs[self.baseline].means[measure]
-        yield (name, name_text(self.baseline), number(mean, 4), *[""] * 5)
+        baseline = name_text(self.baseline, limit)
+        yield (
+            ValueRow(measure, mean, keys=(self.baseline,)),
+            (name, baseline, number(mean, 4), *[""] * 5),
+        )
         for entry in self.differences:
             if entry.measure == measure:
                 ends = between(entry.lower, entry.upper, 4, signed=True)
-                yield (
-                    name, name_text(entry.run), number(entry.mean, 4),
+                [row] = entry._value_rows(self.level, headlines=False)
+                yield row, (
+                    name, name_text(entry.run, limit), number(entry.mean, 4),
                     number(entry.difference, 4, signed=True), "—" if entry.reason else ends,
                     _p(entry.pvalue), _p(entry.pvalue_holm),
                     f"{entry.better}/{entry.equal}/{entry.worse}",
