@@ -3,7 +3,7 @@ compared."""
 
 from streammetrics.evaluation.evaluate import Evaluation, evaluate
 from streammetrics.evaluation.run_comparison import RunComparison, RunDifference, compare_runs
-from streammetrics.evaluation.sample_logs import SampleLog, read_sample_log
+from streammetrics.evaluation.sample_logs import SampleLog, is_sample_log, read_sample_log
 from streammetrics.evaluation.scored_samples import compare_samples, evaluate_samples
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "compare_samples",
     "evaluate",
     "evaluate_samples",
+    "is_sample_log",
     "read_sample_log",
 ]

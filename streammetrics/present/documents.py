@@ -47,7 +47,10 @@ def markdown(
     |:---|---:|---:|---:|
     | a\|b: ratio | 4 | 0.50000 | 0.15004 to 0.84996 |
     """
-    table = _document(result, level, stars, units)
+    return _markdown(_document(result, level, stars, units))
+
+
+def _markdown(table: RowTable) -> str:
     alignment = [":---" if is_text else "---:" for is_text in _text_columns(table)]
     lines = [table.titles, *table.lines]
     rows = [f"| {' | '.join(map(_markdown_cell, line))} |" for line in lines]
@@ -62,7 +65,10 @@ def latex(result: object, *, level: float = 0.95, stars: bool = False, units: bo
     >>> print(latex(Ratio().compute()).splitlines()[0])
     \begin{tabular}{lrl}
     """
-    table = _document(result, level, stars, units)
+    return _latex(_document(result, level, stars, units))
+
+
+def _latex(table: RowTable) -> str:
     alignment = "".join("l" if is_text else "r" for is_text in _text_columns(table))
     titles, *lines = (
         rf"{' & '.join(map(_latex_cell, line))} \\" for line in (table.titles, *table.lines)
@@ -86,11 +92,25 @@ def csv_text(
     '=1+1: ratio,2000,0.50000,0.47811 to 0.52189
     <BLANKLINE>
     """
-    table = _document(result, level, stars, units)
+    return _csv(_document(result, level, stars, units))
+
+
+def _csv(table: RowTable) -> str:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows([_csv_cell(cell) for cell in line] for line in (table.titles, *table.lines))
     return text.getvalue()
+
+
+def document(titles: Sequence[str], lines: Sequence[Sequence[str]], form: str, left: int) -> str:
+    """Texts as a table of this form: "markdown", "latex" or "csv". left: how many columns of names
+    are at the left; the others are of numbers.
+
+    >>> print(document(["name", "value"], [["a|b", "0.5"]], "csv", 1).splitlines())
+    ['name,value', 'a|b,0.5']
+    """
+    write = {"markdown": _markdown, "latex": _latex, "csv": _csv}[form]
+    return write(RowTable("", "", tuple(titles), tuple(map(tuple, lines)), left=left))
 
 
 def _document(result: object, level: float, stars: bool, units: bool) -> RowTable:
