@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, NamedTuple
+from math import isclose
+from typing import ClassVar, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core import checks
-from streammetrics.core.checks import MAX_GRADE, check_choice, check_number
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, taken_as_independent
-from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.core.rows import Terms
 from streammetrics.estimators.lists import ListMoments, MeanOfLists
 from streammetrics.estimators.request import IntervalRequest
@@ -23,13 +22,15 @@ from streammetrics.evaluation.judged_runs import (
     collected,
     judgments_of,
     lacks_grades,
-    mapping_of,
     run_of,
 )
+from streammetrics.evaluation.queries import UsersOfQueries, queries_of, users_of
+from streammetrics.evaluation.rules import TREC_EVAL, Rules, listed_measures, trec_names
 from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
 from streammetrics.present.measure_names import entry_text
+from streammetrics.present.texts import number
 from streammetrics.present.value_rows import ValueRow, rows_of, rows_of_views
 from streammetrics.present.view import View
 from streammetrics.ranking.id_lists import id_lists
@@ -37,15 +38,12 @@ from streammetrics.ranking.list_values import (
     MomentsColumn,
     averages,
     measured,
-    require_expected,
     require_grades,
     require_subtopics,
 )
-from streammetrics.ranking.measure import Measure, Values, graded_measure
-from streammetrics.ranking.measures import measures_of
+from streammetrics.ranking.measure import Measure, Values
 from streammetrics.results.list_results import Averages, moments_of_entry
 
-TIES: Final = ("expected", "worst", "best", "trec_eval")
 Floats = NDArray[np.float64]
 
 
@@ -78,7 +76,8 @@ class Evaluation(Averages):
     queries: those that were evaluated, in the order of the judgments. by_query: by measure, a
     value for each query [n]; nan where a query has nothing relevant, unless empty="zero". missing:
     queries of the judgments that the run lacks. unjudged: queries of the run without judgments,
-    which are left out. slices: the evaluation of each slice, if `by` was passed. What is called
+    which are left out. rules: ties, empty, missing, rel, judged_only and like, as they were used.
+    slices: the evaluation of each slice, if `by` was passed. What is called
     lists in `Averages` are queries here.
 
     >>> from streammetrics import evaluate
@@ -94,11 +93,12 @@ class Evaluation(Averages):
     independent: ClassVar[str] = ""  # each interval says itself that queries are
     missing: tuple[Hashable, ...] = ()
     unjudged: tuple[Hashable, ...] = ()
+    rules: Mapping[str, object] = field(default_factory=dict, compare=False)
     slices: SliceResults[Evaluation] = field(default_factory=lambda: SliceResults({}))
     # What each query, or each user, contributes to a mean; for users also their moments.
     _terms: Mapping[str, Terms] = field(default_factory=dict, repr=False, compare=False)
     _users: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
-    _remarks: tuple[str, ...] = ()
+    _remarks: tuple[str, ...] = field(default=(), compare=False)
     _kind: str = "queries"  # what is evaluated
 
     @property
@@ -133,12 +133,14 @@ def evaluate(
     run: object,
     measures: Measure | str | Iterable[Measure | str],
     *,
-    ties: str = "expected",
-    empty: str = "skip",
-    missing: str = "zero",
+    ties: str | None = None,
+    empty: str | None = None,
+    missing: str | None = None,
     users: object = None,
     rel: int = 1,
     by: object = None,
+    like: str | None = None,
+    judged_only: bool = False,
 ) -> Evaluation:
     """The measures of a run against relevance judgments: means, intervals, and values by query.
 
@@ -156,16 +158,23 @@ def evaluate(
     ir_measures. Other measures then read the highest grade of a document.
 
     measures: such as NDCG @ 10, or names: "ndcg@10", "map", "mrr@10", "recall@100", "success@1";
-    those of trec_eval: "ndcg_cut_10", "P_5". NDCG has exponential gains; `NDCG(gain="linear") @ 10`
-    is that of trec_eval, ranx and ir_measures. For grades 0 and 1 both are equal.
+    those of trec_eval: "ndcg_cut_10", "P_5"; measures of ir_measures. NDCG has exponential gains;
+    `NDCG(gain="linear") @ 10` is that of trec_eval, ranx and ir_measures. For grades 0 and 1 both
+    are equal.
 
     ties: the order of documents with equal scores. "expected" (default): the mean over all their
     orders; "worst" or "best"; "trec_eval": scores are compared as float32, and of equal ones the
     greater document id is first. empty: queries with nothing relevant are left out ("skip",
     default) or count 0 ("zero"). missing: queries of qrels that the run lacks count 0 ("zero",
     default, as in ir_measures and `trec_eval -c`) or are left out ("skip", as in pytrec_eval).
-    Queries of the run without judgments are left out. ties="trec_eval", empty="zero" and
-    missing="skip" together are pytrec_eval.
+    Queries of the run without judgments are left out.
+
+    like: the rules of "trec_eval" (and pytrec_eval) or "ir_measures": their ties, empty and
+    missing, unless passed, and their defaults of parameters: linear gains, p = 0.9 of RBP in
+    trec_eval. A parameter that is not the default here, or stands in a text, is kept. Without
+    `like`, a measure that is called by a name of trec_eval, such as "map" or "P_5", has the rules
+    of all others, and a note of the result has trec_eval's value if it is another one.
+    judged_only: documents that are not judged are left out of the run, as by `trec_eval -J`.
 
     rel: the grade from which on a document is relevant, for measures that have this parameter and
     do not name another: with rel=2, "P@10" is "P(rel=2)@10", as with `trec_eval -l 2`.
@@ -186,49 +195,30 @@ def evaluate(
     >>> result["recall@1"], result.missing
     (0.5, ('q2',))
     """
-    settings = Settings.of(measures, ties, empty, missing, rel)
+    listed, only = listed_measures(measures)
+    rules = Rules.checked(ties, empty, missing, rel, judged_only or only, like)
+    settings = Settings.of(listed, rules)
     tables = {"qrels": collected(qrels), "run": collected(run)}
     truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
     checked_run = run_of(tables["run"], judgments=truth)
-    queries = queries_of(truth, {"run": checked_run}, missing)
-    slice_of = None if by is None else SlicesOfQueries(by, tables, queries)
-    query_users, notes = users_of(users, queries), notes_on(tables["qrels"])
-    return evaluated(truth, checked_run, queries, settings, query_users, slice_of, notes=notes)
-
-
-def notes_on(qrels: object) -> tuple[str, ...]:
-    """What was taken for granted when these judgments were read."""
-    remark = "judgments have no column of grades: each document there has grade 1"
-    return (remark,) if lacks_grades(qrels) else ()
+    queries = queries_of(truth, {"run": checked_run}, rules.missing)
+    slices = None if by is None else SlicesOfQueries(by, tables, queries)
+    query_users = users_of(users, queries)
+    evaluation = evaluated(truth, checked_run, queries, settings, query_users, slices)
+    notes = [*notes_on(tables["qrels"]), *notes_of_names(evaluation, truth, checked_run, listed)]
+    return replace(evaluation, _remarks=(*evaluation._remarks, *notes))
 
 
 class Settings(NamedTuple):
-    """Checked settings of an evaluation."""
+    """The measures of an evaluation, and its rules."""
 
     measures: tuple[Measure, ...]
-    ties: str
-    empty: str
-    missing: str
+    rules: Rules
 
     @classmethod
-    def of(
-        cls,
-        measures: Measure | str | Iterable[Measure | str],
-        ties: str,
-        empty: str,
-        missing: str,
-        rel: int,
-    ) -> Settings:
-        """The settings; SettingsError for unknown ones."""
-        check_choice(ties, TIES, "ties")
-        check_choice(empty, ("skip", "zero"), "empty")
-        check_choice(missing, ("zero", "skip"), "missing")
-        rel = check_number(rel, 1, MAX_GRADE, "rel", "pass the least grade that is relevant")
-        all_measures = measures_of(
-            [graded_measure(measure, rel) for measure in measures_of(measures)]
-        )
-        require_expected(all_measures, ties)
-        return cls(all_measures, ties, empty, missing)
+    def of(cls, listed: Iterable[Measure | str], rules: Rules) -> Settings:
+        """The settings; SettingsError for unknown measures."""
+        return cls(rules.measures(listed), rules)
 
     @property
     def subtopics(self) -> bool:
@@ -236,68 +226,38 @@ class Settings(NamedTuple):
         return any(measure.subtopics for measure in self.measures)
 
 
-def queries_of(truth: Judgments, runs: Mapping[str, Run], missing: str) -> list[Hashable]:
-    """The queries that all runs are evaluated on; InputError if a run has none of them."""
-    for name, run in runs.items():
-        if not truth.keys() & run.keys():
-            judged_query, run_query = next(iter(truth)), next(iter(run), None)
-            kinds = type(judged_query).__name__, type(run_query).__name__
-            hint = "check that run and judgments are of the same queries"
-            if kinds[0] != kinds[1]:
-                hint = f"query ids are {kinds[0]} there and {kinds[1]} here: convert one side"
-            raise InputError(
-                expected=f"queries of the judgments, such as {shown(judged_query)}",
-                got=f"none of them; the first is {shown(run_query)}",
-                where=name,
-                hint=hint,
-            )
-    if missing == "zero":
-        return list(truth)
-    return [query for query in truth if all(query in run for run in runs.values())]
+def notes_of_names(
+    evaluation: Evaluation, truth: Judgments, run: Run, listed: Sequence[Measure | str]
+) -> Iterator[str]:
+    """What trec_eval has for measures that were called by its names, where it is another value."""
+    names = trec_names(listed)
+    if not names or evaluation.rules["like"]:
+        return
+    rel, only = evaluation.rules["rel"], evaluation.rules["judged_only"]
+    rules = Rules.checked(None, None, None, cast("int", rel), bool(only), TREC_EVAL)
+    settings = Settings.of(names, rules)
+    queries = queries_of(truth, {"run": run}, rules.missing)
+    theirs = evaluated(truth, run, queries, settings, None)
+    ours = dict(zip(listed, evaluation.means.values(), strict=True))
+    values = [
+        f"{name} {_apart(value, ours[name])}"
+        for name, value in zip(names, theirs.means.values(), strict=True)
+        if str(value) != str(ours[name]) and not isclose(value, ours[name], rel_tol=1e-12)
+    ]
+    if values:
+        yield f'by its own rules trec_eval has {", ".join(values)}: like="trec_eval"'
 
 
-class UsersOfQueries(NamedTuple):
-    """The position of the user of each query, [n queries], and the number of users."""
-
-    of_queries: NDArray[np.intp]
-    n: int
-
-    def take(self, queries: NDArray[np.intp]) -> UsersOfQueries:
-        """The users of these queries alone."""
-        users, positions = np.unique(self.of_queries[queries], return_inverse=True)
-        return UsersOfQueries(positions.astype(np.intp), len(users))
-
-    def totals(self, terms: Terms) -> Terms:
-        """The terms of users: the sums of those of their queries, each rounded once."""
-        weights = None if terms.weights is None else self._sums(terms.weights)
-        return Terms(self._sums(terms.values), weights)
-
-    def _sums(self, column: Floats) -> Floats:
-        sums = ExactSumColumn(self.n)
-        sums.add(column, self.of_queries)
-        return np.array([float(sums.fraction(user)) for user in range(self.n)], np.float64)
+def _apart(value: float, other: float) -> str:
+    """A number with as many decimals as tell it from another, at least 5."""
+    texts = ((number(value, n), number(other, n)) for n in range(5, 18))
+    return next((text for text, other_text in texts if text != other_text), str(value))
 
 
-def users_of(given: object, queries: Sequence[Hashable]) -> UsersOfQueries | None:
-    """The users of these queries from {query: user}; None without users."""
-    if given is None:
-        return None
-    users = mapping_of(given)
-    if users is None:
-        raise InputError(
-            expected="a dict {query: user}", got=shown(given), where="users", hint="pass one"
-        )
-    lacking = [query for query in queries if query not in users]
-    if lacking:
-        raise InputError(
-            expected="the user of each evaluated query",
-            got=f"none for {len(lacking):,} of {len(queries):,}, the first is {shown(lacking[0])}",
-            where="users",
-            hint="name a user for each; a query of its own user may have its own id",
-        )
-    numbers: dict[Hashable, int] = {}
-    codes = [numbers.setdefault(users[query], len(numbers)) for query in queries]
-    return UsersOfQueries(np.array(codes, np.intp), len(numbers))
+def notes_on(qrels: object) -> tuple[str, ...]:
+    """What was taken for granted when these judgments were read."""
+    remark = "judgments have no column of grades: each document there has grade 1"
+    return (remark,) if lacks_grades(qrels) else ()
 
 
 class QueryValues(NamedTuple):
@@ -323,7 +283,13 @@ def measured_queries(
 ) -> QueryValues:
     """The values of each query of a run."""
     ranked: list[Iterable[Hashable]] = [run.get(query, ()) for query in queries]
-    if settings.ties == "trec_eval":
+    rules = settings.rules
+    if rules.judged_only:
+        ranked = [
+            _judged(documents, truth[query])
+            for query, documents in zip(queries, ranked, strict=True)
+        ]
+    if rules.ties == "trec_eval":
         ranked = [
             _trec_eval_order(documents, f"{name}[{shown(query)}]")
             for query, documents in zip(queries, ranked, strict=True)
@@ -332,10 +298,10 @@ def measured_queries(
         lists = id_lists(ranked, [truth[query] for query in queries])
         require_grades(lists, settings.measures)
         require_subtopics(lists, settings.measures)
+        ties = "expected" if rules.ties == "trec_eval" else rules.ties
+        parts = [*measured(lists, settings.measures, ties)]
     except InputError as error:
         raise _query_error(error, queries, name) from None
-    ties = "expected" if settings.ties == "trec_eval" else settings.ties
-    parts = [*measured(lists, settings.measures, ties)]
     columns = [
         Values(*map(_joined, zip(*[values[j] for _, _, values in parts], strict=True)))  # type: ignore[arg-type]
         for j in range(len(settings.measures))
@@ -357,14 +323,12 @@ def evaluated(
     users: UsersOfQueries | None,
     slice_of: SlicesOfQueries | None = None,
     name: str = "run",
-    notes: tuple[str, ...] = (),
 ) -> Evaluation:
     """The evaluation of one run on these queries, and on the slices of them."""
     whole = measured_queries(truth, run, queries, settings, name)
     lacking = [query for query in truth if query not in run]
     unjudged = [query for query in run if query not in truth]
     evaluation = _evaluation(whole, settings, users, lacking, unjudged)
-    evaluation = replace(evaluation, _remarks=(*evaluation._remarks, *notes))
     if slice_of is None:
         return evaluation
     without_run = slice_of.places(lacking, whole=False)
@@ -392,7 +356,7 @@ def _evaluation(
     """The evaluation of the values of these queries."""
     measures, n, is_empty = settings.measures, len(of_queries.queries), of_queries.is_empty
     n_empty = int(np.count_nonzero(is_empty))
-    left_out = is_empty & (settings.empty == "skip")
+    left_out = is_empty & (settings.rules.empty == "skip")
     moments = MomentsColumn.of(measures)
     columns, terms = [], []
     for j, values in enumerate(of_queries.values):
@@ -404,7 +368,7 @@ def _evaluation(
         columns.append(column)
         weights = (~left_out).astype(np.float64) if values.weights is None else values.weights
         terms.append(Terms(values.values, weights))
-    [means] = averages(moments, measures, [n - n_empty], [n_empty], settings.empty)
+    [means] = averages(moments, measures, [n - n_empty], [n_empty], settings.rules.empty)
     if users is not None:
         terms = [users.totals(term) for term in terms]
     by_measure = dict(zip(means.means, terms, strict=True))
@@ -418,9 +382,13 @@ def _evaluation(
         by_query=dict(zip(means.means, columns, strict=True)),
         missing=tuple(lacking),
         unjudged=tuple(unjudged),
+        rules=settings.rules._asdict(),
         _terms=by_measure,
         _users={} if users is None else _moments_of_users(by_measure, means._moments),
-        _remarks=tuple(_remarks_on(n_empty, len(lacking), len(unjudged), settings)),
+        _remarks=(
+            *_remarks_on(n_empty, len(lacking), len(unjudged), settings.rules),
+            *settings.rules.notes(),
+        ),
     )
 
 
@@ -434,6 +402,14 @@ def _moments_of_users(
         limits = lists[name].limits
         moments[name] = ListMoments(sums.units, d, dd, (w, ww, dw), limits=limits, units="users")
     return moments
+
+
+def _judged(documents: Iterable[Hashable], truth: Iterable[Hashable]) -> Iterable[Hashable]:
+    """The documents of a run that are judged, with their scores."""
+    judged = truth if isinstance(truth, Mapping) else set(truth)
+    if isinstance(documents, Mapping):
+        return {document: documents[document] for document in documents if document in judged}
+    return [document for document in documents if document in judged]
 
 
 def _trec_eval_order(documents: Iterable[Hashable], where: str) -> Iterable[Hashable]:
@@ -468,11 +444,11 @@ def _query_error(error: InputError, queries: Sequence[Hashable], name: str) -> I
     return error.of_rows(where, error.rows)
 
 
-def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, settings: Settings) -> Iterable[str]:
+def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, rules: Rules) -> Iterable[str]:
     """The lines below a table: what was counted otherwise than a reader may think."""
     for n, kind, zero in (
-        (n_empty, "with nothing relevant", settings.empty == "zero"),
-        (n_missing, "of the judgments that the run lacks", settings.missing == "zero"),
+        (n_empty, "with nothing relevant", rules.empty == "zero"),
+        (n_missing, "of the judgments that the run lacks", rules.missing == "zero"),
         (n_unjudged, "of the run without judgments", False),
     ):
         if n:

@@ -18,11 +18,12 @@ from streammetrics.evaluation.evaluate import (
     Evaluation,
     Settings,
     evaluated,
+    notes_of_names,
     notes_on,
-    queries_of,
-    users_of,
 )
 from streammetrics.evaluation.judged_runs import collected, judgments_of, run_of
+from streammetrics.evaluation.queries import queries_of, users_of
+from streammetrics.evaluation.rules import Rules, listed_measures
 from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
 from streammetrics.experiments.multiplicity import adjust_fwer
 from streammetrics.kernels.inference.paired import PairedError, PairedSums
@@ -225,12 +226,14 @@ def compare_runs(
     *,
     baseline: str | None = None,
     level: float = 0.95,
-    ties: str = "expected",
-    empty: str = "skip",
-    missing: str = "zero",
+    ties: str | None = None,
+    empty: str | None = None,
+    missing: str | None = None,
     users: object = None,
     rel: int = 1,
     by: object = None,
+    like: str | None = None,
+    judged_only: bool = False,
 ) -> RunComparison:
     """Several runs against the same judgments, each compared with the baseline query by query.
 
@@ -252,7 +255,9 @@ def compare_runs(
 
     InputError and SettingsError as for `evaluate`.
     """
-    settings = Settings.of(measures, ties, empty, missing, rel)
+    listed, only = listed_measures(measures)
+    rules = Rules.checked(ties, empty, missing, rel, judged_only or only, like)
+    settings = Settings.of(listed, rules)
     argument: object = runs
     if (
         not isinstance(argument, Mapping)
@@ -267,14 +272,15 @@ def compare_runs(
     tables |= {names[name]: collected(run) for name, run in runs.items()}
     truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
     checked_runs = {name: run_of(tables[names[name]], names[name], truth) for name in runs}
-    queries = queries_of(truth, {names[name]: run for name, run in checked_runs.items()}, missing)
+    by_place = {names[name]: run for name, run in checked_runs.items()}
+    queries = queries_of(truth, by_place, rules.missing)
     query_users = users_of(users, queries)
     slice_of = None if by is None else SlicesOfQueries(by, tables, queries)
-    notes = notes_on(tables["qrels"])
-    evaluations = {
-        name: evaluated(truth, run, queries, settings, query_users, slice_of, names[name], notes)
-        for name, run in checked_runs.items()
-    }
+    evaluations = {}
+    for name, run in checked_runs.items():
+        evaluation = evaluated(truth, run, queries, settings, query_users, slice_of, names[name])
+        notes = *notes_on(tables["qrels"]), *notes_of_names(evaluation, truth, run, listed)
+        evaluations[name] = replace(evaluation, _remarks=(*evaluation._remarks, *notes))
     return comparison_of(first, evaluations, share)
 
 

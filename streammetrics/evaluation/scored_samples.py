@@ -17,7 +17,8 @@ from streammetrics.core.conversion import refused
 from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.rows import Key, Terms
 from streammetrics.estimators.lists import ListMoments
-from streammetrics.evaluation.evaluate import Evaluation, UsersOfQueries, users_of
+from streammetrics.evaluation.evaluate import Evaluation
+from streammetrics.evaluation.queries import UsersOfQueries, users_of
 from streammetrics.evaluation.run_comparison import (
     RunComparison,
     checked_baseline,

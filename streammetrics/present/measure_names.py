@@ -55,6 +55,7 @@ _ENDS_IN_CUT: Final = re.compile(
 )
 
 
+_INSIDE: Final = re.compile(r"\([^()]*\)")
 _WORD: Final = re.compile(r"=\s*([a-z]{1,20})\s*(?=[,)])", re.ASCII)
 _DCG: Final = re.compile(r"""\bdcg\s*=\s*(["']?)(log2|exp-log2)\1\s*(?=[,)])""", re.ASCII)
 _RBP: Final = re.compile(r"rbp\.([0-9]{1,6})", re.ASCII | re.IGNORECASE)
@@ -119,14 +120,21 @@ def printed_text(text: str) -> str | None:
 def entry_text(text: str, entries: Iterable[str]) -> str:
     """The one of these printed texts that a text means; the text without spaces if none is.
 
+    A text without parameters means the only entry of its name and cut, whatever its parameters.
+
     >>> entry_text("ndcg @ 10", ["AP", "NDCG@10"]), entry_text("P@5", ["AP"])
     ('NDCG@10', 'P@5')
+    >>> entry_text("ndcg@10", ["AP", 'NDCG(gain="linear")@10'])
+    'NDCG(gain="linear")@10'
     """
     texts, bare = list(entries), our_parameters("".join(text.split()).replace("'", '"'))
     if bare in texts:
         return bare
     printed = printed_text(bare)
-    return printed if printed in texts else bare
+    if printed in texts:
+        return printed
+    plain = [entry for entry in texts if _INSIDE.sub("", entry) == (printed or bare)]
+    return plain[0] if len(plain) == 1 else bare
 
 
 def similar_entry(text: str, entries: Iterable[str], otherwise: str) -> str:

@@ -99,7 +99,7 @@ def table_of(result: object, most: int, level: float = LEVEL) -> RowTable:
     several = "always-valid CI" if all(ALWAYS_VALID in head for head in heads) else "CI"
     head = one_head or several
     has_bounds = any(isinstance(row.value, Bounded) for row in shown)
-    has_keys = whole or any(row.keys for row in shown)  # each part has rows of its own
+    has_keys = whole or bool(shown and shown[-1].keys)  # parts come last: each has rows of its own
     titles = ("", "rows", "value", EXACT_WITHIN, head)
     limit = ALL if most == ALL else _NAME
     lines = [_line(row, has_keys, has_bounds, not one_head, limit) for row in shown]

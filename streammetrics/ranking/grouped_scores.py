@@ -59,8 +59,8 @@ from streammetrics.ranking.list_values import (
     averages,
     list_terms,
     measured,
-    require_expected,
     require_none_of_subtopics,
+    require_order,
 )
 from streammetrics.results.list_results import Averages
 
@@ -179,7 +179,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         for name, choices in _CHOICES.items():
             check_choice(self.settings()[name], choices, f"GroupedScores.{name}")
         check_max_rows(self.max_rows, "GroupedScores.max_rows")
-        require_expected(measures_of(self.measures), self.ties)
+        require_order(measures_of(self.measures), self.ties)
 
     @cached_property
     def _reads_subtopics(self) -> bool:

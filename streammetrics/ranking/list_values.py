@@ -125,7 +125,7 @@ def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
     raise too_high(lowest, str(got), f"labels (list {int(rows[0])})", rows)
 
 
-def require_expected(measures: Sequence[Measure], ties: str) -> None:
+def require_order(measures: Sequence[Measure], ties: str) -> None:
     """SettingsError for a measure of subtopics where ties have the worst or the best order: the
     best order for one subtopic may be the worst for another."""
     for measure in measures:

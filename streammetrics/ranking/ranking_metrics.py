@@ -41,9 +41,9 @@ from streammetrics.ranking.list_values import (
     averages,
     list_terms,
     measured,
-    require_expected,
     require_grades,
     require_no_unseen,
+    require_order,
     require_subtopics,
     weighed,
 )
@@ -146,7 +146,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
         check_choice(self.ties, ("expected", "worst", "best"), "RankingMetrics.ties")
         check_choice(self.settings()["empty"], ("skip", "zero"), "RankingMetrics.empty")
-        require_expected(self._asked, self.ties)
+        require_order(self._asked, self.ties)
         if self.examination is None:
             return
         where = "RankingMetrics.examination"

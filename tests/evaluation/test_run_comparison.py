@@ -128,7 +128,7 @@ def test_equal_differences_of_all_queries_have_no_interval_and_no_p_value() -> N
 def test_notes_name_the_run_that_they_are_of() -> None:
     qrels = {**QRELS, "none": {"a": 0}}
     lacking = {q: v for q, v in RUNS["good"].items() if q != "q3"}
-    lines = repr(compare_runs(qrels, {"a": RUNS["poor"], "b": lacking}, "map", level=0.9))
+    lines = repr(compare_runs(qrels, {"a": RUNS["poor"], "b": lacking}, "ap", level=0.9))
     assert lines.splitlines()[0] == "RunComparison: 31 queries, paired; differences from a"
     assert "  90 % CI  " in lines
     assert lines.splitlines()[-3:] == [

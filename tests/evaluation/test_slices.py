@@ -15,7 +15,7 @@ import pytest
 from streammetrics import InputError, compare_runs, evaluate
 
 rng = np.random.default_rng(11)
-MEASURES = ["ndcg@5", "map", "PooledHR@5", "success@1"]
+MEASURES = ["ndcg@5", "ap", "PooledHR@5", "success@1"]
 QRELS = {f"q{i}": {f"d{j}": int(rng.integers(0, 3)) for j in range(6)} for i in range(40)}
 QRELS["q5"] = {"d1": 0}
 RUN = {query: {f"d{j}": float(rng.integers(0, 5)) for j in range(9)} for query in [*QRELS, "extra"]}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import ir_measures
@@ -10,10 +13,20 @@ import pytest
 import pytrec_eval
 
 from streammetrics import evaluate
+from tests.real_lists import trec
 
 pytestmark = pytest.mark.slow
 
 NAMES = ["map", "ndcg_cut_10", "P_5", "recall_10", "success_5", "recip_rank", "Rprec", "bpref"]
+
+
+def real_run(data: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The judgments and the scores of a run of TREC, with ties."""
+    run: dict[str, dict[str, float]] = defaultdict(dict)
+    with (data / f"{name}_run.csv").open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            run[row["qid"]][row["docid"]] = float(row["score"])
+    return {query: dict(truth) for query, truth in trec(data, name)[1].items()}, dict(run)
 
 
 def judged_run(rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -49,3 +62,35 @@ def test_means_over_all_judged_queries_are_those_of_ir_measures() -> None:
     peer = ir_measures.calc_aggregate(list(map(ir_measures.parse_measure, names)), qrels, run)
     for measure, value in peer.items():
         assert found[str(measure)] == pytest.approx(value, rel=1e-14), measure
+
+
+@pytest.mark.parametrize("name", ["trec3", "rag24a"])
+def test_like_trec_eval_every_value_of_a_real_run_is_that_of_pytrec_eval(
+    data: Path, name: str
+) -> None:
+    qrels, run = real_run(data, name)
+    names = [*NAMES, "ndcg", "map_cut_20", "recall_100", "ndcg_cut_5"]
+    found = evaluate(qrels, run, names, like="trec_eval")
+    peer = pytrec_eval.RelevanceEvaluator(qrels, set(names)).evaluate(run)
+    assert set(peer) == set(found.queries)
+    for typed, values in zip(names, found.by_query.values(), strict=True):
+        theirs = [peer[query][typed] for query in found.queries]
+        np.testing.assert_allclose(values, theirs, rtol=1e-14, atol=1e-15, err_msg=typed)
+
+
+@pytest.mark.parametrize("name", ["trec3", "rag24a"])
+def test_like_ir_measures_every_mean_of_its_own_measures_is_that_of_ir_measures(
+    data: Path, name: str
+) -> None:
+    qrels, run = real_run(data, name)
+    del run[next(iter(run))]  # a query that the run lacks
+    names = ["AP", "nDCG@10", "nDCG", "RR", "P@5", "AP(rel=2)@20", "Rprec", "Bpref", "Success@5"]
+    measures = list(map(ir_measures.parse_measure, names))
+    found = evaluate(qrels, run, measures, like="ir_measures")
+    peer = ir_measures.calc_aggregate(measures, qrels, run)
+    for measure in measures:
+        assert found[str(measure)] == pytest.approx(peer[measure], rel=1e-14), measure
+    judged = [measure(judged_only=True) for measure in measures[:2]]
+    found = evaluate(qrels, run, judged, like="ir_measures")
+    peer = ir_measures.calc_aggregate(judged, qrels, run)
+    assert [*found.values()] == pytest.approx([peer[measure] for measure in judged], rel=1e-14)
