@@ -111,6 +111,11 @@ class Evaluation(Averages):
         }
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out or counted as 0, and what else a reader should know."""
+        return self._remarks
+
+    @property
     def _units(self) -> str:
         """What is taken as independent."""
         return "users" if self._users else self._kind

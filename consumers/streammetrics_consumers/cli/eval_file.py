@@ -1,22 +1,17 @@
-"""`eval`: metrics of one file of rows, or of a run against judgments, without a config."""
+"""`eval`: metrics of the rows of files, of runs against judgments, or of logs of scored samples,
+without a config."""
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from streammetrics import (
-    InputError,
-    Interval,
-    Panel,
-    evaluate,
-)
+from streammetrics import Accumulator, InputError, Panel, UserGroups
 from streammetrics.engines import partial
+from streammetrics.evaluation import is_sample_log
 from streammetrics.registry import load
 from streammetrics.results import counts_of, views_of
 from streammetrics_consumers.cli.arguments import (
@@ -25,15 +20,17 @@ from streammetrics_consumers.cli.arguments import (
     Arguments,
     UsageError,
 )
+from streammetrics_consumers.cli.eval_inputs import InputFile, input_files
+from streammetrics_consumers.cli.eval_lines import GroupValue, group_key, values_table
 from streammetrics_consumers.cli.eval_metrics import (
     RequestedValue,
     chosen_threshold,
     column_of,
     flag_of,
     inputs_of,
-    measure_of,
     request_of,
 )
+from streammetrics_consumers.cli.eval_runs import eval_logs, eval_runs
 from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
@@ -45,80 +42,83 @@ if TYPE_CHECKING:
 
 _FORMATS: Final = (".parquet", ".csv", ".jsonl", ".ndjson")
 _ROWS: Final = 1 << 16  # of a batch
-_DECIMALS: Final = 4
-_MOST: Final = 1000  # lines of a table
-_MOST_REASONS: Final = 20
 
 
 def eval_file(arguments: Arguments) -> int:
-    """Compute metrics of a file, and print them."""
-    path = Path(arguments.words[0])
+    """Compute metrics of files, and print them."""
+    form = "json" if arguments.on("json") else arguments.text("format") or "text"
+    if arguments.on("json") and arguments.text("format") not in ("text", "json"):
+        raise UsageError("--json: expected none with --format, got both; leave one out")
     names = [name for name in _words(arguments.text("metrics"), ",") if name]
-    if not names:
-        raise UsageError("eval: expected --metrics NAMES, got nothing; for example --metrics auc")
     columns = {name: arguments.text(flag_of(name).removeprefix("--")) for name in COLUMNS}
+    flags = [flag_of(name) for name, column in columns.items() if column is not None]
     qrels = arguments.text("qrels")
-    if qrels is not None:
-        return _eval_run(path, Path(qrels), names, arguments, columns)
-    key_columns = _words(arguments.text("by"), ",")
-    schema, batches = _opened(path)
-    _require_columns(schema, columns, key_columns, path)
+    with input_files([*arguments.words, *([] if qrels is None else [qrels])]) as files:
+        is_log = qrels is None and not flags and all(is_sample_log(file.path) for file in files)
+        if not names and not is_log:
+            raise UsageError(
+                "eval: expected --metrics NAMES, got nothing; for example --metrics auc"
+            )
+        if qrels is not None and flags:
+            raise UsageError(f"{flags[0]}: expected none with --qrels, got a column; leave it out")
+        if qrels is not None:
+            *runs, judgments = files
+            text = eval_runs(runs, judgments.path, names, arguments, form)
+        elif is_log:
+            text = eval_logs(files, names, arguments, form)
+        else:
+            text = _eval_rows(files, names, columns, arguments, form)
+    sys.stdout.write(text)
+    return DONE
+
+
+def _eval_rows(
+    files: Sequence[InputFile],
+    names: Sequence[str],
+    columns: Mapping[str, str | None],
+    arguments: Arguments,
+    form: str,
+) -> str:
+    """The metrics of the rows of all files, as text."""
+    for flag, given in (("per-query", arguments.on("per-query")), ("like", arguments.text("like"))):
+        if given:
+            raise UsageError(f"--{flag}: expected runs with --qrels, got a table; leave it out")
+    key_columns, users = _words(arguments.text("by"), ","), arguments.text("users")
+    schema, batches = _opened(files[0])
+    named = {**columns, "users": users}
+    _require_columns(schema, named, key_columns, files[0])
     threshold = arguments.real("threshold") or 0.0
     settings = {name: arguments.number(name.replace("_", "-")) for name in EVAL_SETTINGS}
     request = request_of(names, columns, settings, schema, threshold)
-    spec, reads = Panel(request.metrics, inputs=inputs_of(request.metrics)), request.reads
+    spec: Accumulator = Panel(request.metrics, inputs=inputs_of(request.metrics))
+    reads = dict(request.reads)
+    if users is not None:
+        spec, reads = UserGroups(spec), {**reads, "groups": users}
     used = [*dict.fromkeys([*reads.values(), *key_columns])]
-    rows = _FileBatches(batches, used, reads, path)
-    states = list(rows.guarded(partial(rows, spec, key_columns, columns=reads)))
+    totals: dict[tuple[object, ...], Accumulator] = {}
+    for file in files:
+        if file is not files[0]:
+            other, batches = _opened(file)
+            _require_same(other, schema, key_columns, file, files[0])
+        rows = _FileBatches(batches, used, reads, file)
+        for batch in list(rows.guarded(partial(rows, spec, key_columns, columns=reads))):
+            for group, state in _states(batch, key_columns):
+                if group in totals:
+                    totals[group].merge(state)
+                else:
+                    totals[group] = state
     lines = sorted(
-        (line for batch in states for line in _lines(batch, key_columns, request.asked)),
-        key=_group_key,
+        (
+            line
+            for group, state in totals.items()
+            for line in _lines(group, state, request.asked, clustered=users is not None)
+        ),
+        key=group_key,
     )
-    if arguments.on("json"):
-        sys.stdout.write(
-            dumps(cast("Json", [line.as_json(key_columns) for line in lines])).decode()
-        )
-    else:
-        sys.stdout.write(_table(lines, key_columns, request.notes))
-    return DONE
-
-
-def _eval_run(
-    run: Path,
-    qrels: Path,
-    names: Sequence[str],
-    arguments: Arguments,
-    columns: Mapping[str, str | None],
-) -> int:
-    """Evaluate a run against judgments, both files of TREC, and print the measures."""
-    grouping = arguments.text("by")
-    flags = [name for name, column in {**columns, "by": grouping}.items() if column is not None]
-    if flags:
-        raise UsageError(
-            f"{flag_of(flags[0])}: expected none with --qrels, got a column; leave it out"
-        )
-    measures = [*dict.fromkeys(measure_of(name, ()) for name in names)]
-    result = evaluate(qrels, run, measures)
-    counts = counts_of(result)
-    lines = []
-    for name, value in result.items():
-        interval = result.interval(name)
-        if interval.defined:  # the table says for all lines that lists are independent
-            interval = replace(interval, reason="")
-        lines.append(_GroupValue((), name, value, interval, counts))
-    if arguments.on("json"):
-        sys.stdout.write(dumps(cast("Json", [line.as_json([]) for line in lines])).decode())
-        return DONE
-    notes = []
-    for n, reason in (
-        (len(result.missing), "of the judgments that the run lacks: counted as 0"),
-        (len(result.unjudged), "of the run without judgments: left out"),
-        (counts["lists_empty"], "with nothing relevant: left out"),
-    ):
-        if n:
-            notes.append(f"{formatting.count(n)} {'query' if n == 1 else 'queries'} {reason}")
-    sys.stdout.write(_table(lines, [], notes))
-    return DONE
+    if form == "json":
+        return dumps(cast("Json", [line.as_json(key_columns) for line in lines])).decode()
+    independent = [] if users is None else ["intervals assume that users are independent"]
+    return values_table(lines, key_columns, request.notes, *independent).written(form)
 
 
 def _words(text: str | None, separator: str) -> list[str]:
@@ -137,10 +137,11 @@ def _words(text: str | None, separator: str) -> list[str]:
 # The file.
 
 
-def _opened(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def _opened(file: InputFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The columns of a file, and its rows in batches."""
     import pyarrow as pa
 
+    path = file.path
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(
             f"eval: expected a file that ends in {', '.join(_FORMATS)}, got {str(path)!r}; "
@@ -152,8 +153,8 @@ def _opened(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if path.suffix.lower() == ".parquet":
             import pyarrow.parquet
 
-            file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-            return file.schema_arrow, file.iter_batches(_ROWS)
+            parquet = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+            return parquet.schema_arrow, parquet.iter_batches(_ROWS)
         if path.suffix.lower() == ".csv":
             import pyarrow.csv
 
@@ -164,15 +165,15 @@ def _opened(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         table = pyarrow.json.read_json(path)
         return table.schema, iter(table.to_batches(_ROWS))
     except pa.ArrowException as error:
-        raise _unreadable(path, error) from None
+        raise _unreadable(file, error) from None
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
+def _unreadable(file: InputFile, error: Exception) -> InputError:
     error_text = " ".join(str(error).split())
     return InputError(
-        expected=f"a {path.suffix} file",
+        expected=f"a {file.path.suffix} file",
         got=error_text if len(error_text) < 160 else error_text[:159] + "…",
-        where=str(path),
+        where=file.name,
         hint="write the file again, or correct the row",
     )
 
@@ -185,9 +186,9 @@ class _FileBatches:
         batches: Iterator[pa.RecordBatch],
         columns: Sequence[str],
         reads: Mapping[str, str],
-        path: Path,
+        file: InputFile,
     ) -> None:
-        self.batches, self.columns, self.reads, self.path = batches, columns, reads, path
+        self.batches, self.columns, self.reads, self.file = batches, columns, reads, file
         self.first = self.n = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -204,16 +205,16 @@ class _FileBatches:
         except InputError as error:
             raise error.but(where=self._place(error), hint=_hint(error)) from None
         except pa.ArrowException as error:
-            raise _unreadable(self.path, error) from None
+            raise _unreadable(self.file, error) from None
 
     def _place(self, error: InputError) -> str:
         """The row and the column in the file, where the library names those of a batch."""
         if not len(error.rows):
-            return f"{self.path}: {error.where}"
+            return f"{self.file.name}: {error.where}"
         argument = re.sub(r"^metric '[^']*', |\[.*", "", error.where)
         column = column_of(argument, self.reads) or error.where
         row = self.first + int(error.rows[0])
-        return f"{self.path}, row {row} (the first is 0), {formatting.name(column)}"
+        return f"{self.file.name}, row {row} (the first is 0), {formatting.name(column)}"
 
 
 def _hint(error: InputError) -> str:
@@ -223,8 +224,33 @@ def _hint(error: InputError) -> str:
     return "map the labels to 0 and 1, or ask for measures of lists, which take grades"
 
 
+def _require_same(
+    schema: pa.Schema,
+    first: pa.Schema,
+    key_columns: Sequence[str],
+    file: InputFile,
+    first_file: InputFile,
+) -> None:
+    """Check that another file has the columns of the first one, and groups of the same types."""
+    names = ", ".join(sorted({*schema.names} ^ {*first.names}))
+    if names:
+        raise UsageError(
+            f"{file.name}: expected the columns of {first_file.name}, got others or fewer "
+            f"({formatting.name(names)}); evaluate it by itself"
+        )
+    for name in key_columns:
+        if schema.field(name).type != first.field(name).type:
+            raise UsageError(
+                f"{file.name}: expected {first.field(name).type} as {formatting.name(name)}, as in "
+                f"{first_file.name}, got {schema.field(name).type}; convert it"
+            )
+
+
 def _require_columns(
-    schema: pa.Schema, columns: Mapping[str, str | None], key_columns: Sequence[str], path: Path
+    schema: pa.Schema,
+    columns: Mapping[str, str | None],
+    key_columns: Sequence[str],
+    file: InputFile,
 ) -> None:
     """Check that each column is there, and that labels and scores are numbers."""
     import pyarrow.types as kinds
@@ -234,14 +260,16 @@ def _require_columns(
     for flag, column in [*flag_columns, *(("by", name) for name in key_columns)]:
         if column not in names:
             raise UsageError(
-                f"{flag_of(flag)}: expected a column of {path.name} "
+                f"{flag_of(flag)}: expected a column of {Path(file.name).name} "
                 f"({', '.join(formatting.name(name) for name in names[:30])}), "
                 f"got {formatting.name(column)!r}; "
                 + did_you_mean(column, names, "name one of these")
             )
     for flag, column in flag_columns:
         kind = schema.field(column).type
-        if flag != "lists" and (kinds.is_string(kind) or kinds.is_large_string(kind)):
+        if flag not in ("lists", "users") and (
+            kinds.is_string(kind) or kinds.is_large_string(kind)
+        ):
             expected, hint = "numbers", "name another, or convert it"
             if flag in ("subtopics", "shown"):
                 expected = "arrays"
@@ -252,18 +280,27 @@ def _require_columns(
             )
 
 
-def _lines(
-    batch: pa.RecordBatch, key_columns: Sequence[str], figures: Sequence[RequestedValue]
-) -> Iterator[_GroupValue]:
-    """The values of each group of these states."""
+def _states(
+    batch: pa.RecordBatch, key_columns: Sequence[str]
+) -> Iterator[tuple[tuple[object, ...], Accumulator]]:
+    """The groups of a batch of states, and their states."""
     for row in range(batch.num_rows):
         group = tuple(batch.column(name)[row].as_py() for name in key_columns)
-        state = load(batch.column("state")[row].as_py())
-        results = cast("Mapping[str, Any]", state.compute())
-        for figure in figures:
-            result = results[figure.metric]
-            interval, counts = result.interval(figure.view), counts_of(result)
-            value = float(views_of(result).get(figure.view, interval.estimate))
-            yield _GroupValue(
-                group, figure.name, value, interval, counts, chosen_threshold(result, figure.view)
-            )
+        yield group, load(batch.column("state")[row].as_py())
+
+
+def _lines(
+    group: tuple[object, ...],
+    state: Accumulator,
+    figures: Sequence[RequestedValue],
+    *,
+    clustered: bool,
+) -> Iterator[GroupValue]:
+    """The values of a group of rows. clustered: whether the results are over users."""
+    results = cast("Mapping[str, Any]", state.compute())
+    for figure in figures:
+        interval = results[figure.metric].interval(figure.view)
+        result = results[figure.metric].value if clustered else results[figure.metric]
+        value = float(views_of(result).get(figure.view, interval.estimate))
+        threshold = chosen_threshold(result, figure.view)
+        yield GroupValue(group, figure.name, value, interval, counts_of(result), threshold)
