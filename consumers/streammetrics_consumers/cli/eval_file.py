@@ -99,7 +99,8 @@ def _eval_rows(
     for file in files:
         if file is not files[0]:
             other, batches = _opened(file)
-            _require_same(other, schema, key_columns, file, files[0])
+            keys = (*key_columns, columns["lists"], users)
+            _require_same(other, schema, [key for key in keys if key], file, files[0])
         rows = _FileBatches(batches, used, reads, file)
         for batch in list(rows.guarded(partial(rows, spec, key_columns, columns=reads))):
             for group, state in _states(batch, key_columns):
@@ -225,25 +226,32 @@ def _hint(error: InputError) -> str:
 
 
 def _require_same(
-    schema: pa.Schema,
-    first: pa.Schema,
-    key_columns: Sequence[str],
-    file: InputFile,
-    first_file: InputFile,
+    schema: pa.Schema, first: pa.Schema, keys: Sequence[str], file: InputFile, first_file: InputFile
 ) -> None:
-    """Check that another file has the columns of the first one, and groups of the same types."""
-    names = ", ".join(sorted({*schema.names} ^ {*first.names}))
+    """Check that another file has the columns of the first one, and keys of the same kinds."""
+    names = ", ".join(map(formatting.name, sorted({*schema.names} ^ {*first.names})))
     if names:
         raise UsageError(
             f"{file.name}: expected the columns of {first_file.name}, got others or fewer "
-            f"({formatting.name(names)}); evaluate it by itself"
+            f"({names}); evaluate it by itself"
         )
-    for name in key_columns:
-        if schema.field(name).type != first.field(name).type:
+    for name in keys:
+        kinds = _kind(schema.field(name).type), _kind(first.field(name).type)
+        if kinds[0] != kinds[1]:
             raise UsageError(
-                f"{file.name}: expected {first.field(name).type} as {formatting.name(name)}, as in "
-                f"{first_file.name}, got {schema.field(name).type}; convert it"
+                f"{file.name}: expected {kinds[1]} as {formatting.name(name)}, as in "
+                f"{first_file.name}, got {kinds[0]}; convert them"
             )
+
+
+def _kind(column_type: pa.DataType) -> str:
+    """What a column holds, in words."""
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(column_type):
+        return _kind(column_type.value_type)
+    texts = kinds.is_string(column_type) or kinds.is_large_string(column_type)
+    return "texts" if texts else "integers" if kinds.is_integer(column_type) else str(column_type)
 
 
 def _require_columns(

@@ -36,8 +36,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(text, encoding="utf-8")
     lines = "".join(f"{query}\t{part}\n" for query, part in SLICES.items())
     (tmp_path / "slices.tsv").write_text(lines, encoding="utf-8")
-    (tmp_path / "users.json").write_text(json.dumps({q: (q in ("q1", "q2") and 1) or 2 if q != "q6"
-                                                     else 3 for q in SLICES}))  # fmt: skip
+    users = dict(zip(SLICES, (1, 1, 2, 2, 3), strict=True))
+    (tmp_path / "users.json").write_text(json.dumps(users), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
