@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from streammetrics import (
+    Accumulator,
     InputError,
     Interval,
     Panel,
     evaluate,
 )
-from streammetrics.engines import partial
-from streammetrics.registry import load
-from streammetrics.results import counts_of, views_of
+from streammetrics.results import counts_of, value_of
 from streammetrics_consumers.cli.arguments import (
     COLUMNS,
     EVAL_SETTINGS,
@@ -28,13 +26,13 @@ from streammetrics_consumers.cli.arguments import (
 from streammetrics_consumers.cli.eval_metrics import (
     RequestedValue,
     chosen_threshold,
-    column_of,
     flag_of,
     inputs_of,
     measure_of,
     request_of,
 )
 from streammetrics_consumers.cli.exit_codes import DONE
+from streammetrics_consumers.cli.file_rows import ROWS, FileRows, unreadable
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.encoding import dumps
@@ -43,8 +41,10 @@ from streammetrics_consumers.query.json_kinds import Json
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Reads the batches of a file: of these columns at least.
+ReadsBatches: TypeAlias = "Callable[[list[str]], Iterator[pa.RecordBatch]]"
+
 _FORMATS: Final = (".parquet", ".csv", ".jsonl", ".ndjson")
-_ROWS: Final = 1 << 16  # of a batch
 _DECIMALS: Final = 4
 _MOST: Final = 1000  # lines of a table
 _MOST_REASONS: Final = 20
@@ -61,17 +61,20 @@ def eval_file(arguments: Arguments) -> int:
     if qrels is not None:
         return _eval_run(path, Path(qrels), names, arguments, columns)
     key_columns = _words(arguments.text("by"), ",")
-    schema, batches = _opened(path)
+    schema, read = _opened(path)
     _require_columns(schema, columns, key_columns, path)
     threshold = arguments.real("threshold") or 0.0
     settings = {name: arguments.number(name.replace("_", "-")) for name in EVAL_SETTINGS}
     request = request_of(names, columns, settings, schema, threshold)
     spec, reads = Panel(request.metrics, inputs=inputs_of(request.metrics)), request.reads
     used = [*dict.fromkeys([*reads.values(), *key_columns])]
-    rows = _FileBatches(batches, used, reads, path)
-    states = list(rows.guarded(partial(rows, spec, key_columns, columns=reads)))
+    rows = FileRows(read(used), used, reads, path)
     lines = sorted(
-        (line for batch in states for line in _lines(batch, key_columns, request.asked)),
+        (
+            line
+            for group, state in rows.states(spec, key_columns)
+            for line in _lines(group, state, request.asked)
+        ),
         key=_group_key,
     )
     if arguments.on("json"):
@@ -137,8 +140,8 @@ def _words(text: str | None, separator: str) -> list[str]:
 # The file.
 
 
-def _opened(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The columns of a file, and its rows in batches."""
+def _opened(path: Path) -> tuple[pa.Schema, ReadsBatches]:
+    """The columns of a file, and what reads its rows."""
     import pyarrow as pa
 
     if path.suffix.lower() not in _FORMATS:
@@ -153,74 +156,18 @@ def _opened(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
             import pyarrow.parquet
 
             file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-            return file.schema_arrow, file.iter_batches(_ROWS)
+            return file.schema_arrow, lambda columns: file.iter_batches(ROWS, columns=columns)
         if path.suffix.lower() == ".csv":
             import pyarrow.csv
 
             reader = pyarrow.csv.open_csv(path)
-            return reader.schema, iter(reader)
+            return reader.schema, lambda _: iter(reader)
         import pyarrow.json
 
         table = pyarrow.json.read_json(path)
-        return table.schema, iter(table.to_batches(_ROWS))
+        return table.schema, lambda _: iter(table.to_batches(ROWS))
     except pa.ArrowException as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: Exception) -> InputError:
-    error_text = " ".join(str(error).split())
-    return InputError(
-        expected=f"a {path.suffix} file",
-        got=error_text if len(error_text) < 160 else error_text[:159] + "…",
-        where=str(path),
-        hint="write the file again, or correct the row",
-    )
-
-
-class _FileBatches:
-    """The batches of a file, of some columns, which know where they are for messages."""
-
-    def __init__(
-        self,
-        batches: Iterator[pa.RecordBatch],
-        columns: Sequence[str],
-        reads: Mapping[str, str],
-        path: Path,
-    ) -> None:
-        self.batches, self.columns, self.reads, self.path = batches, columns, reads, path
-        self.first = self.n = 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self.batches:
-            self.first, self.n = self.first + self.n, batch.num_rows
-            yield batch.select(self.columns)
-
-    def guarded(self, states: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same, with the file and the row in errors."""
-        import pyarrow as pa
-
-        try:
-            yield from states
-        except InputError as error:
-            raise error.but(where=self._place(error), hint=_hint(error)) from None
-        except pa.ArrowException as error:
-            raise _unreadable(self.path, error) from None
-
-    def _place(self, error: InputError) -> str:
-        """The row and the column in the file, where the library names those of a batch."""
-        if not len(error.rows):
-            return f"{self.path}: {error.where}"
-        argument = re.sub(r"^metric '[^']*', |\[.*", "", error.where)
-        column = column_of(argument, self.reads) or error.where
-        row = self.first + int(error.rows[0])
-        return f"{self.path}, row {row} (the first is 0), {formatting.name(column)}"
-
-
-def _hint(error: InputError) -> str:
-    """The hint, without a keyword that only programs have."""
-    if "positive=" not in error.hint:
-        return error.hint
-    return "map the labels to 0 and 1, or ask for measures of lists, which take grades"
+        raise unreadable(path, error) from None
 
 
 def _require_columns(
@@ -298,20 +245,24 @@ class _GroupValue:
 
 
 def _lines(
-    batch: pa.RecordBatch, key_columns: Sequence[str], figures: Sequence[RequestedValue]
+    group: tuple[object, ...], state: Accumulator, figures: Sequence[RequestedValue]
 ) -> Iterator[_GroupValue]:
-    """The values of each group of these states."""
-    for row in range(batch.num_rows):
-        group = tuple(batch.column(name)[row].as_py() for name in key_columns)
-        state = load(batch.column("state")[row].as_py())
-        results = cast("Mapping[str, Any]", state.compute())
-        for figure in figures:
-            result = results[figure.metric]
-            interval, counts = result.interval(figure.view), counts_of(result)
-            value = float(views_of(result).get(figure.view, interval.estimate))
-            yield _GroupValue(
-                group, figure.name, value, interval, counts, chosen_threshold(result, figure.view)
-            )
+    """The values of a group of rows."""
+    results = cast("Mapping[str, Any]", state.compute())
+    for figure in figures:
+        result = results[figure.metric]
+        interval, counts = result.interval(figure.view), counts_of(result)
+        value = _value(result, figure.view, interval)
+        threshold = chosen_threshold(result, figure.view)
+        yield _GroupValue(group, figure.name, value, interval, counts, threshold)
+
+
+def _value(result: object, view: str, interval: Interval) -> float:
+    """The value of a view; some have only the estimate of their interval."""
+    try:
+        return float(value_of(result, view))
+    except InputError:
+        return interval.estimate
 
 
 def _group_key(line: _GroupValue) -> list[tuple[str, object]]:
