@@ -3,17 +3,14 @@ without a config."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from streammetrics import Accumulator, InputError, Panel, UserGroups
-from streammetrics.engines import partial
+from streammetrics import Accumulator, InputError, Interval, Panel, UserGroups
 from streammetrics.evaluation import is_sample_log
-from streammetrics.registry import load
-from streammetrics.results import counts_of, views_of
+from streammetrics.results import counts_of, value_of
 from streammetrics_consumers.cli.arguments import (
     COLUMNS,
     EVAL_SETTINGS,
@@ -25,13 +22,13 @@ from streammetrics_consumers.cli.eval_lines import GroupValue, group_key, values
 from streammetrics_consumers.cli.eval_metrics import (
     RequestedValue,
     chosen_threshold,
-    column_of,
     flag_of,
     inputs_of,
     request_of,
 )
 from streammetrics_consumers.cli.eval_runs import eval_logs, eval_runs
 from streammetrics_consumers.cli.exit_codes import DONE
+from streammetrics_consumers.cli.file_rows import ROWS, FileRows, unreadable
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.encoding import dumps
@@ -40,8 +37,10 @@ from streammetrics_consumers.query.json_kinds import Json
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Reads the batches of a file: of these columns at least.
+ReadsBatches: TypeAlias = "Callable[[list[str]], Iterator[pa.RecordBatch]]"
+
 _FORMATS: Final = (".parquet", ".csv", ".jsonl", ".ndjson")
-_ROWS: Final = 1 << 16  # of a batch
 
 
 def eval_file(arguments: Arguments) -> int:
@@ -84,7 +83,7 @@ def _eval_rows(
         if given:
             raise UsageError(f"--{flag}: expected runs with --qrels, got a table; leave it out")
     key_columns, users = _words(arguments.text("by"), ","), arguments.text("users")
-    schema, batches = _opened(files[0])
+    schema, read = _opened(files[0])
     named = {**columns, "users": users}
     _require_columns(schema, named, key_columns, files[0])
     threshold = arguments.real("threshold") or 0.0
@@ -98,16 +97,14 @@ def _eval_rows(
     totals: dict[tuple[object, ...], Accumulator] = {}
     for file in files:
         if file is not files[0]:
-            other, batches = _opened(file)
+            other, read = _opened(file)
             keys = (*key_columns, columns["lists"], users)
             _require_same(other, schema, [key for key in keys if key], file, files[0])
-        rows = _FileBatches(batches, used, reads, file)
-        for batch in list(rows.guarded(partial(rows, spec, key_columns, columns=reads))):
-            for group, state in _states(batch, key_columns):
-                if group in totals:
-                    totals[group].merge(state)
-                else:
-                    totals[group] = state
+        for group, state in FileRows(read(used), used, reads, file).states(spec, key_columns):
+            if group in totals:
+                totals[group].merge(state)
+            else:
+                totals[group] = state
     lines = sorted(
         (
             line
@@ -138,8 +135,8 @@ def _words(text: str | None, separator: str) -> list[str]:
 # The file.
 
 
-def _opened(file: InputFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The columns of a file, and its rows in batches."""
+def _opened(file: InputFile) -> tuple[pa.Schema, ReadsBatches]:
+    """The columns of a file, and what reads its rows."""
     import pyarrow as pa
 
     path = file.path
@@ -155,74 +152,18 @@ def _opened(file: InputFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
             import pyarrow.parquet
 
             parquet = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-            return parquet.schema_arrow, parquet.iter_batches(_ROWS)
+            return parquet.schema_arrow, lambda columns: parquet.iter_batches(ROWS, columns=columns)
         if path.suffix.lower() == ".csv":
             import pyarrow.csv
 
             reader = pyarrow.csv.open_csv(path)
-            return reader.schema, iter(reader)
+            return reader.schema, lambda _: iter(reader)
         import pyarrow.json
 
         table = pyarrow.json.read_json(path)
-        return table.schema, iter(table.to_batches(_ROWS))
+        return table.schema, lambda _: iter(table.to_batches(ROWS))
     except pa.ArrowException as error:
-        raise _unreadable(file, error) from None
-
-
-def _unreadable(file: InputFile, error: Exception) -> InputError:
-    error_text = " ".join(str(error).split())
-    return InputError(
-        expected=f"a {file.path.suffix} file",
-        got=error_text if len(error_text) < 160 else error_text[:159] + "…",
-        where=file.name,
-        hint="write the file again, or correct the row",
-    )
-
-
-class _FileBatches:
-    """The batches of a file, of some columns, which know where they are for messages."""
-
-    def __init__(
-        self,
-        batches: Iterator[pa.RecordBatch],
-        columns: Sequence[str],
-        reads: Mapping[str, str],
-        file: InputFile,
-    ) -> None:
-        self.batches, self.columns, self.reads, self.file = batches, columns, reads, file
-        self.first = self.n = 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self.batches:
-            self.first, self.n = self.first + self.n, batch.num_rows
-            yield batch.select(self.columns)
-
-    def guarded(self, states: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same, with the file and the row in errors."""
-        import pyarrow as pa
-
-        try:
-            yield from states
-        except InputError as error:
-            raise error.but(where=self._place(error), hint=_hint(error)) from None
-        except pa.ArrowException as error:
-            raise _unreadable(self.file, error) from None
-
-    def _place(self, error: InputError) -> str:
-        """The row and the column in the file, where the library names those of a batch."""
-        if not len(error.rows):
-            return f"{self.file.name}: {error.where}"
-        argument = re.sub(r"^metric '[^']*', |\[.*", "", error.where)
-        column = column_of(argument, self.reads) or error.where
-        row = self.first + int(error.rows[0])
-        return f"{self.file.name}, row {row} (the first is 0), {formatting.name(column)}"
-
-
-def _hint(error: InputError) -> str:
-    """The hint, without a keyword that only programs have."""
-    if "positive=" not in error.hint:
-        return error.hint
-    return "map the labels to 0 and 1, or ask for measures of lists, which take grades"
+        raise unreadable(file, error) from None
 
 
 def _require_same(
@@ -288,15 +229,6 @@ def _require_columns(
             )
 
 
-def _states(
-    batch: pa.RecordBatch, key_columns: Sequence[str]
-) -> Iterator[tuple[tuple[object, ...], Accumulator]]:
-    """The groups of a batch of states, and their states."""
-    for row in range(batch.num_rows):
-        group = tuple(batch.column(name)[row].as_py() for name in key_columns)
-        yield group, load(batch.column("state")[row].as_py())
-
-
 def _lines(
     group: tuple[object, ...],
     state: Accumulator,
@@ -309,6 +241,14 @@ def _lines(
     for figure in figures:
         interval = results[figure.metric].interval(figure.view)
         result = results[figure.metric].value if clustered else results[figure.metric]
-        value = float(views_of(result).get(figure.view, interval.estimate))
+        value = _value(result, figure.view, interval)
         threshold = chosen_threshold(result, figure.view)
         yield GroupValue(group, figure.name, value, interval, counts_of(result), threshold)
+
+
+def _value(result: object, view: str, interval: Interval) -> float:
+    """The value of a view; some have only the estimate of their interval."""
+    try:
+        return float(value_of(result, view))
+    except InputError:
+        return interval.estimate
