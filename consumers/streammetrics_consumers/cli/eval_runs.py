@@ -73,7 +73,7 @@ def eval_logs(
         named = dict(zip(models, logs, strict=True))
         result = compare_samples(named, scores, users=users, by=by)
     notes = _shared({name: [*run.notes] for name, run in _runs_of(result).items()})
-    return _text(result, arguments, form, notes, "samples" if users is None else "users")
+    return _text(result, arguments, form, notes, "samples" if users is None else "clusters")
 
 
 def _groups(text: str | None, flag: str, logs: Sequence[SampleLog]) -> object:
