@@ -82,8 +82,8 @@ def test_what_messages_install_is_installed_from_a_clone() -> None:
 
 # A requirement by our name, in a command that would ask an index for it.
 FROM_AN_INDEX = re.compile(
-    r"\b(?:pip3?|uv|pipx|poetry|conda|mamba|pdm)\b[^\n;|]*\b(?:install|add|run|download)\s"
-    r"(?:[^\s;|,'\"]+\s+|'[^'\n]*'\s+)*['\"]?(?<!of )(?<!run )streammetrics"
+    r"\b(?:pip3?|uv|pipx|poetry|conda|mamba|pdm)\b[^\n;|]*\b(?:install|add|run|download)[ \t]+"
+    r"(?:[^\s;|,'\"]+[ \t]+|'[^'\n]*'[ \t]+)*['\"]?(?<!of )(?<!run )streammetrics"
     r"(?:\[[\w,-]*\])?(?:[=<>~!]=?[\w.]+)?['\"]?(?!\s*@)(?=[\s`.,)]|$)"
 )
 ASKS = """pip install streammetrics

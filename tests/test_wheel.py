@@ -173,7 +173,9 @@ def test_the_commands_start_after_the_line_that_the_readme_installs_with(
     (home / "qrels").write_text("q 0 e 1\n", encoding="utf-8")
     of_runs = "--qrels", "qrels", "--metrics", "mrr", "--format", "csv"
     assert "MRR,b,1.0000,+0.5000" in run(mine, "eval", "a.run", "b.run", *of_runs, cwd=home)
-    text = "from pyarrow import csv, parquet; parquet.write_table(csv.read_csv('day.csv'), 'x.parquet')"
+    text = (
+        "from pyarrow import csv, parquet as p; p.write_table(csv.read_csv('day.csv'), 'x.parquet')"
+    )
     run(home / "bin" / "python", "-c", text, cwd=home)
     assert "0.75" in run(mine, "eval", "x.parquet", *columns, cwd=home)
     assert "auc" in run(mine, "demo", "--once", "--events", "5000", cwd=home)
