@@ -32,7 +32,7 @@ from streammetrics_consumers.cli.eval_metrics import (
     request_of,
 )
 from streammetrics_consumers.cli.exit_codes import DONE
-from streammetrics_consumers.cli.file_rows import ROWS, FileRows, unreadable
+from streammetrics_consumers.cli.file_rows import ROWS, FileRows, parquet_batches, unreadable
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.encoding import dumps
@@ -156,7 +156,7 @@ def _opened(path: Path) -> tuple[pa.Schema, ReadsBatches]:
             import pyarrow.parquet
 
             file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-            return file.schema_arrow, lambda columns: file.iter_batches(ROWS, columns=columns)
+            return file.schema_arrow, lambda columns: parquet_batches(file, columns)
         if path.suffix.lower() == ".csv":
             import pyarrow.csv
 
