@@ -28,7 +28,7 @@ from streammetrics_consumers.cli.eval_metrics import (
 )
 from streammetrics_consumers.cli.eval_runs import eval_logs, eval_runs
 from streammetrics_consumers.cli.exit_codes import DONE
-from streammetrics_consumers.cli.file_rows import ROWS, FileRows, unreadable
+from streammetrics_consumers.cli.file_rows import ROWS, FileRows, parquet_batches, unreadable
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.encoding import dumps
@@ -152,7 +152,7 @@ def _opened(file: InputFile) -> tuple[pa.Schema, ReadsBatches]:
             import pyarrow.parquet
 
             parquet = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-            return parquet.schema_arrow, lambda columns: parquet.iter_batches(ROWS, columns=columns)
+            return parquet.schema_arrow, lambda columns: parquet_batches(parquet, columns)
         if path.suffix.lower() == ".csv":
             import pyarrow.csv
 

@@ -14,11 +14,24 @@ from streammetrics_consumers.model import formatting
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
 ROWS: Final = 1 << 16  # of a batch of a file
 # What is counted at once: one pass of the kernels over many rows costs less, and lists are large.
 _MOST_ROWS: Final = 1 << 19
 _MOST_BYTES: Final = 1 << 25
+
+
+def parquet_batches(file: ParquetFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of these columns, in batches. A reader holds what it has read of all its row groups,
+    so there is one for each large row group, or for several small ones."""
+    groups, n = [], 0
+    for group in range(file.num_row_groups):
+        groups.append(group)
+        n += file.metadata.row_group(group).num_rows
+        if n >= _MOST_ROWS or group + 1 == file.num_row_groups:
+            yield from file.iter_batches(ROWS, row_groups=groups, columns=columns)
+            groups, n = [], 0
 
 
 class FileRows:
