@@ -66,7 +66,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         (name, value), or (name, *value) for a tuple, unless the value is None: a row without a
         variant of one experiment counts in the others alone. So one pass counts a stream by variant
         of every experiment, or by country and by device, and work on the rows is done once. For a
-        table, name its columns: `update_from(table, keys={"color": "color_arm"}, ...)`.
+        table, name its columns: `update_from(table, keys={"color": "color_arm"}, ...)`. For slices
+        of runs against judgments use `evaluate(..., by=...)`, which knows the relevant documents
+        that were not retrieved: a RankingMetrics knows them only from n_relevant.
     State
         A map from key to the metric's state.
     Result

@@ -235,8 +235,12 @@ def notes_of_names(
     evaluation: Evaluation, truth: Judgments, run: Run, listed: Sequence[Measure | str]
 ) -> Iterator[str]:
     """What trec_eval has for measures that were called by its names, where it is another value."""
-    names = trec_names(listed)
-    if not names or evaluation.rules["like"]:
+    like, names = evaluation.rules["like"], trec_names(listed)
+    by_grade = [name for name in evaluation.means if name.partition("(")[0] == "RBP"]
+    if by_grade and (like == TREC_EVAL or "rbp" in names) and _has_grade_2(truth):
+        yield f"{', '.join(by_grade)}: trec_eval weighs relevant documents by their grades"
+        names = [name for name in names if name != "rbp"]
+    if not names or like:
         return
     rel, only = evaluation.rules["rel"], evaluation.rules["judged_only"]
     rules = Rules.checked(None, None, None, cast("int", rel), bool(only), TREC_EVAL)
@@ -251,6 +255,16 @@ def notes_of_names(
     ]
     if values:
         yield f'by its own rules trec_eval has {", ".join(values)}: like="trec_eval"'
+
+
+def _has_grade_2(truth: Judgments) -> bool:
+    """Whether a document has a grade above 1."""
+    grades = (grade for documents in truth.values() for grade in _grades(documents))
+    return any(grade not in (0, 1) for grade in grades)
+
+
+def _grades(documents: Iterable[Hashable]) -> Iterable[object]:
+    return documents.values() if isinstance(documents, Mapping) else ()
 
 
 def _apart(value: float, other: float) -> str:
@@ -304,7 +318,7 @@ def measured_queries(
         require_grades(lists, settings.measures)
         require_subtopics(lists, settings.measures)
         ties = "expected" if rules.ties == "trec_eval" else rules.ties
-        parts = [*measured(lists, settings.measures, ties)]
+        parts = [*measured(lists, settings.measures, ties, rules.empty)]
     except InputError as error:
         raise _query_error(error, queries, name) from None
     columns = [
@@ -392,7 +406,7 @@ def _evaluation(
         _users={} if users is None else _moments_of_users(by_measure, means._moments),
         _remarks=(
             *_remarks_on(n_empty, len(lacking), len(unjudged), settings.rules),
-            *settings.rules.notes(),
+            *settings.rules.notes(settings.measures),
         ),
     )
 

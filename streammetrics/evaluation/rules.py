@@ -34,9 +34,10 @@ _TOOLS: Final[Mapping[str, Tool]] = {
 }
 # The names that trec_eval and pytrec_eval print.
 _NAMES: Final = re.compile(
-    r"map|ndcg|rbp|Rprec|bpref|recip_rank|set_(P|recall|F|map)|num_(ret|rel|rel_ret)"
+    r"map|ndcg|rbp|Rprec|bpref|recip_rank|set_(P|recall|F|map)"
     r"|(P|recall|success|ndcg_cut|map_cut)[_.][0-9]{1,9}|iprec_at_recall_[01]?\.[0-9]{1,4}"
 )
+_NUMBERS: Final = ("NumRet", "NumRel", "NumRelRet")
 _JUDGED_ONLY: Final = re.compile(r",?\s*judged_only\s*=\s*(True|False)")
 
 
@@ -139,8 +140,11 @@ class Rules(NamedTuple):
         require_order(checked, self.ties)
         return checked
 
-    def notes(self) -> Iterator[str]:
+    def notes(self, measures: Iterable[Measure]) -> Iterator[str]:
         """What a reader of the result may want to know of them."""
+        numbers = [str(measure) for measure in measures if measure.name in _NUMBERS]
+        if numbers:
+            yield f"{', '.join(numbers)}: means over queries, of which trec_eval has the sums"
         if self.like:
             rules = (f'{name}="{getattr(self, name)}"' for name in ("ties", "empty", "missing"))
             yield f"as {self.like}: {', '.join(rules)}"

@@ -30,7 +30,7 @@ def test_the_rules_of_a_tool_are_those_that_its_name_stands_for() -> None:
         assert found == same
         assert found.rules == {**rules, "rel": 1, "judged_only": False, "like": like}
         text = f'as {like}: ties="trec_eval", empty="zero", missing="{missing}"'
-        assert repr(found).splitlines()[-1] == text
+        assert text in repr(found).splitlines()
     assert evaluate(QRELS, RUN, "ap").rules["like"] == ""
 
 
@@ -110,3 +110,14 @@ def test_documents_that_are_not_judged_are_left_out_of_the_run() -> None:
         evaluate(QRELS, RUN, [*theirs, "P@1"])
     with pytest.raises(SettingsError, match="True or False"):
         evaluate(QRELS, RUN, "ap", judged_only=1)  # type: ignore[arg-type]
+
+
+def test_rbp_of_grades_is_not_said_to_be_that_of_trec_eval() -> None:
+    weighs = "trec_eval weighs relevant documents by their grades"
+    for measures, like in ((["rbp", "P_2"], None), (["RBP"], "trec_eval")):
+        lines = repr(evaluate(QRELS, RUN, measures, like=like))
+        assert weighs in lines and "has rbp" not in lines
+    assert weighs not in repr(evaluate(QRELS, RUN, "RBP"))
+    plain = {query: dict.fromkeys(truth, 1) for query, truth in QRELS.items()}
+    assert weighs not in repr(evaluate(plain, RUN, "rbp", like="trec_eval"))
+    assert "has rbp 0." in repr(evaluate(plain, RUN, "rbp"))

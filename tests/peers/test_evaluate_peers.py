@@ -17,7 +17,12 @@ from tests.real_lists import trec
 
 pytestmark = pytest.mark.slow
 
-NAMES = ["map", "ndcg_cut_10", "P_5", "recall_10", "success_5", "recip_rank", "Rprec", "bpref"]
+NAMES = [
+    *("map", "ndcg_cut_10", "P_5", "recall_10", "success_5", "recip_rank", "Rprec", "bpref"),
+    *("set_P", "set_recall", "set_F", "set_map", "num_ret", "num_rel", "num_rel_ret"),
+    *(f"iprec_at_recall_{share / 10:.2f}" for share in range(11)),
+]
+ASKED = {name for name in NAMES if not name.startswith("iprec")} | {"iprec_at_recall"}
 
 
 def real_run(data: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -48,7 +53,7 @@ def test_with_its_rules_every_value_is_that_of_pytrec_eval() -> None:
     for _ in range(20):
         qrels, run = judged_run(rng)
         found = evaluate(qrels, run, NAMES, ties="trec_eval", empty="zero", missing="skip")
-        peer = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES)).evaluate(run)
+        peer = pytrec_eval.RelevanceEvaluator(qrels, ASKED).evaluate(run)
         assert set(peer) == set(found.queries)
         for name, values in zip(NAMES, found.by_query.values(), strict=True):
             theirs = [peer[query][name] for query in found.queries]
@@ -71,7 +76,8 @@ def test_like_trec_eval_every_value_of_a_real_run_is_that_of_pytrec_eval(
     qrels, run = real_run(data, name)
     names = [*NAMES, "ndcg", "map_cut_20", "recall_100", "ndcg_cut_5"]
     found = evaluate(qrels, run, names, like="trec_eval")
-    peer = pytrec_eval.RelevanceEvaluator(qrels, set(names)).evaluate(run)
+    asked = ASKED | {*names[len(NAMES) :]}
+    peer = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)
     assert set(peer) == set(found.queries)
     for typed, values in zip(names, found.by_query.values(), strict=True):
         theirs = [peer[query][typed] for query in found.queries]
@@ -90,6 +96,19 @@ def test_like_ir_measures_every_mean_of_its_own_measures_is_that_of_ir_measures(
     peer = ir_measures.calc_aggregate(measures, qrels, run)
     for measure in measures:
         assert found[str(measure)] == pytest.approx(peer[measure], rel=1e-14), measure
+    more = [
+        "SetP(rel=2)",
+        "SetF(beta=0.5)",
+        "SetAP",
+        "SetR",
+        "Judged@7",
+        "IPrec@0.15",
+        "IPrec(rel=2)@0.4",
+    ]
+    whole = list(map(ir_measures.parse_measure, more))
+    found = evaluate(qrels, run, whole, like="ir_measures")
+    peer = ir_measures.calc_aggregate(whole, qrels, run)
+    assert [*found.values()] == pytest.approx([peer[measure] for measure in whole], rel=1e-14)
     judged = [measure(judged_only=True) for measure in measures[:2]]
     found = evaluate(qrels, run, judged, like="ir_measures")
     peer = ir_measures.calc_aggregate(judged, qrels, run)
