@@ -247,7 +247,7 @@ class Accumulator(Declared, RowsInPairs, ABC):
         """An instance with these settings; the caller must set its state."""
         new, state = object.__new__(type(self)), self.__dict__
         if "_fixed" not in state and self._head():
-            names = {*self._settings, "_head_bytes", "schema"} & state.keys()
+            names = {*self._settings, "_head_bytes", "schema", "_parts"} & state.keys()
             state["_fixed"] = {name: state[name] for name in names}
             state["_fixed"].update(_bound=self._bound, _appendable=self._appendable)
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])

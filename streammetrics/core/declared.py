@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, Signature, cleandoc, signature
 from typing import ClassVar, Final, cast, dataclass_transform
 
@@ -38,6 +38,8 @@ class Declared(Forms):
     schema: ClassVar[str] = ""
     _stored_as: ClassVar[Mapping[str, str]] = {}  # setting → its name in bytes, if it is another
     _later: ClassVar[frozenset[str]] = frozenset()  # settings that bytes lack while they are None
+    # By setting: the parts that a state has with it alone; none, and no bytes, while it is None.
+    _parts_with: ClassVar[Mapping[str, Collection[str]]] = {}
     # Former schemas: the parts that bytes lack (`layouts.py`). If settings choose it: advice.
     _schemas: ClassVar[Schemas] = {}
     _lacked: ClassVar[tuple[frozenset[str], ...]] = ()  # by former layouts of an abstract base
@@ -79,6 +81,10 @@ class Declared(Forms):
             check_weight_settings(self)
         self._head()  # settings that bytes cannot hold are refused here, not when first written
         self.__dict__.update({name: frozen(value) for name, value in self.settings().items()})
+        unset = [names for s, names in self._parts_with.items() if self.__dict__[s] is None]
+        if unset:
+            parts = self._parts.items()
+            self.__dict__["_parts"] = {n: p for n, p in parts if not any(n in u for u in unset)}
         self._begin(1)
 
     def check_settings(self) -> None:

@@ -188,6 +188,7 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "binary-confusion-rounded": (BinaryConfusion(weight_unit=2, round_weights=True), _weighted),
     "binary-confusion-weighted": (BinaryConfusion(weight_unit="1/10"), _weighted),
     "calibration": (Calibration(), _SCORED),
+    "calibration-by-mass": (Calibration(grid="relative", resolution=4), _SCORED),
     "calibration-weighted": (
         Calibration(clip=2.0**-40, bins=7, weight_unit=Fraction(1, 10)),
         _weighted,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from streammetrics import Accumulator, InputError, Interval, Panel, UserGroups
+from streammetrics import Accumulator, Bounded, InputError, Interval, Panel, UserGroups
 from streammetrics.evaluation import is_sample_log
 from streammetrics.results import counts_of, value_of
 from streammetrics_consumers.cli.arguments import (
@@ -243,12 +243,14 @@ def _lines(
         result = results[figure.metric].value if clustered else results[figure.metric]
         value = _value(result, figure.view, interval)
         threshold = chosen_threshold(result, figure.view)
-        yield GroupValue(group, figure.name, value, interval, counts_of(result), threshold)
+        bounds = value if isinstance(value, Bounded) else None
+        counts = counts_of(result)
+        yield GroupValue(group, figure.name, float(value), interval, counts, threshold, bounds)
 
 
-def _value(result: object, view: str, interval: Interval) -> float:
+def _value(result: object, view: str, interval: Interval) -> float | Bounded:
     """The value of a view; some have only the estimate of their interval."""
     try:
-        return float(value_of(result, view))
+        return value_of(result, view)
     except InputError:
         return interval.estimate

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from streammetrics import Interval
+from streammetrics import Bounded, Interval
 from streammetrics.present import document
 from streammetrics_consumers.model import formatting
 
@@ -27,6 +27,7 @@ class GroupValue:
     interval: Interval
     counts: Mapping[str, int]
     threshold: float | None = None  # the score that the rows choose for this view
+    bounds: Bounded | None = None  # certain ones, of a value that is not exact
 
     @property
     def over(self) -> str:
@@ -46,6 +47,7 @@ class GroupValue:
 
     def as_json(self, key_columns: Sequence[str]) -> dict[str, object]:
         """The line for JSON."""
+        ends = self.bounds
         return {
             "slice": dict(zip(key_columns, self.group, strict=True)),
             "metric": self.name,
@@ -56,6 +58,7 @@ class GroupValue:
             "reason": self.interval.reason,
             "counts": dict(self.counts),
             **({} if self.threshold is None else {"threshold": self.threshold}),
+            **({} if ends is None else {"exact_low": ends.low, "exact_high": ends.high}),
         }
 
 
@@ -75,10 +78,13 @@ def values_table(
 ) -> Table:
     """The lines as a table. notes: about some of them. independent: about all intervals."""
     chosen = ["threshold"] * any(line.threshold is not None for line in all_lines[:MOST])
+    bounded = ["exact within"] * any(line.bounds is not None for line in all_lines[:MOST])
     rows = []
     for line in all_lines:
         cells = [*map(formatting.name, line.group), line.name]
         cells.append(formatting.number(line.value, DECIMALS))
+        if bounded:
+            cells.append(_certain(line))
         ends = line.interval.lower, line.interval.upper
         cells.append(formatting.between(*ends, DECIMALS) if line.interval.defined else "—")
         if chosen:
@@ -92,7 +98,8 @@ def values_table(
     remarks += reasons[:_MOST_REASONS]
     if len(reasons) > _MOST_REASONS:
         remarks.append(f"{len(reasons) - _MOST_REASONS} more reasons: use --json")
-    titles = [*map(formatting.name, key_columns), "metric", "value", "95 % CI", *chosen, "over"]
+    values = ["metric", "value", *bounded, "95 % CI", *chosen, "over"]
+    titles = [*map(formatting.name, key_columns), *values]
     return Table(titles, rows, len(key_columns) + 1, remarks)
 
 
@@ -125,6 +132,15 @@ class Table:
         more = len(self.lines) - MOST
         cut = [f"{formatting.count(more)} more lines: use --json"] if more > 0 else []
         return "\n".join([*texts, *self.remarks, *cut]) + "\n"
+
+
+def _certain(line: GroupValue) -> str:
+    """The certain bounds of a value."""
+    if math.isnan(line.value):
+        return formatting.DASH
+    if line.bounds is None:
+        return "exact"
+    return formatting.exact_within(line.bounds.low, line.bounds.high, DECIMALS)
 
 
 def _reasons(lines: Sequence[GroupValue]) -> list[str]:
