@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Final
@@ -52,8 +52,10 @@ class RowJudgments(dict[str, dict[int, int]]):
 
     def scored(self, scores: Sequence[float], where: str) -> dict[str, dict[int, float]]:
         """The run of these scores, one a row; InputError for another number of them."""
-        if len(scores) != len(self.queries):
-            refuse(f"{len(self.queries):,} scores, one a row", f"{len(scores):,}", where, _ORDER)
+        n = len(self.queries)
+        if len(scores) != n:
+            got = "more" if len(scores) > n else f"{len(scores):,}"
+            refuse(f"{n:,} scores, one a row", got, where, _ORDER)
         run: dict[str, dict[int, float]] = {query: {} for query in self}
         for row, (query, score) in enumerate(zip(self.queries, scores, strict=True)):
             run[query][row] = score
@@ -72,11 +74,15 @@ def read_judgments(path: str | PathLike[str]) -> RowJudgments | dict[str, dict[s
     first, lines = _first_line(lines)
     if sizes:
         sizes_path, numbers = sizes
-        queries = [str(i) for i, size in enumerate(numbers, 1) for _ in range(size)]
         grades = [*_grades_of_rows(lines, name)]
-        if len(grades) != len(queries):
-            refuse(f"{len(queries):,} rows, the sum of {sizes_path}", f"{len(grades):,}", name,
-                   "write both files again from the same rows")  # fmt: skip
+        if len(grades) != sum(numbers):
+            refuse(
+                f"{sum(numbers):,} rows, the sum of {sizes_path}",
+                f"{len(grades):,}",
+                name,
+                "write both files again from the same rows",
+            )
+        queries = (str(i) for i, size in enumerate(numbers, 1) for _ in range(size))
         return RowJudgments(zip(queries, grades, strict=True))
     if is_line_of_features(first):
         return RowJudgments(_rows_of_queries(lines, name))
@@ -91,7 +97,8 @@ def read_run_of(
     lines = text_lines(path, name, "run")
     if not isinstance(judgments, RowJudgments):
         return run_of_lines(lines, name)
-    return judgments.scored([*_scores(lines, name, judgments.queries)], name)
+    scores = islice(_scores(lines, name, judgments.queries), len(judgments.queries) + 1)
+    return judgments.scored([*scores], name)
 
 
 def _first_line(lines: Iterator[NumberedLine]) -> tuple[bytes, Iterator[NumberedLine]]:

@@ -27,6 +27,7 @@ MAX_JSON: Final = (
     1 << 30
 )  # bytes of a log, of its summaries, or of the samples of a zip file together
 MAX_SAMPLE: Final = 1 << 26  # bytes of one sample
+MAX_DIRECTORY: Final = 1 << 25  # bytes of the directory of a zip file: some 400,000 samples
 MAX_LINES: Final = 4 << 30  # bytes of all lines of a log of lm-eval
 
 Scores: TypeAlias = dict[str, dict[Hashable, float]]
@@ -150,7 +151,9 @@ def _parsed(text: bytes, where: str) -> object:
 
 def _log_of_zip(path: str | PathLike[str], name: str) -> SampleLog:
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        with open(path, "rb") as file:
+            _require_small_directory(file, name)
+            archive = zipfile.ZipFile(file)
             members = {info.filename: info for info in archive.infolist()}
             budget = _Budget(MAX_JSON)
 
@@ -176,6 +179,23 @@ def _log_of_zip(path: str | PathLike[str], name: str) -> SampleLog:
     if not isinstance(header, dict):
         refuse("a JSON object in header.json", shown(header), name, _JSON)
     return _sample_scores(header, samples, name)
+
+
+def _require_small_directory(file: BinaryIO, name: str) -> None:
+    """InputError if a record at the end of a zip file tells of a large directory, all of which
+    zipfile would read."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - (1 << 17)))
+    tail = file.read()
+    for mark, first, last in ((b"PK\x05\x06", 12, 16), (b"PK\x06\x06", 40, 48)):
+        place = tail.find(mark)
+        while place >= 0:
+            length = int.from_bytes(tail[place + first : place + last], "little")
+            if MAX_DIRECTORY < length < (1 << 8 * (last - first)) - 1:
+                refuse(f"a directory of at most {MAX_DIRECTORY} bytes", f"{length}", name,
+                       "log to several files")  # fmt: skip
+            place = tail.find(mark, place + 1)
+    file.seek(0)
 
 
 class _Budget:

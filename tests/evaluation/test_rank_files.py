@@ -69,6 +69,9 @@ def test_sizes_of_queries_stand_in_a_file_beside_the_rows(tmp_path: Path) -> Non
     written(tmp_path, path.name + ".group", b"3\n1\n")
     with pytest.raises(InputError, match=r"expected 4 rows, the sum of .*\.group, got 5"):
         read_judgments(path)
+    written(tmp_path, path.name + ".group", b"999999999\n" * 9)
+    with pytest.raises(InputError, match="expected 8,999,999,991 rows"):
+        read_judgments(path)
     written(tmp_path, path.name + ".group", b"3 2\n")
     with pytest.raises(InputError, match="line 1: expected one whole number, got '3 2'"):
         read_judgments(path)
@@ -84,7 +87,7 @@ BAD_ROWS = {
 }
 BAD_SCORES = {
     b"1\n2\n3\n4\n": "expected 5 scores, one a row, got 4",
-    b"1\n2\n3\n4\n5\n6\n": "expected 5 scores, one a row, got 6",
+    b"1\n2\n3\n4\n5\n6\nx\n": "expected 5 scores, one a row, got more",
     b"1\nnan\n": "line 2: expected a number as the score, not nan",
     b"10\t0\t1\n10\t2\t1\n": "line 2: expected query '10', row 1, got '10 2 1'",
     b"7\t0\t1\n": "line 1: expected query '10', row 0, got '7 0 1'",

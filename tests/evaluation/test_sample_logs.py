@@ -299,6 +299,7 @@ def test_what_does_not_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sample_logs, "MAX_JSON", 1000)
     monkeypatch.setattr(sample_logs, "MAX_SAMPLE", 1000)
     monkeypatch.setattr(sample_logs, "MAX_LINES", 4000)
+    monkeypatch.setattr(sample_logs, "MAX_DIRECTORY", 2000)
     many = {f"samples/{i}.json": b'{"id": 1, "x": "' + b"x" * 300 + b'"}' for i in range(9)}
     line = json.dumps({"doc_id": 1, "x": "x" * 700}) + "\n"
     bombs = [
@@ -310,9 +311,10 @@ def test_what_does_not_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         _text(tmp_path / "f.jsonl", line + "x" * 1001),
         _text(tmp_path / "g.jsonl", line * 9),
         Path("/dev/zero"),
+        zipped(tmp_path / "h.eval", {f"{i}": b"" for i in range(50)}, 8),
     ]
     for path in bombs:
-        with pytest.raises(InputError, match=r"expected (at most|a file of at most)"):
+        with pytest.raises(InputError, match=r"expected (a file of |a directory of )?at most"):
             read_sample_log(path)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import glob
 import json
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,8 @@ from streammetrics_consumers.model import formatting
 STDIN: Final = "-"
 _GLOB: Final = re.compile(r"[*?\[]")
 _MOST_BYTES: Final = 1 << 28  # of a file of queries
+_MOST_OF_STDIN: Final = 1 << 36
+_PIECE: Final = 1 << 20
 _WHOLE: Final = re.compile(r"-?[0-9]{1,15}")
 _SEPARATORS: Final = re.compile(r"\t|,|\s+")
 
@@ -68,8 +69,14 @@ def _spooled(folder: Path, stream: BinaryIO) -> Path:
             suffix = meant
     path = folder / f"stdin{suffix}"
     with open(path, "wb") as file:
-        file.write(head)
-        shutil.copyfileobj(stream, file)
+        while head:
+            file.write(head)
+            if file.tell() > _MOST_OF_STDIN:
+                raise UsageError(
+                    f"eval: expected at most {_MOST_OF_STDIN} bytes of standard input, got more; "
+                    "write them to files"
+                )
+            head = stream.read(_PIECE)
     return path
 
 
