@@ -28,7 +28,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.conversion import among
-from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.errors import InputError, SettingsError, argument_hint, nearest, shown
 from streammetrics.core.joint_rows import JointBuckets, JointScores
 from streammetrics.core.layouts import Schemas
 from streammetrics.core.multiset.bag import BagColumn, Bags
@@ -258,7 +258,7 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
 
     def _unknown(self, name: str) -> InputError:
         kind = type(self.metric).__name__
-        hint = nearest(name, self.arguments(), "leave it out")
+        hint = argument_hint([name], self.arguments(), "leave it out")
         if name in self._own:
             hint = f"pass {name}_a= and {name}_b=, one for each model"
         elif name in ("groups", "users"):

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.children import Product
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.errors import InputError, SettingsError, nearest, shown, unknown_key
+from streammetrics.core.errors import InputError, SettingsError, argument_hint, shown, unknown_key
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
@@ -343,15 +343,14 @@ class Panel(Accumulator, schema="panel/1"):
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of each metric, or InputError; changes nothing."""
-        for column in columns:
-            if column not in self._takes:
-                instead = "leave it out, or name it in `inputs`; update_from(table) ignores other "
-                raise InputError(
-                    expected=f"columns that a metric takes ({', '.join(self._takes)})",
-                    got=shown(column),
-                    where="Panel.update",
-                    hint=nearest(column, self._takes, f"{instead}columns"),
-                )
+        if unknown := [column for column in columns if column not in self._takes]:
+            instead = "leave it out, or name it in `inputs`; update_from(table) ignores other "
+            raise InputError(
+                expected=f"columns that a metric takes ({', '.join(self._takes)})",
+                got=shown(unknown[0]),
+                where="Panel.update",
+                hint=argument_hint(unknown, self._takes, f"{instead}columns"),
+            )
         names = frozenset([name for name, column in columns.items() if column is not None])
         plan = self._plans.get(names)
         if plan is None:

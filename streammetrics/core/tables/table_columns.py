@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.checks import same_length
 from streammetrics.core.conversion import vector
-from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.core.errors import InputError, argument_hint, nearest, shown
 from streammetrics.core.ids.keys import dictionary_column, tuples_of
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.tables.arrow_values import Lists, Values, arrow_column, refused
@@ -89,8 +89,8 @@ def arguments_of(
                 expected=f"arguments of update ({', '.join(takes)})" if takes else "no argument",
                 got=shown(argument),
                 where=where,
-                hint=nearest(
-                    argument, takes, _instead(spec, column_names, table_columns.names, column)
+                hint=argument_hint(
+                    [argument], takes, _instead(spec, column_names, table_columns.names, column)
                 ),
             )
         _require_names(argument, column, where, roles)
