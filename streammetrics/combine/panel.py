@@ -68,17 +68,21 @@ class Results(Shown, Mapping[K, R]):
 
     def __getitem__(self, key: K) -> R:
         try:
-            return self.results[key]
-        except KeyError:
+            return self.results[self._stored(key)]
+        except (KeyError, TypeError):  # nothing is found by what has no hash
             where = type(self).__name__
             raise unknown_key(key, self.results, where, self._kind, self._other_keys()) from None
+
+    def _stored(self, key: object) -> K:
+        """The key in the form in which states hold it."""
+        return cast("K", key)
 
     def _other_keys(self) -> str:
         """Where the keys without a result of their own are, for the hint of an error."""
         return ""
 
     def __contains__(self, key: object) -> bool:
-        return key in self.results
+        return self._stored(key) in self.results
 
     @overload
     def get(self, key: K, /) -> R | None: ...
@@ -86,7 +90,7 @@ class Results(Shown, Mapping[K, R]):
     def get(self, key: K, /, default: R | D) -> R | D: ...
     def get(self, key: K, /, default: R | D | None = None) -> R | D | None:
         """The result of a key, or the default."""
-        return self.results.get(key, default)
+        return self.results.get(self._stored(key), default)
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.results)

@@ -7,6 +7,7 @@ however they are split into updates.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import islice
@@ -75,6 +76,13 @@ def ids_instead(value: object) -> str | None:
         "pass integers: missing values turn a column of integers into floats, so drop those rows "
         'and use astype("int64")'
     )
+
+
+def times_instead(value: object) -> str | None:
+    """The hint for a key that is a time; None for any other."""
+    if not isinstance(value, datetime | np.datetime64):
+        return None
+    return 'pass days, as dates or with astype("datetime64[D]"), or count by time with Windows'
 
 
 def sizes_instead(ids: object, n: int) -> str | None:

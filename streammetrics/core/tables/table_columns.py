@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streammetrics.core.checks import same_length
 from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError, argument_hint, nearest, shown
-from streammetrics.core.ids.keys import dictionary_column, tuples_of
+from streammetrics.core.ids.keys import key_column, tuples_of
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.tables.arrow_values import Lists, Values, arrow_column, refused
 from streammetrics.core.tables.frame_values import pandas_column, polars_column
@@ -356,7 +356,7 @@ def _tuples(argument: str, names: Sequence[str], columns: Sequence[object]) -> D
     for name, column in zip(names, columns, strict=True):
         if isinstance(column, Lists):
             raise _lists_of_keys(name)
-        keys.append(dictionary_column(column, name))  # type: ignore[arg-type]
+        keys.append(key_column(column, name))  # type: ignore[arg-type]
         same_length(len(keys[0]), keys[-1], name, names[0])
     return tuples_of(keys, len(keys[0]))
 
