@@ -218,7 +218,12 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         return self.metric._roles()
 
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
-        """Count rows of both models: labels=, scores_a=, scores_b= and so on; all or none."""
+        """Count rows of both models, all or none.
+
+        columns: those of the metric's own `update`, by name, [n] each. What both models have in
+        common, such as labels, is given once; what is a model's own twice, as scores_a= and
+        scores_b=. `arguments()` lists them.
+        """
         self._update(self._checked(columns))
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:

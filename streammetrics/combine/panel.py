@@ -340,9 +340,19 @@ class Panel(Accumulator, schema="panel/1"):
     def _plans(self) -> dict[frozenset[str], Plan]:
         return {}
 
+    def _rows_shown(self, result: object) -> object:
+        """Those of all metrics, if they are the same."""
+        rows = {getattr(each, "rows", None) for each in cast("PanelResult", result).values()}
+        return rows.pop() if len(rows) == 1 else None
+
     @explained
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
-        """Feed every metric; the class says which columns each takes."""
+        """Feed every metric; the class says which columns each takes.
+
+        columns: each by the name that a metric's `update` gives it, or that `inputs` gives it in
+        its place, all of one length [n]; metrics with an argument of one name share its column.
+        What a metric may leave out may be left out. `arguments()` lists them.
+        """
         self._update(self.check(**columns))
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:

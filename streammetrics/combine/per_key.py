@@ -49,7 +49,7 @@ class KeyedResult(Results[Key, R]):
         def __getitem__(self, key: KeyLike) -> R: ...
 
     def _stored(self, key: object) -> Key:
-        return cast("Key", stored_key(key))
+        return stored_key(key)
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
         yield from ((Part(f"[{key!r}]", keys=(key,)), result) for key, result in self.items())
@@ -131,7 +131,11 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         keys: Keys,
         **columns: ArrayLike | DictionaryColumn | None,
     ) -> None:
-        """Feed each row to the state of its key."""
+        """Feed each row to the state of its key.
+
+        keys: [n], the key of each row, or a dict of such columns by name. columns: those of the
+        metric's own `update`, by name; `arguments()` lists them.
+        """
         self._update(self.check(keys, **columns))
 
     def check(
@@ -175,6 +179,10 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
             )
             for slot, slot_keys in zip(slots.tolist(), keys, strict=True)
         ]
+
+    def _rows_text(self) -> str:
+        n = len(self._settled().index[0]) if self._width == 1 else 0
+        return f": {n:,} key{'s' * (n != 1)}" if n else ""
 
     def keys(self) -> tuple[Key, ...]:
         """The keys that have their own state, in canonical order."""

@@ -229,8 +229,11 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     def update(
         self, *groups: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
     ) -> None:
-        """Count rows: ids of users [n], first or by name, and the metric's own columns; all or
-        none."""
+        """Count rows, all or none.
+
+        groups: [n] ids of users, integers or strings, first or by name. columns: those of the
+        metric's own `update`, by name; `arguments()` lists them.
+        """
         self._update(self._checked(groups, columns))
 
     def check(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any, Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ SCALARS: Final = frozenset({str, int, type(None)})
 _WHOLE_FLOATS: Final = 1 << 53  # below it, no two integers are one float
 
 
-def stored_key(key: object) -> Any:
+def stored_key(key: object) -> Key:
     """A key in the form in which states hold it: a whole float as the integer that it equals, a
     date and a boolean as their text, so that True is not the key 1; anything else unchanged.
 
@@ -31,21 +31,21 @@ def stored_key(key: object) -> Any:
     """
     kind = type(key)
     if kind in SCALARS:
-        return key
+        return cast("Key", key)
     if isinstance(key, tuple | list):
         values = [*map(stored_key, key)]
         same = kind is tuple and all(map(operator.is_, values, key))
-        return key if same else tuple(values)
+        return cast("Key", key if same else tuple(values))
     if isinstance(key, np.datetime64):
         day = key.item() if key.dtype.name == "datetime64[D]" else None
         # NaT is None, and a day beyond the years of dates an integer.
-        return str(day) if type(day) is date else key
+        return str(day) if type(day) is date else cast("Key", key)
     value = plain(key)
     if isinstance(value, bool) or type(value) is date:
         return str(value)
     if isinstance(value, float) and abs(value) < _WHOLE_FLOATS and value.is_integer():
         return int(value)
-    return value
+    return cast("Key", value)
 
 
 def place_of_key(index: Mapping[Key, int], key: object) -> int | None:
