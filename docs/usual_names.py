@@ -39,8 +39,17 @@ def rows_of(text: str, head: str) -> Iterator[Row]:
         names, here, *tools = line.strip().strip("|").split("|")
         usual = re.split(r"[,;]", re.sub(r"\([^)]*\)", "", names))
         spans = [re.findall(r"`([^`]+)`", cell) for cell in (here, " ".join(tools))]
-        bare = [span.rpartition(".")[2] for span in spans[1]]
-        yield Row([name.strip() for name in usual], spans[0], bare)
+        row = Row(
+            [name.strip() for name in usual],
+            spans[0],
+            [_view(span) for span in spans[1]],
+        )
+        if row.tools or len(usual) > 1 or bare_name(usual[0]) != bare_name(_view(spans[0][0])):
+            yield row  # else a view that has only its own name
+
+
+def _view(span: str) -> str:
+    return span.rpartition(".")[2]
 
 
 def place(span: str) -> str:
@@ -65,7 +74,7 @@ def meant(name: str, here: list[str]) -> tuple[list[str], list[str]]:
     """What a name is for certain, the views with this name or these initials or the only view of
     the row; and else where to look, one span for each view."""
     initials = "".join(word[0] for word in re.split(r"[\s-]+", name.casefold()) if word)
-    views = {span: bare_name(span.rpartition(".")[2]) for span in here}
+    views = {span: bare_name(_view(span)) for span in here}
     same = [span for span, view in views.items() if view in (bare_name(name), initials)]
     if same or len({*views.values()}) == 1:
         return same or here, []
@@ -111,9 +120,7 @@ def lines_of(text: str) -> Iterator[str]:
                 if key and key not in seen:
                     answers.setdefault(key, Answer(name)).add(here, name, is_tools=is_tools)
             seen |= {key for key, _, _ in fresh}
-    views = [
-        (span.rpartition(".")[2], row) for row in rows_of(text, "usual name") for span in row.here
-    ]
+    views = [(_view(span), row) for row in rows_of(text, "usual name") for span in row.here]
     for name, row in views:
         if bare_name(name) not in answers:
             answers[bare_name(name)] = Answer(name)

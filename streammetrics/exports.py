@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import get_data
-from types import FrameType
 from typing import Final, NamedTuple
 
 
@@ -50,9 +49,11 @@ def exports(
             value = import_module(f"{package}.{name}")  # as `import package` gave its modules
         else:
             text = f"module {package!r} has no attribute {name!r}"
-            if not name.startswith("_"):
-                text += "".join(f"; {hint}" for hint in (_hint(name, homes),) if hint)
-            raise _error(package, name, text, sys._getframe(1))
+            hint = "" if name.startswith("_") else _hint(name, homes)
+            # Python replaces the text of an AttributeError in `from package import name`.
+            if hint and sys._getframe(1).f_code.co_name == "_handle_fromlist":
+                raise ImportError(f"{text}; {hint}", name=package)
+            raise AttributeError(f"{text}; {hint}" if hint else text)
         namespace[name] = value  # so that the next use does not come here
         return value
 
@@ -114,11 +115,3 @@ def _hint(name: str, known: Iterable[str]) -> str:
     if not close:
         return ""
     return usual[close] if names[close] in usual else f"did you mean {names[close]!r}?"
-
-
-def _error(package: str, name: str, text: str, caller: FrameType) -> Exception:
-    """The error for a name. Python replaces the text of an AttributeError in `from package import
-    name` by its own, so there it is an ImportError with the text."""
-    if caller.f_code.co_name == "_handle_fromlist":
-        return ImportError(text, name=package)
-    return AttributeError(text)

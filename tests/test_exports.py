@@ -74,6 +74,7 @@ def test_a_name_of_another_library_is_answered_with_ours(name: str, answer: str)
         getattr(streammetrics, name)
     assert str(missing.value).startswith(text)
     assert not hasattr(streammetrics, name) and getattr(streammetrics, name, 3) == 3
+    assert __import__("streammetrics", fromlist=["x"]) is streammetrics  # an old idiom
     imported = fresh(
         f"try:\n    from streammetrics import Ratio, {name}\n"
         "except ImportError as error:\n    print(error)"
