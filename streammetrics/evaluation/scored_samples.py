@@ -63,7 +63,7 @@ def evaluate_samples(
     names = _names(scores, {read.model: read})
     samples = _samples([read], names)
     [columns] = _columns([read], names, samples)
-    return _evaluated(read, columns, samples, Groups.of(users, by, read, samples))
+    return _evaluated(read, columns, samples, SampleGroups.chosen(users, by, read, samples))
 
 
 def compare_samples(
@@ -102,7 +102,7 @@ def compare_samples(
     read = {name: _read(log) for name, log in logs.items()}
     names = _names(scores, read)
     samples = _samples([*read.values()], names)
-    groups = Groups.of(users, by, next(iter(read.values())), samples)
+    groups = SampleGroups.chosen(users, by, next(iter(read.values())), samples)
     columns = _columns([*read.values()], names, samples)
     evaluations = {
         name: _evaluated(log, of_log, samples, groups)
@@ -111,14 +111,16 @@ def compare_samples(
     return comparison_of(first, evaluations, share)
 
 
-class Groups(NamedTuple):
+class SampleGroups(NamedTuple):
     """The clusters of samples, None without, and the positions of those of each slice."""
 
     clusters: UsersOfQueries | None
     slices: Mapping[Key, list[int]]
 
     @classmethod
-    def of(cls, users: object, by: object, log: SampleLog, samples: Sequence[Hashable]) -> Groups:
+    def chosen(
+        cls, users: object, by: object, log: SampleLog, samples: Sequence[Hashable]
+    ) -> SampleGroups:
         """Those that are passed, or that a field of the metadata has."""
         clusters = field_of_samples(users, log, "users") if isinstance(users, str) else users
         slices = field_of_samples(by, log, "by") if isinstance(by, str) else by
@@ -227,7 +229,7 @@ def _key(value: str | int | float) -> str | int:
 
 
 def _evaluated(
-    log: SampleLog, columns: Mapping[str, Floats], samples: Sequence[Hashable], groups: Groups
+    log: SampleLog, columns: Mapping[str, Floats], samples: Sequence[Hashable], groups: SampleGroups
 ) -> Evaluation:
     """The evaluation of the scores of these samples, [n] by name, and of their slices."""
     notes = [*log.notes]

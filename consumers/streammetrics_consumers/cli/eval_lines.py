@@ -75,7 +75,7 @@ def values_table(
     key_columns: Sequence[str],
     notes: Sequence[str],
     independent: str = "intervals assume that rows and lists are independent",
-) -> Table:
+) -> TextTable:
     """The lines as a table. notes: about some of them. independent: about all intervals."""
     chosen = ["threshold"] * any(line.threshold is not None for line in all_lines[:MOST])
     bounded = ["exact within"] * any(line.bounds is not None for line in all_lines[:MOST])
@@ -100,11 +100,11 @@ def values_table(
         remarks.append(f"{len(reasons) - _MOST_REASONS} more reasons: use --json")
     values = ["metric", "value", *bounded, "95 % CI", *chosen, "over"]
     titles = [*map(formatting.name, key_columns), *values]
-    return Table(titles, rows, len(key_columns) + 1, remarks)
+    return TextTable(titles, rows, len(key_columns) + 1, remarks)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Lines of texts with their titles, the first `left` of which are names, and sentences."""
 
     titles: Sequence[str]

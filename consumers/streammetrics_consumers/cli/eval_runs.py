@@ -24,7 +24,7 @@ from streammetrics.evaluation import (
 from streammetrics.results import counts_of
 from streammetrics_consumers.cli.arguments import Arguments, UsageError
 from streammetrics_consumers.cli.eval_inputs import InputFile, query_values, run_names
-from streammetrics_consumers.cli.eval_lines import DECIMALS, GroupValue, Table, values_table
+from streammetrics_consumers.cli.eval_lines import DECIMALS, GroupValue, TextTable, values_table
 from streammetrics_consumers.cli.eval_metrics import measure_of
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.encoding import dumps
@@ -128,7 +128,7 @@ def _text(
 ) -> str:
     """What is printed. independent: what intervals take as independent."""
     if arguments.on("per-query"):
-        return _per_query(_runs_of(result), form)
+        return _query_values(_runs_of(result), form)
     if isinstance(result, RunComparison):
         return _comparison(result, form, notes, independent)
     parts: dict[tuple[object, ...], Evaluation] = {(): result}
@@ -159,7 +159,7 @@ def _json(lines: Sequence[object]) -> str:
     return dumps(cast("Json", [*lines])).decode()
 
 
-def _per_query(runs: Mapping[str, Evaluation], form: str) -> str:
+def _query_values(runs: Mapping[str, Evaluation], form: str) -> str:
     """The value of each query and measure, in a column for each run."""
     first, *_ = runs.values()
     columns = {
@@ -179,7 +179,7 @@ def _per_query(runs: Mapping[str, Evaluation], form: str) -> str:
         for i, query in enumerate(first.queries) for measure in first.by_query
     ]  # fmt: skip
     names = [formatting.name(name) if name else "value" for name in runs]
-    return Table(["query", "metric", *names], lines, 2, []).written(form)
+    return TextTable(["query", "metric", *names], lines, 2, []).written(form)
 
 
 def _comparison(result: RunComparison, form: str, notes: Sequence[str], independent: str) -> str:
@@ -227,7 +227,7 @@ def _comparison(result: RunComparison, form: str, notes: Sequence[str], independ
         *notes,
         *_reasons(differences),
     ]
-    return Table(titles, cells, 2 + sliced, remarks).written(form)
+    return TextTable(titles, cells, 2 + sliced, remarks).written(form)
 
 
 def _reasons(
