@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isclose
+from math import exp, fsum, inf, isclose, isnan, log, nan
 from typing import ClassVar, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core import checks
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.conversion import as_float, refused
+from streammetrics.core.errors import InputError
 from streammetrics.core.interval import Interval, taken_as_independent
 from streammetrics.core.rows import Terms
 from streammetrics.estimators.lists import ListMoments, MeanOfLists
@@ -25,6 +25,7 @@ from streammetrics.evaluation.judged_runs import (
     run_of,
 )
 from streammetrics.evaluation.queries import UsersOfQueries, queries_of, users_of
+from streammetrics.evaluation.ranked_documents import lists_of_queries, query_error
 from streammetrics.evaluation.rules import TREC_EVAL, Rules, listed_measures, trec_names
 from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
 from streammetrics.kernels.inference.paired import PairedSums
@@ -33,7 +34,6 @@ from streammetrics.present.measure_names import entry_text
 from streammetrics.present.texts import number
 from streammetrics.present.value_rows import ValueRow, rows_of, rows_of_views
 from streammetrics.present.view import View
-from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
     MomentsColumn,
     averages,
@@ -109,6 +109,24 @@ class Evaluation(Averages):
             query: dict(zip(self.by_query, row, strict=True))
             for query, row in zip(self.queries, zip(*columns, strict=True), strict=True)
         }
+
+    def geometric_mean(self, measure: Measure | str, *, floor: float = 1e-5) -> float:
+        """The geometric mean of a measure over the queries that count, which low values decide.
+
+        floor: the least value that a query counts. With "map" and `like="trec_eval"` it is gm_map
+        of trec_eval (Robertson 2006, "On GMAP: and other transformations", CIKM).
+
+        >>> from streammetrics import evaluate
+        >>> evaluate({"q": {"a": 1}}, {"q": ["b", "a"]}, "map").geometric_mean("map")
+        0.5
+        """
+        self[measure]  # an error for what is no measure
+        least = as_float(floor)
+        if least is None or not 0 < least < inf:
+            raise refused("floor", "a number above 0", floor, "pass a small value such as 1e-5")
+        values = self.by_query[entry_text(str(measure), self.means)]
+        logarithms = [log(max(value, least)) for value in values.tolist() if not isnan(value)]
+        return exp(fsum(logarithms) / len(logarithms)) if logarithms else nan
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -301,29 +319,18 @@ def measured_queries(
     truth: Judgments, run: Run, queries: Sequence[Hashable], settings: Settings, name: str
 ) -> QueryValues:
     """The values of each query of a run."""
-    ranked: list[Iterable[Hashable]] = [run.get(query, ()) for query in queries]
-    rules = settings.rules
-    if rules.judged_only:
-        ranked = [
-            _judged(documents, truth[query])
-            for query, documents in zip(queries, ranked, strict=True)
-        ]
-    if rules.ties == "trec_eval":
-        ranked = [
-            _trec_eval_order(documents, f"{name}[{shown(query)}]")
-            for query, documents in zip(queries, ranked, strict=True)
-        ]
+    rules, measures = settings.rules, settings.measures
+    lists = lists_of_queries(truth, run, queries, rules, name)
     try:
-        lists = id_lists(ranked, [truth[query] for query in queries])
-        require_grades(lists, settings.measures)
-        require_subtopics(lists, settings.measures)
-        ties = "expected" if rules.ties == "trec_eval" else rules.ties
-        parts = [*measured(lists, settings.measures, ties, rules.empty)]
+        require_grades(lists, measures)
+        require_subtopics(lists, measures)
+        ties = "expected" if rules.ties == TREC_EVAL else rules.ties
+        parts = [*measured(lists, measures, ties, rules.empty)]
     except InputError as error:
-        raise _query_error(error, queries, name) from None
+        raise query_error(error, queries, name) from None
     columns = [
         Values(*map(_joined, zip(*[values[j] for _, _, values in parts], strict=True)))  # type: ignore[arg-type]
-        for j in range(len(settings.measures))
+        for j in range(len(measures))
     ]
     empty = [is_empty for _, is_empty, _ in parts]
     return QueryValues(tuple(queries), columns, np.concatenate([np.empty(0, np.bool_), *empty]))
@@ -421,46 +428,6 @@ def _moments_of_users(
         limits = lists[name].limits
         moments[name] = ListMoments(sums.units, d, dd, (w, ww, dw), limits=limits, units="users")
     return moments
-
-
-def _judged(documents: Iterable[Hashable], truth: Iterable[Hashable]) -> Iterable[Hashable]:
-    """The documents of a run that are judged, with their scores."""
-    judged = truth if isinstance(truth, Mapping) else set(truth)
-    if isinstance(documents, Mapping):
-        return {document: documents[document] for document in documents if document in judged}
-    return [document for document in documents if document in judged]
-
-
-def _trec_eval_order(documents: Iterable[Hashable], where: str) -> Iterable[Hashable]:
-    """Documents by descending float32 scores, and by descending ids where these are equal."""
-    if not isinstance(documents, Mapping):
-        return documents
-    try:
-        scores = checks.scores(list(documents.values()), where).astype(np.float32).tolist()
-    except InputError as error:
-        document = list(documents)[int(error.rows[0])] if len(error.rows) else None
-        raise error.but(where=f"{where}[{shown(document)}]") from None
-    pairs = sorted(zip(documents, scores, strict=True), key=_id_text, reverse=True)
-    pairs.sort(key=_score, reverse=True)  # stable, also where reversed
-    return [document for document, _ in pairs]
-
-
-def _id_text(pair: tuple[Hashable, float]) -> str:
-    return str(pair[0])
-
-
-def _score(pair: tuple[Hashable, float]) -> float:
-    return pair[1]
-
-
-def _query_error(error: InputError, queries: Sequence[Hashable], name: str) -> InputError:
-    """The same error, with the query in place of the position of its list."""
-    if not len(error.rows):
-        return error
-    owner = name if error.where.startswith("lists") else "qrels"
-    rest = error.where.partition("]")[2] if error.where.startswith(("lists", "truths")) else ""
-    where = f"{owner}[{shown(queries[int(error.rows[0])])}]{rest}"
-    return error.of_rows(where, error.rows)
 
 
 def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, rules: Rules) -> Iterable[str]:

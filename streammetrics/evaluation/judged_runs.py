@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from os import PathLike
 from typing import Final, NamedTuple, TypeAlias, cast
@@ -68,8 +68,22 @@ def judgments_of(given: object, name: str = "qrels", *, subtopics: bool = False)
     for query, truth in judgments.items():
         if isinstance(truth, Mapping) and not all(map(_is_plain_grade, truth.values())):
             grades = {document: _grade(grade) for document, grade in truth.items()}
-            judgments[query] = {d: grade for d, grade in grades.items() if not _is_below_0(grade)}
+            judged = {d: grade for d, grade in grades.items() if not _is_below_0(grade)}
+            judgments[query] = _Pooled(judged, grades.keys() - judged.keys())
     return judgments
+
+
+class _Pooled(dict[Hashable, object]):
+    """The grades of judged documents; `pooled`: those of the pool that are not judged."""
+
+    def __init__(self, judged: Mapping[Hashable, object], pooled: Collection[Hashable]) -> None:
+        super().__init__(judged)
+        self.pooled = pooled
+
+
+def pooled_documents(truth: Ids) -> Collection[Hashable]:
+    """The documents with a grade below 0: they were in the pool, and are not judged."""
+    return truth.pooled if isinstance(truth, _Pooled) else ()
 
 
 def _judged_subtopics(truth: Ids) -> Ids:

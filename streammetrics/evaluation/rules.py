@@ -34,7 +34,7 @@ _TOOLS: Final[Mapping[str, Tool]] = {
 }
 # The names that trec_eval and pytrec_eval print.
 _NAMES: Final = re.compile(
-    r"map|ndcg|rbp|Rprec|bpref|recip_rank|set_(P|recall|F|map)"
+    r"map|ndcg|rbp|infAP|Rprec|bpref|recip_rank|set_(P|recall|F|map)"
     r"|(P|recall|success|ndcg_cut|map_cut)[_.][0-9]{1,9}|iprec_at_recall_[01]?\.[0-9]{1,4}"
 )
 _NUMBERS: Final = ("NumRet", "NumRel", "NumRelRet")

@@ -161,14 +161,15 @@ class RunComparison(Shown):
     def _table(self, most: int) -> RowTable:
         """A line for each measure and run, and for each of its slices."""
         first = self.runs[self.baseline]
-        comparisons = {"": self, **{_name(key): part for key, part in self.slices.items()}}
+        comparisons: dict[tuple[Key, ...], RunComparison] = {(): self}
+        comparisons |= {(key,): part for key, part in self.slices.items()}
         limit = ALL if most == ALL else 40
-        rows, cells = zip(
+        rows, lines = zip(
             *(
                 (row, (measure, *cells))
                 for measure in first.means
-                for name, comparison in comparisons.items()
-                for row, cells in comparison._cells(measure, name, limit)
+                for keys, comparison in comparisons.items()
+                for row, cells in comparison._cells(measure, keys, limit)
             ),
             strict=True,
         )
@@ -179,40 +180,39 @@ class RunComparison(Shown):
             for note in run._remarks
             if note not in shared
         ]
-        for name, comparison in comparisons.items():
+        for keys, comparison in comparisons.items():
             reasons = dict.fromkeys(e.reason for e in comparison.differences if e.reason)
-            notes += [f"{name}{': ' * bool(name)}no interval: {reason}" for reason in reasons]
-        heads: Line = (
-            *("measure", "slice", "run", "mean", "difference", ci_title(self.level)),
-            *("p", "p (Holm)", "better/equal/worse"),
+            notes += [_label(f"no interval: {reason}", keys) for reason in reasons]
+        titles = (
+            *("measure", "slice: run" if self.slices else "run", "mean", "difference"),
+            *(ci_title(self.level), "p", "p (Holm)", "better/equal/worse"),
         )
-        used = [i for i in range(len(heads)) if i != 1 or self.slices]
-        titles, *lines = (tuple(line[i] for i in used) for line in (heads, *cells))
         n = f"{len(first.queries):,} {first._kind}, paired"
         n += f"; differences from {name_text(self.baseline)}"
-        shown, is_cut, left = first_and_last(lines, most), len(lines) > most, len(used) - 6
+        shown, is_cut = first_and_last(lines, most), len(lines) > most
         # Documents leave out p-values that equal the adjusted ones, and the last column.
         return RowTable(
             *(type(self).__name__, n, titles, shown, tuple(notes), is_cut),
-            left=left,
+            left=2,
             rows=rows,
             details=1 + (len(self.differences) == 1 and not self.slices),
         )
 
-    def _cells(self, measure: str, name: str, limit: int) -> Iterator[tuple[ValueRow, Line]]:
-        """The values and the lines of one measure, below the name of a slice."""
+    def _cells(
+        self, measure: str, keys: tuple[Key, ...], limit: int
+    ) -> Iterator[tuple[ValueRow, Line]]:
+        """The values and the lines of one measure; keys: of the slice, if this is of one."""
         mean = self.runs[self.baseline].means[measure]
-        baseline = name_text(self.baseline, limit)
         yield (
             ValueRow(measure, mean, keys=(self.baseline,)),
-            (name, baseline, number(mean, 4), *[""] * 5),
+            (_label(name_text(self.baseline, limit), keys), number(mean, 4), *[""] * 5),
         )
         for entry in self.differences:
             if entry.measure == measure:
                 ends = between(entry.lower, entry.upper, 4, signed=True)
                 [row] = entry._value_rows(self.level, headlines=False)
                 yield row, (
-                    name, name_text(entry.run, limit), number(entry.mean, 4),
+                    _label(name_text(entry.run, limit), keys), number(entry.mean, 4),
                     number(entry.difference, 4, signed=True), "—" if entry.reason else ends,
                     _p(entry.pvalue), _p(entry.pvalue_holm),
                     f"{entry.better}/{entry.equal}/{entry.worse}",
@@ -380,9 +380,9 @@ def _error(measure: str, evaluation: Evaluation, reference: Evaluation) -> Paire
     )
 
 
-def _name(key: Key) -> str:
-    """The name of a slice in a table."""
-    return label(ValueRow("", math.nan, keys=(key,)))
+def _label(text: str, keys: tuple[Key, ...]) -> str:
+    """A text below the key of a slice, if there is one."""
+    return ": ".join([*(label(ValueRow("", math.nan, keys=(key,))) for key in keys), text])
 
 
 def _p(pvalue: float) -> str:

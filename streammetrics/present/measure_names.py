@@ -36,6 +36,7 @@ _OTHERS: Final[Mapping[str, str]] = MappingProxyType(
         "NumRelRet": "num_rel_ret",
         "Judged": "judged",
         "IPrec": "iprec",
+        "InfAP": "inf_ap",
         "AlphaNDCG": "alpha_ndcg andcg",
         "ERRIA": "err_ia",
         "StRecall": "strec st_recall subtopic_recall s_recall",
@@ -180,6 +181,8 @@ def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
     text = text.strip()[:_LONGEST]
     if rbp := _RBP.fullmatch(text):  # of ranx
         return f"did you mean 'RBP(p=0.{rbp[1]})'?"
+    if _bare(text) == "gmmap":
+        return 'evaluate "map": result.geometric_mean("map") is gm_map'
     if _bare(text) in ("ndcgcut", "mapcut"):  # of pytrec_eval, which has nine cuts
         return f"name one cut: {text.lower()}_10"
     ends = _ENDS_IN_CUT.fullmatch(text)

@@ -19,6 +19,7 @@ from streammetrics.ranking.measures import R as R
 from streammetrics.ranking.measures import RPrec as RPrec
 from streammetrics.ranking.measures import parse_measure as parse_measure
 from streammetrics.ranking.ranking_metrics import RankingMetrics as RankingMetrics
+from streammetrics.ranking.set_measures import InfAP as InfAP
 from streammetrics.ranking.set_measures import IPrec as IPrec
 from streammetrics.ranking.set_measures import Judged as Judged
 from streammetrics.ranking.set_measures import NumRel as NumRel

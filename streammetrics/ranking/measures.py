@@ -47,6 +47,7 @@ from streammetrics.ranking.measure import (
     refused,
 )
 from streammetrics.ranking.set_measures import (
+    InfAP,
     IPrec,
     Judged,
     NumRel,
@@ -255,7 +256,7 @@ MEASURES: Final[Mapping[str, Measure]] = MappingProxyType(
         measure.name: measure
         for measure in (
             *(NDCG, DCG, CG, MRR, HR, PooledHR, P, R, F1, RPrec, AP, ERR, RBP, Bpref),
-            *(SetP, SetF, SetAP, NumRet, NumRel, NumRelRet, Judged, IPrec),
+            *(SetP, SetF, SetAP, NumRet, NumRel, NumRelRet, Judged, IPrec, InfAP),
             *(AlphaNDCG, ERRIA, StRecall),
         )
     }

@@ -1,4 +1,4 @@
-"""The measures of a whole list as a set, how many of it are judged, and interpolated precision."""
+"""The measures of a whole list as a set, how many of it are judged, and measures of one order."""
 
 from __future__ import annotations
 
@@ -178,6 +178,27 @@ class _IPrec(OverKnown):
         return Values(*interpolated.precision(lists, self.rel, self.recall))
 
 
+class _InfAP(OverKnown):
+    """Inferred average precision: AP of a pool of which a random part is judged.
+
+    P@i is that of the judged items above, as far as items above are of the pool: in `evaluate` the
+    documents with a grade, below 0 if they were not judged. Without such grades it is AP but for a
+    smoothing of 0.00001. It has no mean over the orders of equal scores.
+    """
+
+    name = "InfAP"
+    limits = (0.0, inf)
+    cuts = "cannot"
+    ordered = True
+
+    def unsettled(self, lists: Ranked) -> NDArray[np.intp]:
+        """The lists in which relevant items and others have equal scores."""
+        return interpolated.open_lists(lists, self.rel)
+
+    def of(self, lists: Ranked) -> Values:
+        return Values(*interpolated.inferred_precision(lists, self.rel))
+
+
 SetP: Final = _SetP()
 SetF: Final = _SetF()
 SetAP: Final = _SetAP()
@@ -186,3 +207,4 @@ NumRelRet: Final = _NumRelRet()
 NumRel: Final = _NumRel()
 Judged: Final = _Judged()
 IPrec: Final = _IPrec()
+InfAP: Final = _InfAP()

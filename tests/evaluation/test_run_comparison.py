@@ -219,3 +219,8 @@ def test_a_measure_without_a_value_is_not_drawn() -> None:
     runs = {"bm25": {"q1": ["a"], "q2": ["b"]}, "ours": {"q1": ["a"], "q2": ["b"]}}
     spec = check(figure_of(compare_runs(qrels, runs, ["mrr"])))
     assert spec["usermeta"]["reason"] == "no difference is defined"
+
+
+def test_a_single_query_is_called_one() -> None:
+    found = compare_runs({"q": {"a": 1}}, {"x": {"q": ["a"]}, "y": {"q": ["b"]}}, "ap")
+    assert "no interval: 1 query: at least 2 needed" in repr(found)

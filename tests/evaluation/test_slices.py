@@ -177,10 +177,8 @@ def test_the_differences_of_slices_are_paired_and_adjusted_with_all_others() -> 
         ["long", "b"],
     ]
     lines = repr(found).splitlines()
-    assert lines[1].split()[:3] == ["measure", "slice", "run"]
-    assert [line.split()[:3] for line in lines[2:6]] == [
-        ["AP", "a", lines[2].split()[2]],
-        ["AP", "b", lines[3].split()[2]],
-        ["AP", "long", "a"],
-        ["AP", "long", "b"],
+    assert lines[1].split()[:3] == ["measure", "slice:", "run"]
+    assert [[part.strip() for part in line.split("  ") if part][:2] for line in lines[2:8]] == [
+        *(["AP", "a"], ["AP", "b"], ["AP", "long: a"], ["AP", "long: b"]),
+        *(["AP", "short: a"], ["AP", "short: b"]),
     ]

@@ -19,6 +19,7 @@ from streammetrics.ranking import (
     NDCG,
     RBP,
     Bpref,
+    InfAP,
     IPrec,
     Judged,
     Measure,
@@ -161,6 +162,8 @@ def ordered_truths(rels: Sequence[int] = (1, 2)) -> list[Truth]:
     """The measures that have no mean over the orders of tied items."""
     found = []
     for rel in rels:
+        formula = one.inferred_precision(rel)
+        found.append(Truth(InfAP(rel=rel), formula, mean.any_order(formula)))
         for recall in (0.0, 0.1, 0.35, 1.0):
             formula = one.interpolated_precision(rel, recall)
             found.append(Truth(IPrec(rel=rel, recall=recall), formula, mean.any_order(formula)))

@@ -228,6 +228,24 @@ def interpolated_precision(rel: int, recall_share: float) -> Formula:
     return formula
 
 
+def inferred_precision(rel: int) -> Formula:
+    """m_infap.c of trec_eval, where all of the pool is judged."""
+
+    def formula(ranked: Grades, known: Grades) -> Fraction:
+        found, above, others, epsilon = Fraction(0), 0, 0, Fraction(1, 100_000)
+        for rank, grade in enumerate(ranked, 1):
+            if grade >= rel:
+                share = (above + epsilon) / (above + others + 2 * epsilon)
+                found += Fraction(1, rank) + Fraction(above + others, rank) * share
+                above += 1
+            elif grade != UNJUDGED:
+                others += 1
+        relevant = n_relevant(known, rel)
+        return found / relevant if relevant else Fraction(0)
+
+    return formula
+
+
 def n_relevant(known: Grades, rel: int) -> int:
     """R: how many judged items have at least this grade."""
     return sum(grade >= rel for grade in known)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 NAMES = [
     *("map", "ndcg_cut_10", "P_5", "recall_10", "success_5", "recip_rank", "Rprec", "bpref"),
-    *("set_P", "set_recall", "set_F", "set_map", "num_ret", "num_rel", "num_rel_ret"),
+    *("infAP", "set_P", "set_recall", "set_F", "set_map", "num_ret", "num_rel", "num_rel_ret"),
     *(f"iprec_at_recall_{share / 10:.2f}" for share in range(11)),
 ]
 ASKED = {name for name in NAMES if not name.startswith("iprec")} | {"iprec_at_recall"}
@@ -53,7 +53,9 @@ def test_with_its_rules_every_value_is_that_of_pytrec_eval() -> None:
     for _ in range(20):
         qrels, run = judged_run(rng)
         found = evaluate(qrels, run, NAMES, ties="trec_eval", empty="zero", missing="skip")
-        peer = pytrec_eval.RelevanceEvaluator(qrels, ASKED).evaluate(run)
+        peer = pytrec_eval.RelevanceEvaluator(qrels, ASKED | {"gm_map"}).evaluate(run)
+        gm_map = np.exp(np.mean([of_query["gm_map"] for of_query in peer.values()]))
+        assert found.geometric_mean("map") == pytest.approx(gm_map, rel=1e-14)
         assert set(peer) == set(found.queries)
         for name, values in zip(NAMES, found.by_query.values(), strict=True):
             theirs = [peer[query][name] for query in found.queries]

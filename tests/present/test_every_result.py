@@ -204,6 +204,9 @@ def comparisons() -> list[object]:
     runs = {"bm25": {"q1": ["y", "x"], "q2": ["y"]}, "a" * 60: {"q1": ["x"], "q2": ["y"]}}
     pairs = compare_runs(qrels, runs, ["ndcg@10", "map"])
     found += [pairs, *pairs.differences, evaluate(qrels, runs["bm25"], "map")]
+    slices = {"q1": "short", "q2": "long", "q3": "short"}
+    sliced = evaluate(qrels, runs["bm25"], "map", by=slices)
+    found += [sliced, sliced.slices, compare_runs(qrels, runs, ["map"], by={"length": slices})]
     models = Paired(BinaryConfusion())
     models.update(labels=[1, 0, 1], scores_a=[0.9, 0.2, 0.7], scores_b=[0.9, 0.8, 0.1])
     found.append(models.compute().mcnemar())

@@ -6,6 +6,7 @@ import pytest
 
 from streammetrics import GroupedScores, InputError, RankingMetrics, SettingsError, evaluate
 from streammetrics.ranking import (
+    InfAP,
     IPrec,
     Judged,
     Measure,
@@ -46,16 +47,18 @@ def test_measures_have_the_names_of_trec_eval_and_of_ir_measures() -> None:
         "iprec_at_recall_1.00": IPrec(recall=1.0),
         "IPrec@.25": IPrec(recall=0.25),
         "IPrec(rel=2)@0": IPrec(rel=2),
+        "infAP": InfAP,
+        "infAP(rel=2)": InfAP(rel=2),
     }
     for name, measure in names.items():
         assert parse_measure(name) == measure == parse_measure(str(measure))
-    found = evaluate({"q": {"a": 1}}, {"q": ["a"]}, list(names)[-3:])
+    found = evaluate({"q": {"a": 1}}, {"q": ["a"]}, list(names)[-5:-2])
     assert found["IPrec@.25"] == found["IPrec(recall=0.25)"] == 1.0
 
 
 @pytest.mark.parametrize("ties", ["worst", "best"])
 @pytest.mark.parametrize("grades", [(0, 1, 2), (UNJUDGED, 0, 1)])
-def test_interpolated_precision_of_every_small_list_is_that_of_its_worst_or_best_order(
+def test_a_measure_of_one_order_is_that_of_the_worst_or_best_order_of_every_small_list(
     ties: str, grades: tuple[int, ...]
 ) -> None:
     lists = AllOrders(small_lists(3, grades, 5), ())
@@ -69,7 +72,7 @@ def is_settled(items: list[tuple[int, int]], truth: Truth) -> bool:
     return all(len({grade >= rel for grade in tie}) == 1 for tie in ties_of(items))
 
 
-def test_interpolated_precision_needs_no_rule_where_ties_do_not_matter() -> None:
+def test_a_measure_of_one_order_needs_no_rule_where_ties_do_not_matter() -> None:
     lists = [items for items in small_lists(3, (UNJUDGED, 0, 1, 2), 4) if items]
     for truth in TRUTHS:
         settled = AllOrders([items for items in lists if is_settled(items, truth)], ())
