@@ -34,6 +34,7 @@ Scores: TypeAlias = dict[str, dict[Hashable, float]]
 _JSON: Final = "convert it: inspect log convert --to json --output-dir DIR LOG"
 _ZIP_HEAD: Final = b"PK\x03\x04"
 _ZSTD: Final = 93  # the number of this compression in a zip file
+_REMOVED: Final = "Key removed from summary (> 1k)"  # what summaries have in place of large objects
 # What inspect's `value_to_float` makes of a text.
 _WORDS: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0,
                  "false": 0.0}  # fmt: skip
@@ -58,7 +59,10 @@ class SampleLog:
 
 
 def is_sample_log(path: str | PathLike[str]) -> bool:
-    """Whether the file begins as a log of inspect_ai or lm-eval does; False if it is not there."""
+    """Whether the file begins as a log of inspect_ai or lm-eval does, or the folder has logs of
+    lm-eval; False if it is not there."""
+    if Path(path).is_dir():
+        return bool(_task_files(path))
     try:
         with open(path, "rb") as plain, decompressed(plain) as file:
             head = file.read(1 << 16)
@@ -74,11 +78,14 @@ def is_sample_log(path: str | PathLike[str]) -> bool:
 
 def read_sample_log(path: str | PathLike[str]) -> SampleLog:
     """The log of a file of inspect_ai (`.eval` or `.json`) or of lm-eval (`samples_*.jsonl`, also
-    compressed by gzip).
+    compressed by gzip), or of a folder of a model with the tasks of lm-eval: of each task the last
+    file by name. A sample is then `TASK/DOCUMENT`, and its metadata has the `task`.
 
     InputError for other files, and for a sample that is there twice.
     """
     name = text_name(path)
+    if Path(path).is_dir() and (files := _task_files(path)):
+        return _tasks_together({task: read_sample_log(file) for task, file in files.items()})
     try:
         with open(path, "rb") as plain, decompressed(plain) as file:
             if not plain.peek(4).startswith(_ZIP_HEAD):
@@ -258,7 +265,8 @@ def _sample_scores(header: Mapping[str, object], samples: list[object], name: st
         if not isinstance(sample, dict) or not isinstance(sample.get("id"), (int, str)):
             refuse("a sample with an id", shown(sample), where, _JSON)
         about = sample.get("metadata")
-        metadata.setdefault(sample["id"], about if isinstance(about, dict) else {})
+        fields = about.items() if isinstance(about, dict) else ()
+        metadata.setdefault(sample["id"], {k: v for k, v in fields if v != _REMOVED})
         scores = sample.get("scores")
         for scorer, score in scores.items() if isinstance(scores, dict) else ():
             value = score.get("value") if isinstance(score, dict) else score
@@ -371,6 +379,27 @@ def _document_scores(model: str, samples: list[tuple[str, dict[str, object]]]) -
             number = _number(value) if isinstance(value, (bool, int, float)) else None
             columns.add(label, document, 1, number, where)
     return SampleLog(model, columns.scores(), metadata)
+
+
+def _task_files(path: str | PathLike[str]) -> dict[str, Path]:
+    """By task the last file of a folder of lm-eval."""
+    files: dict[str, Path] = {}
+    for file in sorted(Path(path).glob("samples_*.jsonl")):
+        files[file.stem.removeprefix("samples_").rpartition("_")[0]] = file
+    return files
+
+
+def _tasks_together(logs: Mapping[str, SampleLog]) -> SampleLog:
+    """The logs of the tasks of a model as one."""
+    scores: Scores = {}
+    metadata: dict[Hashable, Mapping[str, object]] = {}
+    for task, log in logs.items():
+        for name, values in log.scores.items():
+            of_name = scores.setdefault(name, {})
+            of_name.update({f"{task}/{sample}": value for sample, value in values.items()})
+        for sample, about in log.metadata.items():
+            metadata[f"{task}/{sample}"] = {**about, "task": task}
+    return SampleLog(next(iter(logs.values())).model, scores, metadata)
 
 
 _FIELDS: Final = {

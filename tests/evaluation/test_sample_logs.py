@@ -50,7 +50,12 @@ def samples(model: str, epochs: int = EPOCHS) -> list[dict[str, Any]]:
             "epoch": epoch + 1,
             "input": "?",
             "target": "!",
-            "metadata": {"passage": PASSAGES[i], "hard": i % 3 == 0, "tags": ["x"]},
+            "metadata": {
+                "passage": PASSAGES[i],
+                "hard": i % 3 == 0,
+                "tags": ["x"],
+                "text": "Key removed from summary (> 1k)",
+            },
             "scores": {
                 "match": {"value": str(GRADES[model][i, epoch]), "answer": "!"},
                 "points": {"value": float(POINTS[model][i, epoch])},
@@ -212,6 +217,20 @@ def test_documents_of_lm_eval_have_its_error_and_a_filter_where_there_are_severa
         assert result["exact_match(flexible)"] == pytest.approx(values[:, 1].mean(), rel=1e-14)
 
 
+def test_the_tasks_of_a_folder_are_one_log_with_the_task_as_a_field(tmp_path: Path) -> None:
+    values, folder = POINTS["a"], tmp_path / "org__model"
+    for task, j in (("qa", 0), ("long_task", 1)):
+        lines = [document(i, "none", acc=values[i, j]) for i in range(N)]
+        write_lines(folder / f"samples_{task}_2025-01-02T00-00-00.jsonl", lines)
+    write_lines(folder / "samples_qa_2025-01-01T00-00-00.jsonl", [document(0, "none", acc=0.0)])
+    assert sample_logs.is_sample_log(folder) and not sample_logs.is_sample_log(tmp_path)
+    result = evaluate_samples(folder, by="task")
+    assert result["acc"] == pytest.approx(values[:, :2].mean(), rel=1e-14)
+    assert [*result.slices] == ["long_task", "qa"]
+    assert result.slices["qa"].interval("acc").se == pytest.approx(stderr(values[:, 0]), rel=1e-12)
+    assert read_sample_log(folder).model == "org__model" and "qa/3" in result.queries
+
+
 def test_only_samples_that_both_logs_score_are_compared_and_the_rest_is_counted() -> None:
     nan = float("nan")
     old = SampleLog("old", {"m": {1: 0.0, 2: 1.0, 3: 0.0, 4: nan, 6: 1.0}})
@@ -324,8 +343,9 @@ def test_names_that_are_not_there_are_refused_with_those_that_are(tmp_path: Path
         evaluate_samples(path, "matsh")
     with pytest.raises(InputError, match=r"'passage', 'hard', 'tags', got 'pasage'; did you mean"):
         evaluate_samples(path, users="pasage")
-    with pytest.raises(InputError, match="got 'tags'"):
-        evaluate_samples(path, users="tags")
+    for name in ("tags", "text"):  # a list, and what inspect leaves out of summaries
+        with pytest.raises(InputError, match=f"got '{name}'"):
+            evaluate_samples(path, users=name)
     log = read_sample_log(path)
     with pytest.raises(InputError, match="expected one of the runs, 'a', 'b', got 'c'"):
         compare_samples({"a": log, "b": log}, baseline="c")

@@ -31,6 +31,7 @@ from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.json_kinds import Json
 
 _LEAST_P: Final = 0.0001
+_NAME: Final = 80  # characters of the name of a run
 
 
 def eval_runs(
@@ -94,7 +95,7 @@ def _shared(notes_by_run: Mapping[str, Sequence[str]]) -> list[str]:
     first, *others = notes_by_run.values()
     shared = [note for note in first if all(note in notes for notes in others)]
     return shared + [
-        f"{formatting.name(name)}: {note}"
+        f"{formatting.name(name, _NAME)}: {note}"
         for name, notes in notes_by_run.items()
         for note in notes
         if note not in shared
@@ -178,7 +179,7 @@ def _query_values(runs: Mapping[str, Evaluation], form: str) -> str:
          *(formatting.number(columns[name, measure][i], DECIMALS) for name in runs)]
         for i, query in enumerate(first.queries) for measure in first.by_query
     ]  # fmt: skip
-    names = [formatting.name(name) if name else "value" for name in runs]
+    names = [formatting.name(name, _NAME) if name else "value" for name in runs]
     return TextTable(["query", "metric", *names], lines, 2, []).written(form)
 
 
@@ -212,7 +213,7 @@ def _comparison(result: RunComparison, form: str, notes: Sequence[str], independ
         [
             line.name,
             *[" ".join(map(formatting.name, group))] * sliced,
-            formatting.name(name),
+            formatting.name(name, _NAME),
             formatting.number(line.value, DECIMALS),
             *_difference_cells(differences.get((group, name, line.name))),
         ]
@@ -222,7 +223,7 @@ def _comparison(result: RunComparison, form: str, notes: Sequence[str], independ
     kind = "queries" if first.rules else "samples"
     remarks = [
         f"{formatting.count(len(first.queries))} {kind}, paired; differences from "
-        f"{formatting.name(result.baseline)}",
+        f"{formatting.name(result.baseline, _NAME)}",
         f"intervals assume that {independent} are independent",
         *notes,
         *_reasons(differences),
