@@ -81,6 +81,7 @@ linters: .cache/linters/.made  ## install what checks workflows, compose file, c
 generated: .venv/.dev  ## write the generated parts of the docs and the entries of new metrics, measures and config keys
 	$(BIN)/python docs/new_metrics.py
 	$(BIN)/python -m docs.metrics_page
+	$(BIN)/python -m docs.usual_names
 	$(BIN)/python -m docs.config_table
 	$(BIN)/python -m docs.http_page
 	$(BIN)/python -m benchmarks.page

@@ -8,6 +8,7 @@ from streammetrics.combine import UserGroups as UserGroups
 from streammetrics.combine import Windows as Windows
 from streammetrics.combine import drift as drift
 from streammetrics.core.accumulator import Accumulator as Accumulator
+from streammetrics.core.errors import ArgumentError as ArgumentError
 from streammetrics.core.errors import InputError as InputError
 from streammetrics.core.errors import OverlapError as OverlapError
 from streammetrics.core.errors import SettingsError as SettingsError

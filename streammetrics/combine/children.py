@@ -18,8 +18,8 @@ from streammetrics.core.ids.keys import (
     NOT_FOUND,
     FoundKeys,
     decode_key,
-    dictionary_column,
     encode_key,
+    key_column,
     key_hash,
 )
 from streammetrics.core.parts.many_slots import NO_SLOT, Grouping, distinct
@@ -244,7 +244,7 @@ class MapColumn(Column):
         new = type(self)(self.child._empty(0), self.width, self.max_keys)
         to = np.zeros(self.child._width, np.intp)
         for slot, keys in enumerate(self.index):
-            new_keys = dictionary_column([key_of(key) for key in keys], "rekeyed(key_of)")
+            new_keys = key_column([key_of(key) for key in keys], "rekeyed(key_of)")
             for code, child_slot in zip(new_keys.codes.tolist(), keys.values(), strict=True):
                 to[child_slot] = new._slot_of(slot, new_keys.values[code])
             if slot in self.other:

@@ -134,6 +134,19 @@ class Accumulator(Declared, RowsInPairs, ABC):
         """
         return interval_of(self.compute(), self, view, level, method, cluster)
 
+    def _rows_text(self) -> str:
+        if not (self._total_count or self._buffer.n) or self._width != 1:
+            return ""
+        try:
+            rows = self._rows_shown(self.compute())
+        except Exception:  # a metric's own, in the middle of a message about something else
+            return ""
+        return f": {rows:,} row{'s' * (rows != 1)}" if isinstance(rows, int) and rows else ""
+
+    def _rows_shown(self, result: object) -> object:
+        """The rows that a result is of, if it says so."""
+        return getattr(result, "rows", None)
+
     # -- updating -------------------------------------------------------------------------
     def _begin(self, width: int) -> None:
         self.__dict__.update(_total_count=0, _buffer=Buffer(), _provenance=None)

@@ -61,7 +61,7 @@ class _MeanOfQueries(MeanOfLists["Evaluation"]):
         if plain is None or not plain.defined:
             return plain
         if of_users is None:
-            return replace(plain, reason=taken_as_independent("queries"))
+            return replace(plain, reason=taken_as_independent(result._kind))
         interval = of_users.interval(request)
         deff = design_effect(interval.se * interval.se, plain.se * plain.se)
         n_eff = plain.n / deff if deff > 0 else np.nan
@@ -103,6 +103,7 @@ class Evaluation(Averages):
     _terms: Mapping[str, Terms] = field(default_factory=dict, repr=False, compare=False)
     _users: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
     _remarks: tuple[str, ...] = field(default=(), compare=False)
+    _kind: str = "queries"  # what is evaluated
 
     @property
     def per_query(self) -> dict[Hashable, dict[str, float]]:
@@ -132,9 +133,14 @@ class Evaluation(Averages):
         return exp(fsum(logarithms) / len(logarithms)) if logarithms else nan
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out or counted as 0, and what else a reader should know."""
+        return self._remarks
+
+    @property
     def _units(self) -> str:
         """What is taken as independent."""
-        return "users" if self._users else "queries"
+        return "users" if self._users else self._kind
 
     @View(estimator=_MEAN)
     def __getitem__(self, measure: object) -> float:
@@ -222,7 +228,7 @@ def evaluate(
     settings = Settings.of(listed, rules)
     tables = {"qrels": collected(qrels), "run": collected(run)}
     truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
-    checked_run = run_of(tables["run"])
+    checked_run = run_of(tables["run"], judgments=truth)
     queries = queries_of(truth, {"run": checked_run}, rules.missing)
     slices = None if by is None else SlicesOfQueries(by, tables, queries)
     query_users = users_of(users, queries)

@@ -16,7 +16,8 @@ from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.rows import Key
 from streammetrics.core.slips import ids_instead
-from streammetrics.evaluation.trec_files import read_qrels, read_run, read_subtopic_qrels
+from streammetrics.evaluation.rank_files import RowJudgments, read_judgments, read_run_of
+from streammetrics.evaluation.trec_files import read_subtopic_qrels
 
 Ids: TypeAlias = Iterable[Hashable]
 Judgments: TypeAlias = dict[Hashable, Ids]  # by query: document -> grade, or relevant documents
@@ -58,8 +59,8 @@ def judgments_of(given: object, name: str = "qrels", *, subtopics: bool = False)
     """
     judgments: Judgments
     if isinstance(given, (str, PathLike)):
-        read = read_subtopic_qrels if subtopics else read_qrels
-        judgments = dict(read(given).items())
+        read = read_subtopic_qrels if subtopics else read_judgments
+        judgments = cast("Judgments", read(given))
     else:
         judgments = _query_rows(given, Kind(name, _GRADES, True, subtopics))
     if subtopics:
@@ -102,10 +103,16 @@ def _judged_subtopics(truth: Ids) -> Ids:
     return judged
 
 
-def run_of(given: object, name: str = "run") -> Run:
-    """A run by query from any form; InputError for everything else."""
+def run_of(given: object, name: str = "run", judgments: object = None) -> Run:
+    """A run by query from any form; InputError for everything else.
+
+    judgments: if these are of rows, a run is the score of each row.
+    """
     if isinstance(given, (str, PathLike)):
-        return dict(read_run(given).items())
+        return cast("Run", read_run_of(given, judgments))
+    if isinstance(judgments, RowJudgments) and isinstance(given, (list, np.ndarray)):
+        scores = checks.scores(vector(given, name), name).tolist()
+        return cast("Run", judgments.scored(scores, name))
     return _query_rows(given, Kind(name, _SCORES, False))
 
 

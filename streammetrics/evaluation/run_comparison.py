@@ -30,7 +30,7 @@ from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.differences import Differences
 from streammetrics.present.measure_names import entry_text
 from streammetrics.present.notebook import Shown
-from streammetrics.present.row_table import Line, RowTable, first_and_last, label
+from streammetrics.present.row_table import ALL, Line, RowTable, first_and_last, label
 from streammetrics.present.texts import between, ci_title, name_text, number
 from streammetrics.present.value_rows import ValueRow, rows_of, rows_of_views
 from streammetrics.ranking.measure import Measure
@@ -78,7 +78,10 @@ class RunDifference(Shown):
         counts = {name: getattr(self, name) for name in names.split()}
         name = f"{self.measure}.difference"
         yield ValueRow(
-            name, self.difference, interval, counts, self.reason, exact=False, keys=(self.run,)
+            *(name, self.difference, interval, counts, self.reason),
+            exact=False,
+            keys=(self.run,),
+            pvalue=self.pvalue_holm,
         )
 
 
@@ -160,12 +163,16 @@ class RunComparison(Shown):
         first = self.runs[self.baseline]
         comparisons: dict[tuple[Key, ...], RunComparison] = {(): self}
         comparisons |= {(key,): part for key, part in self.slices.items()}
-        lines = [
-            (measure, *cells)
-            for measure in first.means
-            for keys, comparison in comparisons.items()
-            for cells in comparison._cells(measure, keys)
-        ]
+        limit = ALL if most == ALL else 40
+        rows, lines = zip(
+            *(
+                (row, (measure, *cells))
+                for measure in first.means
+                for keys, comparison in comparisons.items()
+                for row, cells in comparison._cells(measure, keys, limit)
+            ),
+            strict=True,
+        )
         shared = [n for n in first._remarks if all(n in run._remarks for run in self.runs.values())]
         notes = shared + [
             f"{name_text(name)}: {note}"
@@ -180,19 +187,32 @@ class RunComparison(Shown):
             *("measure", "slice: run" if self.slices else "run", "mean", "difference"),
             *(ci_title(self.level), "p", "p (Holm)", "better/equal/worse"),
         )
-        n = f"{len(first.queries):,} queries, paired; differences from {name_text(self.baseline)}"
+        n = f"{len(first.queries):,} {first._kind}, paired"
+        n += f"; differences from {name_text(self.baseline)}"
         shown, is_cut = first_and_last(lines, most), len(lines) > most
-        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), is_cut, left=2)
+        # Documents leave out p-values that equal the adjusted ones, and the last column.
+        return RowTable(
+            *(type(self).__name__, n, titles, shown, tuple(notes), is_cut),
+            left=2,
+            rows=rows,
+            details=1 + (len(self.differences) == 1 and not self.slices),
+        )
 
-    def _cells(self, measure: str, keys: tuple[Key, ...]) -> Iterator[Line]:
-        """The lines of one measure; keys: of the slice, if this is of one."""
+    def _cells(
+        self, measure: str, keys: tuple[Key, ...], limit: int
+    ) -> Iterator[tuple[ValueRow, Line]]:
+        """The values and the lines of one measure; keys: of the slice, if this is of one."""
         mean = self.runs[self.baseline].means[measure]
-        yield (_label(name_text(self.baseline), keys), number(mean, 4), *[""] * 5)
+        yield (
+            ValueRow(measure, mean, keys=(self.baseline,)),
+            (_label(name_text(self.baseline, limit), keys), number(mean, 4), *[""] * 5),
+        )
         for entry in self.differences:
             if entry.measure == measure:
                 ends = between(entry.lower, entry.upper, 4, signed=True)
-                yield (
-                    _label(name_text(entry.run), keys), number(entry.mean, 4),
+                [row] = entry._value_rows(self.level, headlines=False)
+                yield row, (
+                    _label(name_text(entry.run, limit), keys), number(entry.mean, 4),
                     number(entry.difference, 4, signed=True), "—" if entry.reason else ends,
                     _p(entry.pvalue), _p(entry.pvalue_holm),
                     f"{entry.better}/{entry.equal}/{entry.worse}",
@@ -238,9 +258,6 @@ def compare_runs(
     listed, only = listed_measures(measures)
     rules = Rules.checked(ties, empty, missing, rel, judged_only, like, only)
     settings = Settings.of(listed, rules)
-    share = as_float(level)
-    if share is None or not 0 < share < 1:
-        raise refused("level", "a number between 0 and 1, such as 0.95", level)
     argument: object = runs
     if (
         not isinstance(argument, Mapping)
@@ -249,15 +266,12 @@ def compare_runs(
     ):
         hint = 'pass {"bm25": run, "ours": run}; for a single run use evaluate'
         raise refused("runs", "two or more runs by name", argument, hint)
-    first = next(iter(runs)) if baseline is None else baseline
-    if first not in runs:
-        hint = nearest(first, runs, "name one of them")
-        raise refused("baseline", f"one of the runs, {', '.join(map(shown, runs))}", first, hint)
+    first, share = checked_baseline(baseline, runs, level)
     names = {name: f"runs[{shown(name)}]" for name in runs}
     tables = {"qrels": collected(qrels)}
     tables |= {names[name]: collected(run) for name, run in runs.items()}
     truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
-    checked_runs = {name: run_of(tables[names[name]], names[name]) for name in runs}
+    checked_runs = {name: run_of(tables[names[name]], names[name], truth) for name in runs}
     by_place = {names[name]: run for name, run in checked_runs.items()}
     queries = queries_of(truth, by_place, rules.missing)
     query_users = users_of(users, queries)
@@ -267,10 +281,31 @@ def compare_runs(
         evaluation = evaluated(truth, run, queries, settings, query_users, slice_of, names[name])
         notes = *notes_on(tables["qrels"]), *notes_of_names(evaluation, truth, run, listed)
         evaluations[name] = replace(evaluation, _remarks=(*evaluation._remarks, *notes))
-    comparison = _comparison(first, evaluations, share)
+    return comparison_of(first, evaluations, share)
+
+
+def checked_baseline(
+    baseline: str | None, runs: Mapping[str, object], level: float
+) -> tuple[str, float]:
+    """The run that the others are compared with, and the level; SettingsError for others."""
+    share = as_float(level)
+    if share is None or not 0 < share < 1:
+        raise refused("level", "a number between 0 and 1, such as 0.95", level)
+    first = next(iter(runs)) if baseline is None else baseline
+    if first not in runs:
+        hint = nearest(first, runs, "name one of them")
+        raise refused("baseline", f"one of the runs, {', '.join(map(shown, runs))}", first, hint)
+    return first, share
+
+
+def comparison_of(
+    baseline: str, evaluations: Mapping[str, Evaluation], level: float
+) -> RunComparison:
+    """The comparison of evaluations on the same queries, and of their slices."""
+    comparison = _comparison(baseline, evaluations, level)
     slices = {
-        key: _comparison(first, {name: e.slices[key] for name, e in evaluations.items()}, share)
-        for key in evaluations[first].slices
+        key: _comparison(baseline, {name: e.slices[key] for name, e in evaluations.items()}, level)
+        for key in evaluations[baseline].slices
     }
     return _adjusted(comparison, slices)
 

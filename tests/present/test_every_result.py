@@ -74,8 +74,8 @@ OTHERS = {
     "one number, with a text of one line": "Bounded Interval GroupVariance PairedError",
     "settings, plans and other arguments": (
         "ConfidenceSequence Content Covariate DictionaryColumn Direction Evidence Experiment "
-        "Guardrail Horizon Measure Monitor Plan PlannedCovariate Ragged Safeguard SampleRatio "
-        "UserTotals"
+        "Guardrail Horizon Measure Monitor Plan PlannedCovariate Ragged Safeguard SampleLog "
+        "SampleRatio UserTotals"
     ),
     "statistics between a state and a result": (
         "Arm ArmCounts Arms Estimates Moments Names Ordered Precision QuantileEvidence Reading "

@@ -392,7 +392,7 @@ def inputs_of(metrics: Mapping[str, Accumulator]) -> dict[str, dict[str, str]]:
 
 def column_of(argument: str, reads: Mapping[str, str]) -> str | None:
     """The column of the file that an argument of a metric reads."""
-    return reads.get(_READS.get(argument, argument))
+    return reads.get(_READS.get(argument, argument), reads.get(argument))
 
 
 def chosen_threshold(result: object, view: str) -> float | None:
