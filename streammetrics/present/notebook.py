@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
 from streammetrics.core.bounded import ByValue
 from streammetrics.core.conversion import flag
+from streammetrics.core.slips import NoItems
 from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
 from streammetrics.present.value_columns import columns_of_parts
 from streammetrics.present.value_rows import (
@@ -91,7 +92,7 @@ def _cells(tag: str, cells: Iterable[str], attributes: str = "") -> str:
     return "".join(f"<{tag}{attributes}>{_escaped(cell)}</{tag}>" for cell in cells)
 
 
-class Shown(ByValue):
+class Shown(ByValue, NoItems):
     """A result that is shown as a table, becomes one, and has plots.
 
     Its floats are its views, and what is known of them is declared with them, as a `View`. A
