@@ -100,7 +100,7 @@ class Shown(ByValue, NoItems):
     where their values are, undefined ones too.
     """
 
-    __slots__ = ()
+    __slots__ = ("_typed",)  # how views were typed, by their names, where that is known
 
     estimates: ClassVar[bool] = False  # whether all of its views are measures of error
 
@@ -184,8 +184,8 @@ class Shown(ByValue, NoItems):
         Its columns are the name with its key, the rows, the value, the certain bounds, the
         confidence interval, and the reason why a value or an interval is undefined; those that are
         empty are left out, and numbers have the decimals of `print`. A comparison of runs has
-        measure, run, mean, difference, interval and p-value. Names are as they were given, with the
-        characters escaped that mean something in Markdown.
+        measure, run, mean, difference, interval and p-value. Names are as they were typed, such as
+        ndcg@10, with the characters escaped that mean something in Markdown.
 
         level: of the intervals; comparisons have their own. stars: mark values with a test against
         0, * p < 0.05, ** p < 0.01, *** p < 0.001, by the p-value that is adjusted for all
