@@ -31,6 +31,8 @@ from streammetrics.present.value_rows import ValueRow
 CONTROL: Final = "control"
 TREATMENT: Final = "treatment"
 _REST: Final = "rest"  # of the traffic, in neither arm
+_DAILY: Final = "looked at daily"
+_ALWAYS: Final = "always valid"  # of which days, and so looks, are not known
 _NOT_KNOWN: Final = "the units of a day are not known"
 _SLOWER: Final = "It takes at least these days: each day has fewer units that were not seen before."
 _MOST_LOOKS: Final = 365  # more of them hardly change the units
@@ -108,7 +110,8 @@ class PlannedTest(Shown):
                 yield ValueRow(name, value, None, given, why, exact=False)
 
     def _table(self, most: int) -> RowTable:
-        rows = ("looked at daily", self.size), ("one look", self.one_look)
+        known = math.isfinite(self.size.days)
+        rows = (_DAILY if known else _ALWAYS, self.size), ("one look", self.one_look)
         lines = tuple(
             (name, f"{size.control:,}", f"{size.treatment:,}", _days_text(size.days))
             for name, size in rows
@@ -123,7 +126,7 @@ class PlannedTest(Shown):
             f"level {declared(100.0 * self.level)} %",
         ]
         titles = (self.unit, CONTROL, TREATMENT, "days")
-        used = 3 if math.isnan(self.size.days) else 4
+        used = 4 if known else 3
         cells = tuple(line[:used] for line in lines)
         title = type(self).__name__
         return RowTable(title, ", ".join(about), titles[:used], cells, self.sentences())
@@ -336,7 +339,7 @@ def _check_arm(arm: Arm) -> None:
     """Raise InputError for an earlier period from which nothing follows."""
     hint = ""
     if not arm.counts.rows:
-        hint = "update it with the rows of an earlier period, or pass rate=, mean= or auc="
+        hint = "update it with the rows of an earlier period, or pass numbers"
     elif arm.sides is not None:
         hint = "it is itself an effect, and has no second arm: plan the metric of each arm"
     elif arm.quantile is not None or arm.counts.kind == "quantile":
