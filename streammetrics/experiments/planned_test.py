@@ -12,7 +12,12 @@ from streammetrics.core.conversion import numeric
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.arms import Arm
-from streammetrics.experiments.assumed_arm import Assumed, assumed_arm, check_assumed
+from streammetrics.experiments.assumed_arm import (
+    Assumed,
+    area_variance,
+    assumed_arm,
+    check_assumed,
+)
 from streammetrics.experiments.daily_looks import information_of_looks
 from streammetrics.experiments.gate import Gate, figures_of, gate_of
 from streammetrics.experiments.horizon import Horizon, check_share, for_effect
@@ -177,9 +182,9 @@ def plan_test(
 
     The sequence is that of `ConfidenceSequence` with the `horizon` of the result: an estimate is
     found on the first day on which its interval excludes 0, after the gate has opened. The variance
-    of the treatment is that of the control, of a rate that of its own rate, and both are pooled as
-    `compare` does. Estimates are taken as normal. SettingsError for what contradicts itself, or
-    cannot be planned.
+    of the treatment is that of the control, of rates and areas that of its own value, and both are
+    pooled as `compare` does. Estimates are taken as normal. SettingsError for what contradicts
+    itself, or cannot be planned.
 
     >>> print(plan_test(rate=0.05, lift=0.1, units_per_day=10_000))
     PlannedTest: rate 0.05, effect +0.005 (+10 %), power 80 %, level 95 %
@@ -310,12 +315,16 @@ def _needed(arm: Arm, plan: Plan, parts: Sequence[float], pace: float, gate: Gat
 
 
 def _variances(arm: Arm, effect: float) -> tuple[float, float]:
-    """Those of control and treatment; of a rate that of its own rate."""
-    variance, rate = arm.precision.variance, arm.estimate
-    if arm.counts.kind != "rate":
-        return variance, variance
-    changed = rate + effect
-    return variance, variance * (changed * (1.0 - changed)) / (rate * (1.0 - rate))
+    """Those of control and treatment; of a rate that of its own rate, of an area under the ROC
+    curve in proportion to those of exponential scores."""
+    variance, value, kind = arm.precision.variance, arm.estimate, arm.counts.kind
+    after = value + effect
+    if kind == "rate":
+        return variance, variance * (after * (1.0 - after)) / (value * (1.0 - value))
+    if kind == "area" and arm.traits.origin and 0 < value < 1:
+        share = arm.counts.counted[0] / sum(arm.counts.counted)
+        return variance, variance * area_variance(after, share) / area_variance(value, share)
+    return variance, variance
 
 
 def _effect(arm: Arm, effect: float | None, lift: float | None) -> float:
@@ -326,9 +335,8 @@ def _effect(arm: Arm, effect: float | None, lift: float | None) -> float:
             _refuse("lift", "effect, since the baseline is 0", lift, "pass the absolute difference")
         effect = numeric(lift) * (arm.estimate - origin)
     low, high = arm.traits.limits
-    is_rate = arm.counts.kind == "rate"
     after = arm.estimate + effect
-    if not (low < after < high if is_rate else low <= after <= high):
+    if not low < after < high:
         given = lift if lift is not None else effect
         within = f"an effect that leaves {arm.view} between {plain(low)} and {plain(high)}"
         _refuse(name, within, given, f"it would be {plain(after)}; pass a smaller one")
