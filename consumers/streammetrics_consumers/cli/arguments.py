@@ -264,8 +264,7 @@ PLANNED: Final[Mapping[str, str]] = {
 }
 PLAN: Final = (
     *(Flag(name, what, float, metavar="X") for name, what in PLANNED.items()),
-    Flag("effect", "the difference to find: 0.001, or relative, 2%; a fall: --effect=-2%",
-         metavar="X"),
+    Flag("effect", "the difference: 0.001, or relative, 2%; a fall: --effect=-2%", metavar="X"),
     Flag("share", "the share of the treatment in all units (default: 0.5), or of both arms, "
          "such as 0.05,0.05", metavar="SHARES"),
     Flag("state", "the state file of an earlier period, in place of numbers", metavar="FILE"),

@@ -10,13 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from streammetrics import Accumulator, Panel, StreamMetricsError
+from streammetrics import Accumulator, StreamMetricsError
 from streammetrics.experiments import Gate, Plan, PlannedTest, PlannedUnits, plan_test
 from streammetrics_consumers.cli.arguments import PLANNED, Arguments, UsageError
 from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.query.json_kinds import Json
 
 _QUANTITIES: Final = ("rate", "mean", "ratio", "auc")
+_MOST_NAMES: Final = 10  # that an error lists
 _POINT: Final = "plan_test("
 
 
@@ -47,7 +48,7 @@ def _tests(arguments: Arguments) -> Iterator[PlannedTest]:
             "--rate 0.05 --effect 2% --units-per-day 20000"
         )
     if config or store:
-        yield from _of_store(arguments, config, store)
+        yield from _store_tests(arguments, config, store)
     elif path is None:
         yield _planned(arguments, None, None)
     else:
@@ -59,13 +60,23 @@ def _tests(arguments: Arguments) -> Iterator[PlannedTest]:
 
 def _chosen(state: Accumulator, named: str | None) -> tuple[Accumulator, str | None]:
     """One metric of the state of a file, and the view that is named."""
-    if not isinstance(state, Panel):
-        return state, named
-    names = sorted(state.metrics)
-    if named is None and len(names) > 1:
-        raise UsageError(f"--metric: expected one of {', '.join(names)}, got none; name one")
-    metric, view = _named(named or names[0], names)
-    return state.state(metric), view
+    from streammetrics_consumers.query.state_files import plain_states
+
+    states = {".".join(plain.path): plain.state for plain in plain_states(state)}
+    if "" in states:
+        return states[""], named
+    if named is None and len(states) == 1:
+        return next(iter(states.values())), None
+    if named is None:
+        raise UsageError(f"--metric: expected one of {_names_text(states)}, got none; name one")
+    metric, view = _named(named, states)
+    return states[metric], view
+
+
+def _names_text(names: Collection[str]) -> str:
+    first = sorted(names)[:_MOST_NAMES]
+    rest = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
+    return (", ".join(first) or "no metric") + rest
 
 
 def _named(watched: str, names: Collection[str]) -> tuple[str, str | None]:
@@ -73,19 +84,19 @@ def _named(watched: str, names: Collection[str]) -> tuple[str, str | None]:
     matches = [name for name in names if watched == name or watched.startswith(f"{name}.")]
     if not matches:
         raise UsageError(
-            f"--metric: expected one of {', '.join(sorted(names)) or 'no metric'}, or its view, "
-            f"got {watched!r}; correct it"
+            f"--metric: expected one of {_names_text(names)}, or its view, got {watched!r}; "
+            "correct it"
         )
     metric = max(matches, key=len)
     return metric, watched[len(metric) + 1 :] or None
 
 
-def _of_store(
+def _store_tests(
     arguments: Arguments, config_path: str | None, store: str | None
 ) -> Iterator[PlannedTest]:
     from streammetrics_consumers.config.config import load_config
     from streammetrics_consumers.ledger.ledger import Ledger
-    from streammetrics_consumers.ledger.store_view import view as view_of_store
+    from streammetrics_consumers.ledger.store_view import view as read
     from streammetrics_consumers.process.experiment_gates import counted_metric, plan_of_config
     from streammetrics_consumers.query.experiment_plan import declared
 
@@ -97,8 +108,8 @@ def _of_store(
             design = plan_of_config(config.experiment, config.event.variants or ())
     assert store is not None
     with closing(Ledger.open(store)) as ledger:
-        names = view_of_store(ledger, lambda now: {size.pane.metric for size in now.snapshot.panes})
-        generation = view_of_store(ledger, lambda now: now.version.generation)
+        names = read(ledger, lambda now: {size.pane.metric for size in now.snapshot.panes})
+        generation = read(ledger, lambda now: now.version.generation)
         experiment = declared(generation) if design is None else None
         if experiment is not None:
             design = experiment.plan
@@ -108,20 +119,20 @@ def _of_store(
         for name in watched:
             if name is None:
                 raise UsageError(
-                    f"--metric: expected one of {', '.join(sorted(names))}, since no experiment is "
+                    f"--metric: expected one of {_names_text(names)}, since no experiment is "
                     "declared, got none; name one"
                 )
             metric, view = _named(name, names)
-            counted = view_of_store(ledger, partial(counted_metric, name=metric))
+            counted = read(ledger, partial(counted_metric, name=metric))
             if counted is None:
                 raise UsageError(
                     f"{name}: expected an earlier period in the store, got none that can be read "
                     "at once; export a state, and pass --state"
                 )
-            yield from _of_metric(arguments, name, view, counted, design)
+            yield from _metric_tests(arguments, name, view, counted, design)
 
 
-def _of_metric(
+def _metric_tests(
     arguments: Arguments,
     name: str,
     view: str | None,
@@ -132,7 +143,7 @@ def _of_metric(
     state, days = counted
     span = days if days >= 1 and "units-per-day" not in arguments.given else None
     if design is None:
-        yield _as_named(_planned(arguments, state, view, days=span), name)
+        yield _renamed(_planned(arguments, state, view, days=span), name)
         return
     weights = design.weights(design.epochs[-1] if design.epochs else "")
     total = sum(weights.values())
@@ -152,10 +163,10 @@ def _of_metric(
             shares=shares,
             level=1.0 - design.alpha,
         )
-        yield _as_named(planned, name if len(weights) == 2 else f"{name} of {treatment}")
+        yield _renamed(planned, name if len(weights) == 2 else f"{name} of {treatment}")
 
 
-def _as_named(planned: PlannedTest, name: str) -> PlannedTest:
+def _renamed(planned: PlannedTest, name: str) -> PlannedTest:
     gate, *beside = planned.gates
     return replace(planned, watched=name, gates=(replace(gate, watched=name), *beside))
 
