@@ -183,8 +183,9 @@ def plan_test(
     The sequence is that of `ConfidenceSequence` with the `horizon` of the result: an estimate is
     found on the first day on which its interval excludes 0, after the gate has opened. The variance
     of the treatment is that of the control, of rates and areas that of its own value, and both are
-    pooled as `compare` does. Estimates are taken as normal. SettingsError for what contradicts
-    itself, or cannot be planned.
+    pooled as `compare` does. Estimates are taken as normal, and a test of more than a year as
+    looked at 365 times. SettingsError for what contradicts itself, or cannot be planned; InputError
+    for a state without rows, or whose view has no variance, as a quantile.
 
     >>> print(plan_test(rate=0.05, lift=0.1, units_per_day=10_000))
     PlannedTest: rate 0.05, effect +0.005 (+10 %), power 80 %, level 95 %
@@ -284,11 +285,8 @@ def _size(traffic: float, shares: tuple[float, float], pace: float) -> PlannedUn
 def _needed(arm: Arm, plan: Plan, parts: Sequence[float], pace: float, gate: Gate) -> float:
     """The units of all traffic after which the sequence has found the effect. parts: what control
     and treatment add to the variance of their difference, times these units."""
-    horizon, alpha, shares = (
-        plan.horizon,
-        plan.alpha,
-        (plan.shares[CONTROL], plan.shares[TREATMENT]),
-    )
+    horizon, alpha = plan.horizon, plan.alpha
+    shares = plan.shares[CONTROL], plan.shares[TREATMENT]
     v_opt, mde = horizon.v_opt, horizon.mde
     assert v_opt is not None and mde is not None
     # V times all units, pooled over the masses of the arms, which grow as their shares do.
@@ -332,7 +330,8 @@ def _effect(arm: Arm, effect: float | None, lift: float | None) -> float:
     origin, name = arm.traits.origin, "effect" if lift is None else "lift"
     if effect is None:
         if arm.estimate == origin:
-            _refuse("lift", "effect, since the baseline is 0", lift, "pass the absolute difference")
+            expected = f"effect, since the baseline is {plain(origin)}"
+            _refuse("lift", expected, lift, "pass the absolute difference")
         effect = numeric(lift) * (arm.estimate - origin)
     low, high = arm.traits.limits
     after = arm.estimate + effect
@@ -352,7 +351,11 @@ def _check_arm(arm: Arm) -> None:
         hint = "it is itself an effect, and has no second arm: plan the metric of each arm"
     elif arm.quantile is not None or arm.counts.kind == "quantile":
         hint = "the variance of a quantile depends on the effect: plan a mean, or a share above it"
-    elif not 0 < arm.precision.variance < math.inf or not math.isfinite(arm.estimate):
+    elif not (
+        0 < arm.precision.variance < math.inf
+        and math.isfinite(arm.estimate)
+        and arm.precision.df > 0
+    ):
         hint = (
             arm.traits.never
             or arm.precision.reason
