@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NoReturn
+from typing import ClassVar, Final, NoReturn
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import numeric
@@ -73,6 +73,7 @@ class PlannedTest(Shown):
     the `ConfidenceSequence`, for which the units are computed. gates: when it can be judged.
     """
 
+    estimates: ClassVar[bool] = True
     watched: str
     baseline: float
     effect: float
