@@ -26,6 +26,7 @@ from streammetrics.evaluation import compare_runs as compare_runs
 from streammetrics.evaluation import evaluate as evaluate
 from streammetrics.experiments import ConfidenceSequence as ConfidenceSequence
 from streammetrics.experiments import compare as compare
+from streammetrics.experiments import plan_test as plan_test
 from streammetrics.join import END_OF_TIME as END_OF_TIME
 from streammetrics.join import Joined as Joined
 from streammetrics.join import JoinRows as JoinRows

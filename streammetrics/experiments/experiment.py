@@ -59,6 +59,16 @@ class Experiment:
     >>> experiment = Experiment(plan, {"random": {"ctr": a}, "bts": {"ctr": b}})
     >>> [(one.name, round(one.comparison.pvalue, 3)) for one in experiment.contrasts()]
     [('ctr.ratio/bts', 0.031)]
+
+    One look at its end is significant, but nothing was declared that makes it valid however often
+    somebody looks. With the least effect that matters in the plan the report says what holds:
+
+    >>> from dataclasses import replace
+    >>> from streammetrics.experiments import Horizon
+    >>> declared = replace(plan, horizon=Horizon(mde=0.001), better={"ctr": "higher"})
+    >>> report = Experiment(declared, experiment.states).report()
+    >>> [finding.verdict for finding in report.findings], report.recommendation.action
+    (['no_difference_yet'], 'wait')
     """
 
     plan: Plan

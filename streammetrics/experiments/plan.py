@@ -201,8 +201,21 @@ class Plan:
     every report says so. min_days: nothing is shipped before the experiment ran this long. Raises
     SettingsError for contradictions, and for names that are not in the plan.
 
-    >>> Plan(control="random", variants=("random", "bts"), decision=("ctr",)).treatments
-    ('bts',)
+    A click rate decides, an area must not fall by 0.01, and a tenth of the users get the new model:
+
+    >>> plan = Plan(
+    ...     control="old",
+    ...     variants=("old", "new"),
+    ...     decision=("ctr",),
+    ...     guardrails=(Safeguard("auc", margin=0.01),),
+    ...     horizon=Horizon(mde=0.002),
+    ...     horizons={"auc": Horizon(mde=0.01)},
+    ...     shares={"old": 90, "new": 10},
+    ...     better={"ctr": "higher"},
+    ...     min_days=14,
+    ... )
+    >>> plan.treatments, plan.watched, plan.weights("")
+    (('new',), ('ctr', 'auc'), {'old': 90, 'new': 10})
     """
 
     control: str

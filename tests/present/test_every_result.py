@@ -44,6 +44,7 @@ from streammetrics import (
     compare_runs,
     drift,
     evaluate,
+    plan_test,
 )
 from streammetrics.authoring import Result
 from streammetrics.core.bounded import equal
@@ -81,7 +82,7 @@ OTHERS = {
         "Arm ArmCounts Arms Estimates Moments Names Ordered Precision QuantileEvidence Reading "
         "RowsAndUsers Shortage Sided SinceDecision Stratum Successes Traits ValueRow WithoutGroups"
     ),
-    "sentences and records, without a value": "Gate Look Recommendation",
+    "sentences and records, without a value": "Gate Look PlannedUnits Recommendation",
 }
 
 
@@ -223,6 +224,7 @@ def comparisons() -> list[object]:
     found += [Monitor.of(looks).watched("x", 1, name) for name in ("ctr", "none")]
     found += [Contamination(3.0, 0.5), Contamination(0.0, math.nan)]
     found += [RowsPerUnit(4.0, 5.0, 9.0), RowsPerUnit(math.nan, 1.0, reason="no units")]
+    found += [plan_test(a, lift=0.1, days=7), plan_test(mean=0.0, std=1.0, effect=0.1)]
     found += [Guarded(-math.inf, reason="too few"), Guarded(-0.01, passed=True), Anytime()]
     return found
 

@@ -192,6 +192,35 @@ EVAL: Final = (
     ),
     JSON,
 )  # fmt: skip
+# The numbers of `plan`, which are arguments of `plan_test`.
+PLANNED: Final[Mapping[str, str]] = {
+    "rate": "a rate: its value in an earlier period",
+    "mean": "a mean of units, with --std",
+    "ratio": "a ratio of sums, with --std, that of a unit's numerator - ratio · denominator",
+    "auc": "an area under the ROC curve, with --positives",
+    "std": "the standard deviation of a unit",
+    "denominator": "of --ratio: the mean denominator of a unit (default: 1)",
+    "positives": "of --auc: the share of positive rows",
+    "skewness": "of --mean and --ratio: the skewness of a unit, for the gate",
+    "deff": "the design effect, of rows of the same users",
+    "power": "the probability with which the effect is found (default: 0.8)",
+    "level": "the level of the decision (default: 0.95, or that of the experiment)",
+    "units-per-day": "the units, or rows, that arrive on a day",
+    "days": "of --state: the days that it holds",
+}
+PLAN: Final = (
+    *(Flag(name, what, float, metavar="X") for name, what in PLANNED.items()),
+    Flag("effect", "the difference: 0.001, or relative, 2%; a fall: --effect=-2%", metavar="X"),
+    Flag("share", "the share of the treatment in all units (default: 0.5), or of both arms, "
+         "such as 0.05,0.05", metavar="SHARES"),
+    Flag("state", "the state file of an earlier period, in place of numbers", metavar="FILE"),
+    Flag("config", "the config whose store has an earlier period; with [experiment] each decision "
+         "metric is planned, by its mde and shares", metavar="CONFIG"),
+    STORE,
+    Flag("metric", "only this metric of a state, store or experiment, or its view: auc.ap",
+         metavar="NAME"),
+    JSON,
+)  # fmt: skip
 SHELLS: Final = ("bash", "zsh")
 PATHS: Final = ("FILE", "CONFIG", "STORE")  # metavars that a shell completes with files
 
@@ -212,6 +241,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
     Command("demo", "Simulate an A/B test, count it, print the results, and serve the live page.",
             "", "", DEMO),
+    Command("plan", "Print how many units and days a test needs, and when it can be judged.",
+            "", "", PLAN),
     Command("status", "Print how far a store has counted each log.", "STORE", STORE_WORD,
             (JSON, GENERATION,
              Flag("history", "which version, with which schema and config, counted which offsets",
@@ -372,8 +403,9 @@ def _add_words(parser: argparse.ArgumentParser, command: Command) -> Iterator[ar
         )
     for flag in command.flags:
         names = [*([f"-{flag.short}"] if flag.short else []), f"--{flag.name}"]
+        about = flag.about.replace("%", "%%")
         if flag.kind is bool:
-            yield parser.add_argument(*names, dest=flag.dest, action="store_true", help=flag.about)
+            yield parser.add_argument(*names, dest=flag.dest, action="store_true", help=about)
         else:
             yield parser.add_argument(
                 *names,
@@ -383,7 +415,7 @@ def _add_words(parser: argparse.ArgumentParser, command: Command) -> Iterator[ar
                 choices=flag.choices or None,
                 metavar=flag.metavar,
                 required=False,
-                help=flag.about,
+                help=about,
             )
 
 
