@@ -31,10 +31,8 @@ def with_spellings(
             several = [given] if isinstance(given, str) else given
             if isinstance(several, list | tuple):
                 pairs = zip(printed(result), several, strict=True)
-                typed = {
-                    text: " ".join(name.split()) for text, name in pairs if isinstance(name, str)
-                }
-                object.__setattr__(result, "_typed", typed)  # of a frozen result, not compared
+                texts = {text: name for text, name in pairs if isinstance(name, str)}
+                object.__setattr__(result, "_typed", texts)  # of a frozen result, not compared
             return result
 
         return call

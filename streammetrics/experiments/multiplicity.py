@@ -68,7 +68,11 @@ def _numbers(values: object, where: str) -> dict[str, float]:
     """Numbers by name, or InputError."""
     numbers = {}
     if isinstance(values, Mapping):
-        numbers = {name: as_float(value) for name, value in values.items()}
+        numbers = {name: _number(value) for name, value in values.items()}
     if not isinstance(values, Mapping) or None in numbers.values():
         raise refused(where, "a number for each name", values, 'pass {"ctr": 0.01, "auc": 0.04}')
     return cast("dict[str, float]", numbers)
+
+
+def _number(value: object) -> float | None:
+    return math.nan if isinstance(value, float) and math.isnan(value) else as_float(value)

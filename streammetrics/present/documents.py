@@ -121,7 +121,7 @@ def _document(result: object, level: float, stars: bool, units: bool) -> RowTabl
     titles = tuple(title or "name" for title in table.titles[:kept])
     typed: Mapping[str, str] = getattr(result, "_typed", {})
     lines: list[Line] = [
-        (*(_as_typed(cell, typed) for cell in line[: table.left]), *line[table.left : kept])
+        (_as_typed(line[0], typed), *line[1:kept]) if table.left else line[:kept]
         for line in table.lines
     ]
     if has_units and table.rows:

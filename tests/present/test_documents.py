@@ -252,10 +252,12 @@ def test_stars_of_several_comparisons_are_those_of_the_adjusted_p_values() -> No
         for name, shift in {"a": 0.0, "b": 0.09, "c": 0.12, "d": 0.02, "e": 0.3}.items()
     }
     result = compare_runs(qrels, runs, ["map", "p@5"])
-    adjusted = adjust_fwer({f"{d.measure} {d.run}": d.pvalue for d in result.differences})
+    names = dict(zip(result.runs["a"].means, ["map", "p@5"], strict=True))
+    pvalues = {f"{names[d.measure]} {d.run}": d.pvalue for d in result.differences}
+    adjusted = adjust_fwer(pvalues)
     wanted = {name for name, pvalue in adjusted.items() if pvalue < 0.05}
     assert starred(result) == wanted
-    assert wanted < {f"{d.measure} {d.run}" for d in result.differences if d.pvalue < 0.05}
+    assert wanted < {name for name, pvalue in pvalues.items() if pvalue < 0.05}
 
 
 def test_a_comparison_of_two_runs_has_six_columns_and_the_adjusted_p_value_where_it_differs() -> (
