@@ -1,7 +1,7 @@
-"""Ten tasks of a new user, each a short script that says only what the README and the site say.
+"""Tasks of a new user, each a short script that says only what the README and the site say.
 
 The scripts read files of one day from the folder where they run. Their numbers are those of
-scikit-learn, pytrec_eval and scipy for the same rows.
+scikit-learn, pytrec_eval and scipy for the same rows. test_search_and_ads.py has the others.
 """
 
 from __future__ import annotations
@@ -10,13 +10,10 @@ import ast
 import html
 import os
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,78 +21,17 @@ import pytest
 import pytrec_eval
 
 from streammetrics import ExactAUC
+from tests.newcomer.day import DAY, EPOCHS, EXACTLY, LABELS, QRELS, RUN, SCRIPTS, Ran
 from tests.requirements import ROOT, Later
 from tests.site_blocks import blocks
 
 metrics, stats = Later("sklearn.metrics"), Later("scipy.stats")
-SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
-EXACTLY = 1e-14  # other libraries add floats, and round more than once
-Names = Mapping[str, Any]
-Ran = Callable[[str], Names]
+FILES = sorted(SCRIPTS.glob("*.py"))
 
 
-def day_of_clicks(rng: np.random.Generator, n: int = 6_000) -> pl.DataFrame:
-    """Impressions of 600 users of two variants; some users click much more than others."""
-    user = rng.integers(0, 600, n)
-    new = user % 2 == 1
-    interest = rng.normal(-1.5, 1.0, n) + rng.normal(0.0, 1.0, 600)[user] + 0.6 * new
-    price = rng.lognormal(3.0, 0.5, n)
-    at = np.sort(rng.integers(0, 86_400_000_000, n)).astype("timedelta64[us]")
-    columns = {
-        "at": np.datetime64("2026-03-02", "us") + at,
-        "variant": np.where(new, "new", "control"),
-        "user": user,
-        "click": (rng.random(n) < 1 / (1 + np.exp(-interest))).astype(np.int8),
-        "score": 1 / (1 + np.exp(-interest - rng.normal(0.0, 0.6, n))),
-        "old_score": 1 / (1 + np.exp(-interest - rng.normal(0.0, 1.0, n))),
-        "price": price,
-        "predicted_price": price * rng.lognormal(0.0, 0.2, n),
-    }
-    return pl.DataFrame(columns).with_columns(pl.col("at").dt.replace_time_zone("UTC"))
-
-
-def judged_run(rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Judgments and a run with tied scores, of 40 queries."""
-    qrels, run = {}, {}
-    for query in range(40):
-        found = [f"d{number}" for number in rng.choice(200, 60, replace=False)]
-        qrels[f"q{query}"] = {one: int(rng.integers(0, 4)) for one in found[:25]}
-        run[f"q{query}"] = {one: int(rng.integers(0, 30)) / 4 for one in found[10:]}
-    return qrels, run
-
-
-DAY = day_of_clicks(np.random.default_rng(20))
-QRELS, RUN = judged_run(np.random.default_rng(21))
-LABELS = DAY["click"].to_numpy()
-EPOCHS = np.stack([DAY["old_score"], DAY["score"], DAY["price"]])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files of the day."""
-    into = tmp_path_factory.mktemp("newcomer")
-    DAY.write_parquet(into / "day.parquet")
-    for shard in range(8):
-        DAY[shard::8].write_parquet(into / f"shard-{shard}.parquet")
-    np.save(into / "labels.npy", LABELS)
-    np.save(into / "scores.npy", EPOCHS)
-    judged = [f"{q} 0 {d} {grade}" for q, all in QRELS.items() for d, grade in all.items()]
-    (into / "qrels.txt").write_text("\n".join(judged))
-    lines = [f"{q} Q0 {d} 1 {score} bm25" for q, all in RUN.items() for d, score in all.items()]
-    (into / "bm25.run").write_text("\n".join(lines))
-    return into
-
-
-@pytest.fixture
-def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
-    """Runs a script in that folder, and gives its names."""
-    monkeypatch.chdir(folder)
-    return lambda name: runpy.run_path(str(Path(__file__).parent / "scripts" / f"{name}.py"))
-
-
-def test_there_are_ten_scripts_of_at_most_12_lines() -> None:
-    lines = [[line for line in one.read_text().splitlines() if line] for one in SCRIPTS]
-    assert [len(one) <= 12 for one in lines] == [True] * 10
+def test_there_are_25_scripts_of_at_most_12_lines() -> None:
+    lines = [[line for line in one.read_text().splitlines() if line] for one in FILES]
+    assert [len(one) <= 12 for one in lines] == [True] * 25
 
 
 def test_what_a_script_imports_is_shown_in_code_on_a_page_before_the_reference() -> None:
@@ -103,12 +39,12 @@ def test_what_a_script_imports_is_shown_in_code_on_a_page_before_the_reference()
     shown = "\n".join(one.text for page in pages for one in blocks(page.read_text()))
     imports = [
         name.name
-        for script in SCRIPTS
+        for script in FILES
         for line in ast.walk(ast.parse(script.read_text()))
         if isinstance(line, ast.ImportFrom) and str(line.module).startswith("streammetrics")
         for name in line.names
     ]
-    assert len(imports) > 15
+    assert len(imports) > 45
     assert [name for name in imports if not re.search(rf"\b{name}\b", shown)] == []
 
 
@@ -136,7 +72,7 @@ def test_a_training_loop_begins_each_epoch_anew_and_goes_on_from_its_checkpoint(
 
 @pytest.mark.docs
 def test_eight_processes_count_what_one_counts(folder: Path) -> None:
-    script = Path(__file__).parent / "scripts" / "eight_processes.py"
+    script = SCRIPTS / "eight_processes.py"
     subprocess.run([sys.executable, script], cwd=folder, check=True)
     day, one = ExactAUC.load(folder / "day.state"), ExactAUC()
     one.update(LABELS, DAY["score"])

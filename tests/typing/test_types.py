@@ -27,7 +27,7 @@ def test_users_files_and_the_scripts_of_newcomers_are_typed_for_pyright(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("basedpyright")
-    assert len(USERS_FILES) == 11
+    assert len(USERS_FILES) == 26
     for one in USERS_FILES:
         shutil.copy(one, tmp_path)
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(HERE.parents[1])]}
