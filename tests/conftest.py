@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 from tests.cpu_seconds import CpuSeconds
 from tests.expected import EveryCaseIsRead
-from tests.requirements import UnknownPart, absent, data_folder, required_parts
+from tests.requirements import ROOT, UnknownPart, absent, data_folder, required_parts
 
 if TYPE_CHECKING:
     from tests.pgbouncer_server import PgBouncer
@@ -177,6 +178,21 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of the site, built without a warning. Tests that use it share the group "site"."""
+    python = ROOT / ".cache" / "site" / "bin" / "python"
+    if not python.exists():
+        absent("site", ".cache/site is not there")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [python, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -76,17 +76,10 @@ def test_a_block_that_prints_something_else_is_found_and_can_be_written(tmp_path
 
 
 @pytest.mark.docs
-def test_the_site_is_built_without_a_warning_and_has_a_page_for_each_metric(tmp_path: Path) -> None:
-    python = ROOT / ".cache" / "site" / "bin" / "python"
-    if not python.exists():
-        absent("site", ".cache/site is not there")
-    done = subprocess.run(
-        [python, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
-        cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = {page.parent.name for page in (tmp_path / "reference").glob("*/index.html")}
+@pytest.mark.xdist_group("site")
+def test_the_site_is_built_without_a_warning_and_has_a_page_for_each_metric(site: Path) -> None:
+    found = {page.parent.name for page in (site / "reference").glob("*/index.html")}
     assert found == set(metrics_page.metrics())
     for name in found:  # its settings, its arguments and its result, from the docstrings
-        text = (tmp_path / "reference" / name / "index.html").read_text(encoding="utf-8")
+        text = (site / "reference" / name / "index.html").read_text(encoding="utf-8")
         assert all(f">{heading}<" in text for heading in ("update", "compute", "Rows")), name
