@@ -26,15 +26,15 @@ FIRST_TUTORIAL: Final = ROOT / "docs" / "tutorials" / "offline_evaluation.md"
 LINK: Final = re.compile(r"\]\(([^)#:\s]+\.md)(?:#[^)]*)?\)")
 # Of each script what a person types, and the page that shows how.
 TASKS: Final = {
-    "ab_from_csv": ("revenue per user", "metrics.md"),
+    "ab_from_csv": ("arpu", "metrics.md"),
     "ab_verdict": ("experiment plan", "inference.md"),
     "best_threshold": ("best threshold", "how_to/thresholds.md"),
     "calibration_by_decile": ("calibration by decile", "how_to/calibration.md"),
-    "compare_systems": ("compare two runs", "how_to/rankings.md"),
+    "compare_systems": ("compare retrieval systems", "how_to/rankings.md"),
     "cuped": ("cuped", "coming_from/growthbook.md"),
-    "day_of_windows": ("metric per hour", "how_to/cohorts.md"),
+    "day_of_windows": ("by time", "how_to/cohorts.md"),
     "eight_processes": ("merge shards", "tutorials/merging_shards.md"),
-    "gauc_by_user": ("gauc", "coming_from/scikit_learn.md"),
+    "gauc_by_user": ("gauc users", "coming_from/scikit_learn.md"),
     "implicit_feedback": ("implicit feedback", "how_to/rankings.md"),
     "latencies": ("p99 latency", "how_to/quantiles.md"),
     "llm_logs": ("inspect_ai logs", "how_to/llm_logs.md"),
@@ -45,7 +45,7 @@ TASKS: Final = {
     "prices": ("rmse", "metrics.md"),
     "qrels_and_run": ("qrels", "how_to/rankings.md"),
     "ranking_slices": ("slices of queries", "how_to/rankings.md"),
-    "report": ("streammetrics report", "operation.md"),
+    "report": ("html report", "operation.md"),
     "results_table": ("latex table", "how_to/tables_out.md"),
     "sample_ratio": ("sample ratio mismatch", "coming_from/growthbook.md"),
     "score_drift": ("drift psi", "how_to/drift.md"),

@@ -64,7 +64,7 @@ WORDS: Final = {
     # operation
     "p99": "how_to/quantiles.md",
     "p95 latency": "how_to/quantiles.md",
-    "t-digest": "how_to/quantiles.md",
+    "percentile": "how_to/quantiles.md",
     "psi": "how_to/drift.md",
     "backfill": "faq.md",
     "deduplication": "faq.md",
@@ -74,7 +74,7 @@ WORDS: Final = {
     "prometheus": "operation.md",
     "grafana": "operation.md",
     "kubernetes": "operation.md",
-    "postgres": "operation.md",
+    "postgres": "faq.md",
     "avro": "faq.md",
     # data
     "latex": "how_to/tables_out.md",
