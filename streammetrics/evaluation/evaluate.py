@@ -25,7 +25,11 @@ from streammetrics.evaluation.judged_runs import (
     run_of,
 )
 from streammetrics.evaluation.queries import UsersOfQueries, queries_of, users_of
-from streammetrics.evaluation.ranked_documents import lists_of_queries, query_error
+from streammetrics.evaluation.ranked_documents import (
+    has_equal_scores,
+    lists_of_queries,
+    query_error,
+)
 from streammetrics.evaluation.rules import TREC_EVAL, Rules, listed_measures, trec_names
 from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
 from streammetrics.kernels.inference.paired import PairedSums
@@ -77,8 +81,8 @@ class Evaluation(Averages):
     value for each query [n]; nan where a query has nothing relevant, unless empty="zero". missing:
     queries of the judgments that the run lacks. unjudged: queries of the run without judgments,
     which are left out. rules: ties, empty, missing, rel, judged_only and like, as they were used.
-    slices: the evaluation of each slice, if `by` was passed. What is called
-    lists in `Averages` are queries here.
+    slices: the evaluation of each slice, if `by` was passed. What is called lists in `Averages` are
+    queries here.
 
     >>> from streammetrics import evaluate
     >>> qrels = {"q1": {"a": 1, "b": 2}, "q2": {"c": 1}}
@@ -206,10 +210,11 @@ def evaluate(
     measure. users: {query: user}, if a user has several queries, which are correlated: the interval
     takes users as independent, by Student's t of users - 1 degrees of freedom. Means do not change.
 
-    by: the slice of each query: {query: slice}; the name of a column of the judgments or the run
-    that is the same in all rows of a query; a list of columns, whose slices are tuples; or a dict
-    of mappings and columns by name, whose slices are (name, value). The means over all queries do
-    not change, and `result.slices["short"]` is the evaluation of one slice.
+    by: the slice of each query: {query: slice}, or a frame of queries and slices; the name of a
+    column of the judgments or the run that is the same in all rows of a query; a list of columns,
+    whose slices are tuples; or a dict of mappings and columns by name, whose slices are (name,
+    value). The means over all queries do not change, and `result.slices["short"]` is the evaluation
+    of one slice.
 
     InputError for bad input, with the query or the line; SettingsError for an unknown measure or
     setting.
@@ -219,7 +224,7 @@ def evaluate(
     (0.5, ('q2',))
     """
     listed, only = listed_measures(measures)
-    rules = Rules.checked(ties, empty, missing, rel, judged_only or only, like)
+    rules = Rules.checked(ties, empty, missing, rel, judged_only, like, only)
     settings = Settings.of(listed, rules)
     tables = {"qrels": collected(qrels), "run": collected(run)}
     truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
@@ -264,6 +269,11 @@ def notes_of_names(
     rules = Rules.checked(None, None, None, cast("int", rel), bool(only), TREC_EVAL)
     settings = Settings.of(names, rules)
     queries = queries_of(truth, {"run": run}, rules.missing)
+    measures = dict(zip(listed, evaluation.means, strict=True))
+    same = [measures[name] for name in names] == list(map(str, settings.measures))
+    same &= queries == [*evaluation.queries] and not evaluation.lists_empty
+    if same and not has_equal_scores(run, queries):
+        return
     theirs = evaluated(truth, run, queries, settings, None)
     ours = dict(zip(listed, evaluation.means.values(), strict=True))
     values = [

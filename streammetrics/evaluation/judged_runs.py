@@ -281,7 +281,8 @@ def _columns(table: object, names: Sequence[str], kind: Kind) -> tuple[object, .
         roles.append(("subtopic", _SUBTOPICS))
     columns: list[object] = []
     for role, aliases in roles:
-        if role == "grade" and lacks_grades(table) and not _nearest_column(_others(names), aliases):
+        others = other_columns(names)
+        if role == "grade" and lacks_grades(table) and not _nearest_column(others, aliases):
             columns.append(None)
         else:
             columns.append(table[_column(names, role, aliases, kind.name)])  # type: ignore[index]
@@ -297,7 +298,7 @@ def _column(names: Sequence[str], role: str, aliases: Sequence[str], where: str)
             expected=f"a column of each {role}, called {', '.join(aliases)}",
             got=", ".join(map(shown, names[:20])) or "no columns",
             where=where,
-            hint=_nearest_column(_others(names), aliases)
+            hint=_nearest_column(other_columns(names), aliases)
             or f"rename the {role} column to {aliases[0]}",
         )
     return name
@@ -312,8 +313,8 @@ _MEANT: Final = frozenset(map(_bare, (*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES
 _ROW_NAMES: Final = frozenset(map(_bare, _QUERIES)), frozenset(map(_bare, _DOCUMENTS))
 
 
-def _others(names: Sequence[str]) -> list[str]:
-    """The names that are of no role."""
+def other_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are neither of queries nor documents, grades, scores or subtopics."""
     return [name for name in names if _bare(name) not in _MEANT]
 
 

@@ -6,9 +6,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.errors import InputError, shown
+from streammetrics.core.parts.score_bits import Scores
 from streammetrics.evaluation.judged_runs import Judgments, Run, pooled_documents
 from streammetrics.evaluation.rules import TREC_EVAL, Rules
 from streammetrics.kernels.ranking.graded_lists import Lists
@@ -45,6 +47,17 @@ def lists_of_queries(
     return replace(lists, pooled=np.array(flags, np.bool_))
 
 
+def has_equal_scores(run: Run, queries: Sequence[Hashable]) -> bool:
+    """Whether two documents of one of these queries have equal scores as float32."""
+    for query in queries:
+        documents = run.get(query, ())
+        if isinstance(documents, Mapping):
+            scores = np.sort(_single(checks.scores(list(documents.values()))))
+            if bool((scores[1:] == scores[:-1]).any()):
+                return True
+    return False
+
+
 def _judged(documents: Iterable[Hashable], truth: Iterable[Hashable]) -> Iterable[Hashable]:
     """The documents of a run that are judged, with their scores."""
     judged = truth if isinstance(truth, Mapping) else set(truth)
@@ -58,21 +71,26 @@ def _trec_eval_order(documents: Iterable[Hashable], where: str) -> Iterable[Hash
     if not isinstance(documents, Mapping):
         return documents
     try:
-        scores = checks.scores(list(documents.values()), where).astype(np.float32).tolist()
+        scores = _single(checks.scores(list(documents.values()), where))
     except InputError as error:
         document = list(documents)[int(error.rows[0])] if len(error.rows) else None
         raise error.but(where=f"{where}[{shown(document)}]") from None
-    pairs = sorted(zip(documents, scores, strict=True), key=_id_text, reverse=True)
-    pairs.sort(key=_score, reverse=True)  # stable, also where reversed
-    return [document for document, _ in pairs]
+    order = np.argsort(-scores, kind="stable")
+    ids = list(documents)
+    ranked = [ids[i] for i in order.tolist()]
+    scores = scores[order]
+    falls = np.flatnonzero(scores[1:] != scores[:-1]) + 1
+    edges = np.concatenate([[0], falls, [len(ranked)]])
+    for tie in np.flatnonzero(np.diff(edges) > 1).tolist():
+        first, last = edges[tie : tie + 2].tolist()
+        ranked[first:last] = sorted(ranked[first:last], key=str, reverse=True)
+    return ranked
 
 
-def _id_text(pair: tuple[Hashable, float]) -> str:
-    return str(pair[0])
-
-
-def _score(pair: tuple[Hashable, float]) -> float:
-    return pair[1]
+def _single(scores: Scores) -> NDArray[np.float32]:
+    """The scores as float32, infinite where they are beyond it."""
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32)
 
 
 def query_error(error: InputError, queries: Sequence[Hashable], name: str) -> InputError:

@@ -61,8 +61,9 @@ def listed_measures(given: object) -> tuple[list[Measure | str], bool]:
 none, got 'P@5' among others; evaluate the others in a call of their own
     """
     is_one = isinstance(given, (Measure, str)) or text_of_ir_measures(given) is not None
-    several = [given] if is_one else given
-    if not isinstance(several, Iterable):
+    try:
+        several = list(cast("Iterable[Measure | str]", [given] if is_one else given))
+    except TypeError:  # also of an array without dimensions
         return list(measures_of(cast("str", given))), False  # raises
     entries: list[Measure | str] = []
     judged_only = []
@@ -105,8 +106,10 @@ class Rules(NamedTuple):
         rel: int,
         judged_only: bool,
         like: str | None,
+        only: bool = False,
     ) -> Rules:
-        """The rules; None is that of the tool that `like` names. SettingsError for unknown ones."""
+        """The rules; None is that of the tool that `like` names. only: whether the measures ask for
+        judged documents. SettingsError for unknown rules."""
         if like is not None:
             check_choice(like, tuple(_TOOLS), "like")
         tool = _HERE if like is None else _TOOLS[like]
@@ -117,7 +120,7 @@ class Rules(NamedTuple):
         check_choice(empty, ("skip", "zero"), "empty")
         check_choice(missing, ("zero", "skip"), "missing")
         rel = check_number(rel, 1, MAX_GRADE, "rel", "pass the least grade that is relevant")
-        only = flag(judged_only, "judged_only", SettingsError)
+        only |= flag(judged_only, "judged_only", SettingsError)
         return cls(ties, empty, missing, rel, only, like or "")
 
     def measures(self, given: Iterable[Measure | str]) -> tuple[Measure, ...]:

@@ -256,7 +256,7 @@ def compare_runs(
     InputError and SettingsError as for `evaluate`.
     """
     listed, only = listed_measures(measures)
-    rules = Rules.checked(ties, empty, missing, rel, judged_only or only, like)
+    rules = Rules.checked(ties, empty, missing, rel, judged_only, like, only)
     settings = Settings.of(listed, rules)
     argument: object = runs
     if (

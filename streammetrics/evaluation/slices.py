@@ -11,7 +11,12 @@ from streammetrics.combine.per_key import KeyedResult
 from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.rows import Key, Scalar
-from streammetrics.evaluation.judged_runs import column_names, mapping_of, slices_of_rows
+from streammetrics.evaluation.judged_runs import (
+    column_names,
+    mapping_of,
+    other_columns,
+    slices_of_rows,
+)
 
 Tables: TypeAlias = Mapping[str, object]  # judgments and runs as they were passed, by argument
 Places: TypeAlias = dict[Key, list[int]]  # by slice the positions of its queries
@@ -88,7 +93,13 @@ def _mappings(
         return [("by", None, _column_slices([by], tables, "by"))]
     if isinstance(by, (list, tuple)) and by and all(isinstance(name, str) for name in by):
         return [("by", None, _column_slices(list(by), tables, "by"))]
-    mapping = mapping_of(by)
+    names = None if isinstance(by, Mapping) else column_names(by)
+    others = other_columns(names or [])
+    if len(others) == 1:
+        return [("by", None, slices_of_rows(by, others, "by"))]
+    if others:
+        return [("by", name, slices_of_rows(by, [name], "by")) for name in others]
+    mapping = mapping_of(by) if names is None else None
     if not mapping:
         raise InputError(
             expected="a dict {query: slice}, the name of a column, or several of these by name",

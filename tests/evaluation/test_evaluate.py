@@ -118,6 +118,9 @@ def test_trec_eval_has_equal_scores_by_descending_id_after_rounding_to_float32()
     close = {"d1": 1.0, "d2": 1.0 + 1e-9, "d3": 1.0}
     assert evaluate(truth, {"q": close}, "mrr")["mrr"] == 1.0
     assert evaluate(truth, {"q": close}, "mrr", ties="trec_eval")["mrr"] == 0.5
+    beyond = {"d1": 1e300, "d2": math.inf, "d3": 1e301, "d4": 5.0, "d0": -math.inf}
+    assert evaluate(truth, {"q": beyond}, "mrr", ties="trec_eval")["mrr"] == 0.5
+    assert "trec_eval has recip_rank 0.5" in repr(evaluate(truth, {"q": beyond}, "recip_rank"))
     ranked = {"q": ["d1", "d2"]}
     assert evaluate(truth, ranked, "mrr", ties="trec_eval")["mrr"] == 0.5
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import ir_measures
+import numpy as np
 import pytest
 
 from streammetrics import AP, NDCG, RBP, P, SettingsError, compare_runs, evaluate
@@ -109,7 +110,7 @@ def test_documents_that_are_not_judged_are_left_out_of_the_run() -> None:
     with pytest.raises(SettingsError, match="judged_only of all measures or of none"):
         evaluate(QRELS, RUN, [*theirs, "P@1"])
     with pytest.raises(SettingsError, match="True or False"):
-        evaluate(QRELS, RUN, "ap", judged_only=1)  # type: ignore[arg-type]
+        evaluate(QRELS, RUN, theirs, judged_only=0)  # type: ignore[arg-type]
 
 
 def test_rbp_of_grades_is_not_said_to_be_that_of_trec_eval() -> None:
@@ -121,3 +122,10 @@ def test_rbp_of_grades_is_not_said_to_be_that_of_trec_eval() -> None:
     plain = {query: dict.fromkeys(truth, 1) for query, truth in QRELS.items()}
     assert weighs not in repr(evaluate(plain, RUN, "rbp", like="trec_eval"))
     assert "has rbp 0." in repr(evaluate(plain, RUN, "rbp"))
+
+
+def test_what_is_no_measure_is_refused_as_elsewhere() -> None:
+    for given in (5, None, np.array("map"), [5], []):
+        with pytest.raises(SettingsError):
+            evaluate(QRELS, RUN, given)  # type: ignore[arg-type]
+    assert evaluate(QRELS, RUN, (name for name in ["ap"])) == evaluate(QRELS, RUN, "ap")

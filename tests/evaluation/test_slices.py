@@ -95,6 +95,12 @@ def test_a_column_and_a_mapping_give_the_same_slices() -> None:
         assert found.slices["short"].queries == tuple(
             query for query in QRELS if LENGTHS[query] == "short" and query in RUN
         )
+    topics = pandas.DataFrame({"qid": list(QRELS), "length": list(of_judged.values())})
+    for by in (topics, polars.from_pandas(topics)):
+        assert evaluate(QRELS, RUN, MEASURES, by=by) == by_mapping
+    both = evaluate(QRELS, RUN, MEASURES, by=topics.assign(year=list(YEARS.values())))
+    assert both.slices["length", "long"] == by_mapping.slices["long"]
+    assert list(both.slices)[2] == ("year", 2020)
     series = pandas.Series(of_judged)
     assert evaluate(QRELS, RUN, MEASURES, by=series) == by_mapping
 
@@ -137,6 +143,8 @@ def test_the_table_has_the_whole_and_each_slice_by_its_key() -> None:
         (["size", "yeer"], "by", "'yeer'; did you mean"),
         (5, "by", "a dict {query: slice}"),
         ({}, "by", "a dict {query: slice}"),
+        (pandas.DataFrame({"qid": ["q1"]}), "by", "a dict {query: slice}"),
+        (pandas.DataFrame({"q": ["q1"], "size": [1]}), "by", "a column of each query"),
         (dict.fromkeys(QRELS, 1.5), "by[0]", "1.5"),
     ],
 )
