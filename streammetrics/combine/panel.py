@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.children import Product
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, argument_hint, shown, unknown_key
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -82,7 +83,10 @@ class Results(Shown, Mapping[K, R]):
         return ""
 
     def __contains__(self, key: object) -> bool:
-        return self._stored(key) in self.results
+        try:
+            return self._stored(key) in self.results
+        except TypeError:
+            return False
 
     @overload
     def get(self, key: K, /) -> R | None: ...
@@ -90,7 +94,7 @@ class Results(Shown, Mapping[K, R]):
     def get(self, key: K, /, default: R | D) -> R | D: ...
     def get(self, key: K, /, default: R | D | None = None) -> R | D | None:
         """The result of a key, or the default."""
-        return self.results.get(self._stored(key), default)
+        return self.results[self._stored(key)] if key in self else default
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.results)
@@ -411,7 +415,7 @@ class Panel(Accumulator, schema="panel/1"):
 
     def state(self, name: str) -> Accumulator:
         """The state of one metric, as a separate accumulator; UnknownKeyError for other names."""
-        if name not in self.metrics:
+        if not among(name, self.metrics):
             raise unknown_key(name, self.metrics, "Panel.state", "metrics")
         self._flush()
         return part_of(self, self.states.by_name[name].copy())

@@ -15,6 +15,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import SMALL
 from streammetrics.core.checks import check_choice, check_number
+from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, shown, unknown_key
 from streammetrics.core.ids.key_forms import keys_among, place_of_key, stored_key
 from streammetrics.core.ids.keys import (
@@ -254,7 +255,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
                 where="PerKey.project",
                 hint="use the PerKey as it is",
             )
-        if name not in self.metric.metrics:
+        if not among(name, self.metric.metrics):
             raise unknown_key(name, self.metric.metrics, "PerKey.project", "metrics")
         states = self._settled()
         of_one = states.child_view(cast("Panel", states.child).states.by_name[name])
@@ -282,6 +283,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
         The overflow state goes to the last shard.
         """
+        n = check_number(n, 1, 1 << 31, "PerKey.split(n)", "pass the number of shards")
         states = self._settled()
         pieces = [self.empty() for _ in range(n)]
         chosen: list[list[Key]] = [[] for _ in range(n)]

@@ -15,6 +15,7 @@ from streammetrics.combine.panel import R
 from streammetrics.combine.per_key import Missing, PerKey, without_state
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import STATE_MAGIC, Reader, opened
+from streammetrics.core.conversion import refused
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.key_forms import keys_among, place_of_key
 from streammetrics.core.ids.keys import decode_key, key_hash
@@ -55,6 +56,9 @@ class StoredPerKey(Generic[R]):
     """
 
     def __init__(self, states: Iterable[bytes]) -> None:
+        given: object = states
+        if isinstance(given, bytes | bytearray | str) or not isinstance(given, Iterable):
+            raise refused("StoredPerKey", "several states as bytes", given, "pass them in a list")
         spec: PerKey[R] | None = None
         read: list[tuple[Reader, list[bytes], bool]] = []
         for data in states:

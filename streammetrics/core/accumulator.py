@@ -27,6 +27,7 @@ from streammetrics.core.codec import (
     unframe,
     write_file,
 )
+from streammetrics.core.conversion import instance
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.inputs import Bound
@@ -37,7 +38,7 @@ from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import contents, decode_head
-from streammetrics.core.slips import explained, operands
+from streammetrics.core.slips import NoItems, explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
 from streammetrics.core.validators import VALIDATORS, Validator
 from streammetrics.core.weights import rounded_rows, weighed_rows
@@ -46,7 +47,7 @@ MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays
 _HALF_TOTAL_COUNT: Final = MAX_TOTAL_COUNT // 2
 
 
-class Accumulator(Declared, RowsInPairs, ABC):
+class Accumulator(Declared, RowsInPairs, NoItems, ABC):
     """A metric's state: a commutative monoid with `update`, `merge`, `+` and `compute`.
 
     A metric declares settings, inputs and parts (see Declared) and adds `_accumulate` and
@@ -96,7 +97,7 @@ class Accumulator(Declared, RowsInPairs, ABC):
     def update_checked(self, batch: Batch) -> None:
         """Count a batch from `check` of an equal metric, without checking it again: for callers
         that check the rows of several metrics before any of them counts."""
-        self._update(batch)
+        self._update(instance(batch, Batch, "update_checked", "a batch of check(...)", "pass one"))
 
     @abstractmethod
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:

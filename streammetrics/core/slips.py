@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import islice
 from os import PathLike
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Never, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from streammetrics.core.errors import (
     argument_hint,
     bad_rows,
     meant,
+    nearest,
     shown,
     table_instead,
 )
@@ -242,6 +243,31 @@ def _other_arguments(
         where=where,
         hint=hint or FOR_A_TABLE,
     )
+
+
+class NoItems:
+    """A metric, or a result that is no mapping: `x["auc"]` says where the value is.
+
+    The error is a TypeError, as Python's own would be.
+    """
+
+    __slots__ = ()
+    if not TYPE_CHECKING:  # type checkers say it themselves
+        __iter__ = None
+
+        def __getitem__(self, key: object) -> Never:
+            names = [name for name in dir(self) if not name.startswith("_")]
+            hint = "ask the result: compute()" if "compute" in names else "to_dict() has its values"
+            if (name := str(key)) in names:
+                hint = f"write .{name}"
+            elif close := nearest(name, names, ""):
+                hint = close if "compute" not in names else hint
+            raise ArgumentError(
+                expected="an attribute" if "compute" not in names else "a result",
+                got=f"[{shown(key)}]",
+                where=type(self).__name__,
+                hint=hint,
+            )
 
 
 # -- operands of `merge` --------------------------------------------------------------------------

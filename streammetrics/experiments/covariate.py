@@ -12,7 +12,7 @@ slope over the few groups: with y_g and x_g the two estimates without group g,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Self
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.conversion import instance
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.arms import Arm, Arms, pair_of
@@ -73,6 +74,11 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
     >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
     2.0
     """
+    given: object = arms
+    totals = [*given] if isinstance(given, Iterable) else [given]
+    hint = "pass [UserTotals.of(x, y), ...], one for each arm"
+    for arm in totals:
+        instance(arm, UserTotals, "user_slope(arms)", "the UserTotals of each arm", hint)
     counted_arms = [arm for arm in arms if arm.n]
     xx = sum((arm.xx - arm.x * arm.x / arm.n for arm in counted_arms), Fraction(0))
     xy = sum((arm.xy - arm.x * arm.y / arm.n for arm in counted_arms), Fraction(0))

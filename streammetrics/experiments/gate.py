@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from streammetrics.combine import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.conversion import instance
 from streammetrics.core.errors import InputError
 from streammetrics.estimators.enough import ENOUGH, GROUPS
 from streammetrics.experiments.arm import arm_of, is_effect
@@ -133,6 +134,7 @@ def gates(
     >>> gate.arm, round(gate.rows), gate.days == (gate.rows / 0.05 / 5_000,) * 2
     ('new', 4167, True)
     """
+    instance(plan, Plan, "gates(plan)", "a Plan", "see Plan of streammetrics.experiments")
     rails = [(rail.metric, rail) for rail in plan.guardrails]
     watched = [*((name, None) for name in plan.decision), *rails]
     return tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
@@ -119,7 +119,11 @@ def _document(result: object, level: float, stars: bool, units: bool) -> RowTabl
     table = table_of(result, ALL, checked_level(level))
     kept = len(table.titles) - table.details
     titles = tuple(title or "name" for title in table.titles[:kept])
-    lines: list[Line] = [line[:kept] for line in table.lines]
+    typed: Mapping[str, str] = getattr(result, "_typed", {})
+    lines: list[Line] = [
+        (_as_typed(line[0], typed), *line[1:kept]) if table.left else line[:kept]
+        for line in table.lines
+    ]
     if has_units and table.rows:
         shares = _shares(result, has_parts(result))
         lines = [
@@ -139,6 +143,16 @@ def _document(result: object, level: float, stars: bool, units: bool) -> RowTabl
         titles = (*titles, "reason")
         lines = [(*line, reason) for line, reason in zip(lines, reasons, strict=True)]
     return replace(table, titles=titles, lines=tuple(lines), notes=notes)
+
+
+def _as_typed(cell: str, typed: Mapping[str, str]) -> str:
+    """A cell of names, whose last one is as it was typed.
+
+    >>> _as_typed("short: NDCG@10", {"NDCG@10": "ndcg@10"}), _as_typed("a", {})
+    ('short: ndcg@10', 'a')
+    """
+    place, colon, name = cell.rpartition(": ")
+    return f"{place}{colon}{name_text(typed[name], ALL)}" if name in typed else cell
 
 
 def stars_of(pvalue: float | None) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import refused
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.curves.steps import Steps
 from streammetrics.kernels.curves.uplift import ArmSteps
@@ -332,6 +333,8 @@ def figure_by_series(
     'no value is defined'
     """
     _check_title(title)
+    if not isinstance(cast("object", results), Mapping):
+        raise refused("figure_by_series(results)", "results by name", results, 'pass {"a": result}')
     chosen = dict(list(results.items())[:MOST])
     kinds = _shared(chosen.values())
     kind = kinds[0] if kind is None and kinds else kind

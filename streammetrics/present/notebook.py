@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
 from streammetrics.core.bounded import ByValue
 from streammetrics.core.conversion import flag
+from streammetrics.core.slips import NoItems
 from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
 from streammetrics.present.value_columns import columns_of_parts
 from streammetrics.present.value_rows import (
@@ -91,7 +92,7 @@ def _cells(tag: str, cells: Iterable[str], attributes: str = "") -> str:
     return "".join(f"<{tag}{attributes}>{_escaped(cell)}</{tag}>" for cell in cells)
 
 
-class Shown(ByValue):
+class Shown(ByValue, NoItems):
     """A result that is shown as a table, becomes one, and has plots.
 
     Its floats are its views, and what is known of them is declared with them, as a `View`. A
@@ -99,7 +100,7 @@ class Shown(ByValue):
     where their values are, undefined ones too.
     """
 
-    __slots__ = ()
+    __slots__ = ("_typed",)  # how views were typed, by their names, where that is known
 
     estimates: ClassVar[bool] = False  # whether all of its views are measures of error
 
@@ -183,8 +184,8 @@ class Shown(ByValue):
         Its columns are the name with its key, the rows, the value, the certain bounds, the
         confidence interval, and the reason why a value or an interval is undefined; those that are
         empty are left out, and numbers have the decimals of `print`. A comparison of runs has
-        measure, run, mean, difference, interval and p-value. Names are as they were given, with the
-        characters escaped that mean something in Markdown.
+        measure, run, mean, difference, interval and p-value. Names are as they were typed, such as
+        ndcg@10, with the characters escaped that mean something in Markdown.
 
         level: of the intervals; comparisons have their own. stars: mark values with a test against
         0, * p < 0.05, ** p < 0.01, *** p < 0.001, by the p-value that is adjusted for all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import pickle
 import re
 from io import StringIO
 from itertools import pairwise
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from streammetrics import (
+    NDCG,
     ExactAUC,
     HistogramAUC,
     InputError,
@@ -28,6 +30,7 @@ from streammetrics import (
     Windows,
     compare,
     compare_runs,
+    evaluate,
 )
 from streammetrics.experiments import adjust_fwer
 from streammetrics.present.documents import stars_of
@@ -249,10 +252,12 @@ def test_stars_of_several_comparisons_are_those_of_the_adjusted_p_values() -> No
         for name, shift in {"a": 0.0, "b": 0.09, "c": 0.12, "d": 0.02, "e": 0.3}.items()
     }
     result = compare_runs(qrels, runs, ["map", "p@5"])
-    adjusted = adjust_fwer({f"{d.measure} {d.run}": d.pvalue for d in result.differences})
+    names = dict(zip(result.runs["a"].means, ["map", "p@5"], strict=True))
+    pvalues = {f"{names[d.measure]} {d.run}": d.pvalue for d in result.differences}
+    adjusted = adjust_fwer(pvalues)
     wanted = {name for name, pvalue in adjusted.items() if pvalue < 0.05}
     assert starred(result) == wanted
-    assert wanted < {f"{d.measure} {d.run}" for d in result.differences if d.pvalue < 0.05}
+    assert wanted < {name for name, pvalue in pvalues.items() if pvalue < 0.05}
 
 
 def test_a_comparison_of_two_runs_has_six_columns_and_the_adjusted_p_value_where_it_differs() -> (
@@ -265,6 +270,24 @@ def test_a_comparison_of_two_runs_has_six_columns_and_the_adjusted_p_value_where
     assert of_csv(pair.to_csv())[0] == names
     several = compare_runs(qrels, {"a": ranked, "b": other}, ["map", "mrr"])
     assert of_csv(several.to_csv())[0] == [*names, "p (Holm)"]
+
+
+def test_measures_have_the_names_that_were_typed() -> None:
+    qrels, ranked = {"q": {"x": 1}, "r": {"y": 1}}, {"q": ["y", "x"], "r": ["y"]}
+    typed = ["ndcg@10", "map", "P_5", NDCG @ 3, "hit_rate @ 1"]
+    names = ["ndcg@10", "map", "P_5", "NDCG@3", "hit_rate @ 1"]
+    result = evaluate(qrels, ranked, typed)
+    assert [row[0] for row in of_csv(result.to_csv())[1:]] == names
+    assert of_markdown(result.to_markdown())[3][0] == "P_5"
+    assert [*result.means][:2] == ["NDCG@10", "AP"] and "NDCG@10" in repr(result)
+    runs = compare_runs(qrels, {"map": ranked, "NDCG@10": {"q": ["x"]}}, measures=typed)
+    rows = of_csv(runs.to_csv())[1:]
+    assert [row[0] for row in rows[::2]] == names
+    assert {row[1] for row in rows} == {"map", "NDCG@10"}  # a run is no measure
+    assert of_csv(evaluate(qrels, ranked, "map").to_csv())[1][0] == "map"
+    assert of_csv(evaluate(qrels, ranked, iter(["map"])).to_csv())[1][0] == "AP"
+    again = pickle.loads(pickle.dumps(result))
+    assert again == result and of_csv(again.to_csv())[2][0] == "AP"
 
 
 def test_the_level_is_that_of_the_intervals() -> None:
