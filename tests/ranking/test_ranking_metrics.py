@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from streammetrics import GroupedScores, evaluate
+from streammetrics import GroupedScores, PerKey, evaluate
 from streammetrics.core.errors import InputError
 from streammetrics.ranking import (
     AP,
@@ -168,6 +168,9 @@ def test_a_recall_says_which_relevant_items_it_is_of() -> None:
     note = "R@2, R(rel=2)@1: of the relevant items in the lists and those that n_relevant"
     for result in (metric.compute(), by_row.compute()):
         assert note in repr(result).replace("\n  ", " ")
+    by_key = PerKey(RankingMetrics(["R@2", "MRR"]))
+    by_key.update(["a", "b"], labels=[[2, 0], [0, 1]])
+    assert "R@2: of the relevant items in the lists" in repr(by_key.compute())
     others = GroupedScores(["MRR", "AP", "RPrec"])
     others.update([2, 0], [0.5, 0.2], groups=[1, 1])
     assert "n_relevant" not in repr(others.compute())
