@@ -23,7 +23,7 @@ def check_plan(plan: Plan) -> None:
     _one_of("on_several_variants", plan.on_several_variants, ("keep", "drop", "error"))
     for where in ("variants", "decision", "epochs", "lower_is_better"):
         _names(where, getattr(plan, where))
-    for where in ("better", "horizons", "covariates", "shares", "epoch_shares"):
+    for where in ("horizons", "covariates", "shares", "epoch_shares"):
         _require_names(where, getattr(plan, where))
     for epoch, epoch_weights in plan.epoch_shares.items():
         _require_names(f"epoch_shares ({epoch})", epoch_weights)
