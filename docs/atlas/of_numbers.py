@@ -54,7 +54,7 @@ DEFINITIONS: Final = (
             "scikit-learn": "0 (`force_finite`)",
             "river": ZERO,
             "torchmetrics": ZERO,
-            "torcheval": "minus infinity",
+            "torcheval": "minus infinity in place of undefined",
         },
     ),
     Definition(
@@ -73,7 +73,7 @@ DEFINITIONS: Final = (
     Definition(
         "skewness",
         "Skewness",
-        "The third moment over the 3/2th power of the second, both over n.",
+        "The third central moment over the 3/2 power of the variance, both over n.",
         NUMBERS,
         "result(sm.Moments(), numbers).skewness",
         {
