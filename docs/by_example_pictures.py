@@ -199,7 +199,7 @@ def gains() -> Spec:
     }  # fmt: skip
     color = {
         "field": "of", "type": "nominal", "sort": None, "scale": {"range": [AREA, LINE]},
-        "legend": {"title": None, "orient": "bottom"},
+        "legend": {"title": None, "orient": "bottom", "columnPadding": 40, "labelLimit": 200},
     }  # fmt: skip
 
     def panel(name: str) -> Spec:
