@@ -97,7 +97,7 @@ site: .cache/site/.made  ## only build the site, in strict mode, into .cache/sit
 screenshots: .venv/.dev  ## take pictures of the page in three sizes and two themes; ARGS=--help
 	$(BIN)/python -m tests.screenshots $(ARGS)
 
-atlas: .venv/.dev .cache/atlas/.made .cache/rectools/.made .cache/ranx/.made .cache/torch/.made  ## ask other libraries for each definition, and write the atlas; nightly: ARGS=--check (downloads 5 GB)
+atlas: .venv/.dev $(patsubst %,.cache/%/.made,atlas rectools ranx torch obp uplift-peers)  ## ask other libraries for each definition, and write the atlas; nightly: ARGS=--check (6 GB)
 	$(BIN)/python -m docs.atlas $(ARGS)
 
 demo: .venv/.serve  ## simulate an A/B test, count it, print the results and serve the live page; ARGS=--once, --join, --help

@@ -15,12 +15,13 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from docs.atlas import page
 from docs.atlas.adapter import ADAPTERS, Adapter
-from docs.atlas.definitions import DEFINITIONS, our_value
+from docs.atlas.definitions import DEFINITIONS, our_value, rows_digest
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 WORKER: Final = Path(__file__).with_name("worker.py")
@@ -44,17 +45,22 @@ def asked(adapter: Adapter) -> dict[str, object] | None:
             raise SystemExit(f"{adapter.name}: {done.stderr[-2000:]}")
         found: dict[str, object] = json.loads(output.read_text(encoding="utf-8"))
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    version, values = found["version"], found["values"]
-    return {"version": version, "date": today, "calls": adapter.calls, "values": values}
+    return {
+        "version": found["version"],
+        "date": today,
+        "rows": rows_digest(),
+        "calls": adapter.calls,
+        "values": found["values"],
+    }
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Ask, and write or compare."""
     parser = argparse.ArgumentParser(prog="python -m docs.atlas", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("library", nargs="*", help="only these; the others stay as they are")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     kept = page.kept()
     if not given.page:
         libraries = dict(kept.get("libraries", {}))
@@ -67,7 +73,7 @@ def main() -> int:
             "libraries": libraries,
         }
         if given.check:
-            changes = page.changes(kept, found)
+            changes = [*page.changes(kept, found)]
             sys.stdout.write("".join(f"{line}\n" for line in changes))
             return int(bool(changes))
         text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"

@@ -20,14 +20,14 @@ class Adapter:
 
     @cached_property
     def _said(self) -> dict[str, object]:
-        """The plain values that the file gives to names."""
+        """The plain values that the file gives to names in capitals."""
         said: dict[str, object] = {}
         for node in ast.parse(self.path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign):
-                targets, value = node.targets[0], ast.literal_eval(node.value)
-                names = targets.elts if isinstance(targets, ast.Tuple) else [targets]
-                values = value if isinstance(targets, ast.Tuple) else [value]
-                said.update(zip(map(ast.unparse, names), values, strict=True))
+                targets = ast.unparse(node.targets[0]).strip("()").split(", ")
+                if all(name.isupper() for name in targets):
+                    value = ast.literal_eval(node.value)
+                    said.update(zip(targets, [value] if len(targets) == 1 else value, strict=True))
         return said
 
     @property

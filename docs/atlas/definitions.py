@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import runpy
 from functools import cache
 from typing import Final
 
-from docs.atlas import of_lists, of_numbers, of_rows
+from docs.atlas import of_lists, of_numbers, of_policies, of_rows
 from docs.atlas.adapter import OURS
 from docs.atlas.definition import Definition
 
@@ -14,8 +16,15 @@ FAMILIES: Final = {
     "Rows with a label": of_rows.DEFINITIONS,
     "Ranked lists": of_lists.DEFINITIONS,
     "Numbers, intervals and tests": of_numbers.DEFINITIONS,
+    "Policies and treatments": of_policies.DEFINITIONS,
 }
 DEFINITIONS: Final = tuple(one for family in FAMILIES.values() for one in family)
+
+
+def rows_digest() -> str:
+    """What changes when the rows of a definition change."""
+    rows = json.dumps({one.key: one.rows for one in DEFINITIONS}, sort_keys=True)
+    return hashlib.sha256(rows.encode()).hexdigest()[:16]
 
 
 @cache

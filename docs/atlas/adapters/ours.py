@@ -69,3 +69,13 @@ def paired(labels, first, second):
     metric = sm.Paired(sm.BinaryConfusion())
     metric.update(labels=labels, scores_a=first, scores_b=second)
     return metric.compute().mcnemar().pvalue
+
+
+def policy(logged, target, rewards):
+    """The values of a policy, which its gates would leave out for few rows."""
+    return result(sm.OffPolicy(clip=1_000.0), logged, target, rewards).raw
+
+
+def uplift(labels, scores, treated):
+    """The areas under the curves of a treatment."""
+    return result(sm.ExactUplift(), labels, scores, treated)
