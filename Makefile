@@ -81,6 +81,7 @@ linters: .cache/linters/.made  ## install what checks workflows, compose file, c
 generated: .venv/.dev  ## write the generated parts of the docs and the entries of new metrics, measures and config keys
 	$(BIN)/python docs/new_metrics.py
 	$(BIN)/python -m docs.metrics_page
+	$(BIN)/python -m docs.usual_names
 	$(BIN)/python -m docs.config_table
 	$(BIN)/python -m docs.http_page
 	$(BIN)/python -m benchmarks.page
@@ -112,7 +113,7 @@ bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libr
 bench-against: .venv/.dev  ## compare the speed of updates with that of a git revision: REV=HEAD~1; ARGS=--help
 	$(BIN)/python -m benchmarks.against $(REV) $(ARGS)
 
-coverage: .venv/.dev  ## measure how often intervals and tests are wrong (57 minutes); ARGS=--help
+coverage: .venv/.dev  ## measure how often intervals and tests are wrong (62 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)
 
 mutants: .venv/.dev  ## list which tests fail for which code mutation (docs/testing.md); ARGS=--help

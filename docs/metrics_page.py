@@ -20,6 +20,7 @@ from typing import get_args, get_origin, get_type_hints
 
 from docs.marked_part import MarkedPart
 from streammetrics import classification, combine, distributions, join, policies, ranking
+from streammetrics.present.notebook import Shown
 from streammetrics.present.view import declared_views
 from streammetrics.ranking.measures import MEASURES
 from streammetrics.results.has_intervals import HasIntervals
@@ -148,6 +149,8 @@ def of_result(kind: type, givers: list[str]) -> Iterator[str]:
             is_view = isinstance(value, property | cached_property)
             if name.startswith("_") or not (is_view or inspect.isfunction(value)):
                 continue
+            if base is Shown:
+                continue  # said once, of every result
             view = views.get(name)
             # Nothing of a field, which the class describes.
             said = [view.definition] if view and view.definition else paragraphs(value)
@@ -157,6 +160,12 @@ def of_result(kind: type, givers: list[str]) -> Iterator[str]:
                 )
                 lines.append(f"- `{name}{arguments}`: {plain(said[0])}")
     yield "\n".join(dict.fromkeys(lines)) + "\n" * bool(lines)
+
+
+def _shared_methods() -> Iterator[str]:
+    for name, value in vars(Shown).items():
+        if inspect.isfunction(value) and not name.startswith("_"):
+            yield f"- `{name}({arguments(value, method=True)})`: {plain(paragraphs(value)[0])}"
 
 
 def written() -> str:
@@ -170,6 +179,8 @@ def written() -> str:
     pieces.append("## Every measure of ranked lists\n")
     pieces.append("\n".join(map(of_measure, MEASURES)) + "\n")
     pieces.append("## Every result\n")
+    pieces.append("Every result, of one metric or of many keys, has these methods:\n")
+    pieces.append("\n".join(_shared_methods()) + "\n")
     for kind, names in sorted(givers.items(), key=lambda one: one[0].__name__):
         pieces += of_result(kind, names)
     return "\n".join(piece for piece in pieces if piece.strip()) + "\n"

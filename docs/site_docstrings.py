@@ -6,6 +6,8 @@ doctests. Griffe calls `on_object` with each object of the package.
 
 from __future__ import annotations
 
+import builtins
+import inspect
 import re
 from typing import Any
 
@@ -16,14 +18,18 @@ HEADED = re.compile(rf"^({HEADINGS})\n((?:[ ]{{4}}.*\n?|\n(?=[ ]{{4}}))+)", re.M
 EXAMPLE = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"(?:^|(?<=\. ))((?:\w+, )*\w+): ")  # a setting or a column, and what it is
+# What inspection gives as the docstring of an attribute that has none: that of its class.
+OF_CLASSES = {inspect.getdoc(kind) for kind in vars(builtins).values() if inspect.isclass(kind)}
 
 
 def as_markdown(text: str) -> str:
     """A docstring as Markdown: a list below each heading, doctests as blocks of code."""
     fenced = EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text + "\n")
-    # Stars and angles are characters here, not marks.
+    # Stars, angles and brackets in a row are characters here, not marks.
     pieces = (
-        piece if piece.startswith("`") else piece.replace("*", r"\*").replace("<", "&lt;")
+        piece
+        if piece.startswith("`")
+        else piece.replace("*", r"\*").replace("<", "&lt;").replace("][", r"]\[")
         for piece in CODE.split(fenced)
     )
     return HEADED.sub(headed, "".join(pieces))
@@ -45,6 +51,10 @@ class Docstrings(griffe.Extension):
     """Rewrites each docstring once."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """The docstring of an object as Markdown."""
-        if obj.docstring is not None:
+        """The docstring of an object as Markdown; none of an attribute that only its class has."""
+        if obj.docstring is None:
+            return
+        if obj.is_attribute and obj.docstring.value in OF_CLASSES:
+            obj.docstring = None
+        else:
             obj.docstring.value = as_markdown(obj.docstring.value)

@@ -1,4 +1,4 @@
-"""What MkDocs does besides its plugins: pages of metrics and notebooks; links that leave the docs.
+"""What MkDocs does besides its plugins: pages of metrics, modules and notebooks; links elsewhere.
 
 MkDocs calls the functions whose names begin with `on_`, since mkdocs.yml names this file as a hook.
 """
@@ -22,11 +22,22 @@ sys.path.insert(0, str(ROOT))  # `docs` is not installed
 
 from docs.metrics_page import metrics, results_of, sections, shorten_powers  # noqa: E402
 from docs.notebook_page import notebook_page  # noqa: E402
-from streammetrics import classification, combine, join, policies, ranking  # noqa: E402
+from docs.reference_pages import TITLES, markdown  # noqa: E402
+from docs.reference_pages import pages as reference_pages  # noqa: E402
+from docs.site_docstrings import as_markdown  # noqa: E402
+from streammetrics import (  # noqa: E402
+    classification,
+    combine,
+    distributions,
+    join,
+    policies,
+    ranking,
+)
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 SECTIONS = {
     "Metrics of rows": classification,
+    "Metrics of values": distributions,
     "Metrics of lists and groups": ranking,
     "Metrics of policies": policies,
     "Combinations": combine,
@@ -87,22 +98,26 @@ def object_of(kind: type, level: int, members: list[str] | None) -> str:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """The navigation, with notebooks after the tutorials, and metrics after the reference."""
+    """The navigation, with notebooks after the tutorials, and modules and metrics after the
+    reference."""
     pages = [
         {title: [{name: path_of(name)} for name in metrics() if name in package.__all__]}
         for title, package in SECTIONS.items()
     ]
+    modules = {"Modules": [{TITLES[page.module]: page.path} for page in reference_pages()]}
     notebooks = [f"examples/{path.stem}.md" for path in NOTEBOOKS]
     for entry in config.nav or []:
         entry.get("Tutorials", []).append({"Notebooks": notebooks})
-        entry.get("Reference", []).extend(pages if "Reference" in entry else [])
+        entry.get("Reference", []).extend([modules, *pages] if "Reference" in entry else [])
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The files of the docs, and a page for each metric and for each notebook."""
+    """The files of the docs, and a page for each metric, public module and notebook."""
     for name, metric in metrics().items():
         files.append(File.generated(config, path_of(name), content=metric_page(name, metric)))
+    for page in reference_pages():
+        files.append(File.generated(config, page.path, content=markdown(page, as_markdown)))
     for path in NOTEBOOKS:
         for name, content in notebook_page(path).items():
             files.append(File.generated(config, name, content=content))
@@ -139,10 +154,13 @@ def with_links_to_metrics(markdown: str) -> str:
     """The page of definitions with links to the page of each metric in place of its docstring."""
     before, head, rest = markdown.partition("## Every metric\n")
     measures = rest[rest.index("## Every measure") : rest.index("## Every result")]
-    links = [
-        f"- [`{name}`]({path_of(name)}): {sections(one)[0][0]}" for name, one in metrics().items()
-    ]
-    return f"{before}{head}\n" + "\n".join(links) + f"\n\n{measures}"
+    taken = {line.strip("# ").lower() for line in before.splitlines() if line.startswith("#")}
+    links = []
+    for name, one in metrics().items():
+        anchor = "" if name.lower() in taken else f'<a id="{name.lower()}"></a>'
+        links.append(f"- {anchor}[`{name}`]({path_of(name)}): {sections(one)[0][0]}")
+    results = "## Every result\n\nEach page of a metric has those of its results.\n"
+    return f"{before}{head}\n" + "\n".join(links) + f"\n\n{measures}\n{results}"
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:

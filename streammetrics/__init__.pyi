@@ -8,6 +8,7 @@ from streammetrics.combine import UserGroups as UserGroups
 from streammetrics.combine import Windows as Windows
 from streammetrics.combine import drift as drift
 from streammetrics.core.accumulator import Accumulator as Accumulator
+from streammetrics.core.errors import ArgumentError as ArgumentError
 from streammetrics.core.errors import InputError as InputError
 from streammetrics.core.errors import OverlapError as OverlapError
 from streammetrics.core.errors import SettingsError as SettingsError
@@ -25,6 +26,7 @@ from streammetrics.evaluation import compare_runs as compare_runs
 from streammetrics.evaluation import evaluate as evaluate
 from streammetrics.experiments import ConfidenceSequence as ConfidenceSequence
 from streammetrics.experiments import compare as compare
+from streammetrics.experiments import plan_test as plan_test
 from streammetrics.join import END_OF_TIME as END_OF_TIME
 from streammetrics.join import Joined as Joined
 from streammetrics.join import JoinRows as JoinRows

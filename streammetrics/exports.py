@@ -13,11 +13,11 @@ that is another in its module is assigned from that one, imported with an unders
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import get_data
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Home(NamedTuple):
@@ -48,7 +48,12 @@ def exports(
         elif not name.startswith("_") and find_spec(f"{package}.{name}"):
             value = import_module(f"{package}.{name}")  # as `import package` gave its modules
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            text = f"module {package!r} has no attribute {name!r}"
+            hint = "" if name.startswith("_") else _hint(name, homes)
+            # Python replaces the text of an AttributeError in `from package import name`.
+            if hint and sys._getframe(1).f_code.co_name == "_handle_fromlist":
+                raise ImportError(f"{text}; {hint}", name=package)
+            raise AttributeError(f"{text}; {hint}" if hint else text)
         namespace[name] = value  # so that the next use does not come here
         return value
 
@@ -77,3 +82,36 @@ def exported_names(stub: str) -> dict[str, Home]:
         elif word == "*":
             homes |= {name: Home(module, name) for name in import_module(module).__all__}
     return homes
+
+
+# -- names that the package does not have ----------------------------------------------------------
+PACKAGES: Final = ("experiments", "results", "present", "authoring", "join", "combine")
+
+
+def bare_name(name: str) -> str:
+    """A name as it is compared with others: without capitals, spaces and marks.
+
+    >>> bare_name("LogLoss") == bare_name("log_loss") == bare_name("log loss")
+    True
+    """
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Where the name is, what it is called here, or a similar name; "" if there is none."""
+    for package in PACKAGES:
+        stub = (get_data(f"streammetrics.{package}", "__init__.pyi") or b"").decode()
+        if name in exported_names(stub):
+            return f"it is in streammetrics.{package}: from streammetrics.{package} import {name}"
+    lines = (get_data("streammetrics", "usual_names.txt") or b"").decode().splitlines()
+    usual = dict(line.split("\t") for line in lines)
+    bare = bare_name(name)
+    if bare in usual:
+        return usual[bare]
+    from difflib import get_close_matches
+
+    names = {**{key: key for key in usual}, **{bare_name(each): each for each in known}}
+    [close, *_] = [*get_close_matches(bare, names, n=1, cutoff=0.75), ""]
+    if not close:
+        return ""
+    return usual[close] if names[close] in usual else f"did you mean {names[close]!r}?"

@@ -16,6 +16,7 @@ from typing import Final
 from streammetrics import classification, combine, distributions, join, policies, ranking
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.conversion import instance
 from streammetrics.core.entry_points import METRICS, entry_points_of
 from streammetrics.core.errors import SettingsError, StreamMetricsError, nearest, shown
 from streammetrics.core.settings import Setting
@@ -66,6 +67,7 @@ def metric_type(name: str) -> type[Accumulator]:
     >>> metric_type("Ratio") is metric_type("streammetrics:Ratio")
     True
     """
+    instance(name, str, "metric_type(name)", "the name of a metric", 'pass "HistogramAUC"')
     own_type = _ours(name)
     if own_type is not None:
         return own_type
@@ -75,7 +77,7 @@ def metric_type(name: str) -> type[Accumulator]:
     if path_match is None:
         raise SettingsError(
             expected=f"one of {', '.join(metric_names())}, or module:Class",
-            got=repr(name),
+            got=shown(name),
             where="type",
             hint=nearest(name, metric_names()),
         )

@@ -50,14 +50,15 @@ def _calibration(metric: Calibration, weights: st.SearchStrategy[Any] | None = N
 
     def oracle(rows: Rows) -> dict[str, Any]:
         weighed = _weighed(rows, weights is not None)
-        return calibration.figures(weighed, metric.bins, Fraction(metric.weight_unit))
+        figures = calibration.figures(weighed, metric.bins, Fraction(metric.weight_unit))
+        return figures | (calibration.by_mass(weighed, metric.bins) if metric.grid else {})
 
     return Case(
         metric,
         st.tuples(*columns),
         strategies.columns(*names),
         refused=[row for row in _BAD_ROWS if not metric.round_weights or row != _UNEVEN],
-        others=(Calibration(bins=7), Calibration(clip=0.25), Ratio()),
+        others=(Calibration(bins=7), Calibration(grid="relative"), Calibration(clip=0.25), Ratio()),
         oracle=rounded(oracle, Fraction(1)) if metric.round_weights else oracle,
     )
 
@@ -90,6 +91,8 @@ CALIBRATION: list[Case[Any]] = [
     _calibration(Calibration(bins=3, clip=1e-6), _weights),
     _calibration(Calibration(weight_unit=Fraction(1, 10)), _tenths),
     _calibration(Calibration(bins=4, round_weights=True), _uneven),
+    _calibration(Calibration(bins=3, grid="relative", resolution=1)),
+    _calibration(Calibration(bins=5, grid="relative", resolution=0), _weights),
     _regression(Regression()),
     _regression(Regression(weight_unit="1/10"), _tenths),
     _regression(Regression(round_weights=True), _uneven),

@@ -40,6 +40,11 @@ class Source:
         return tuple(ast.walk(self.tree))
 
     @cached_property
+    def classes(self) -> tuple[ast.ClassDef, ...]:
+        """Every class, also those within others and within functions."""
+        return tuple(node for node in self.nodes if isinstance(node, ast.ClassDef))
+
+    @cached_property
     def imports(self) -> tuple[Imported, ...]:
         """Every import of the file, those inside functions and TYPE_CHECKING blocks included."""
         return tuple(_imports(self))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pickle
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import streammetrics
+from docs import metrics_page, usual_names
 from streammetrics import HistogramAUC, PerKey, Ratio
-from streammetrics.exports import Home, exported_names
+from streammetrics.exports import Home, bare_name, exported_names
 from tests.python_source import sources_of
 from tests.requirements import ROOT
 
@@ -47,6 +50,70 @@ def test_a_package_gives_the_names_of_its_stub_and_no_others(package: str) -> No
         assert getattr(module, name) is getattr(import_module(home.module), home.name), name
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Unheard'"):
         module.Unheard  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("LogLoss", "log loss is Calibration().compute().log_loss"),
+        ("ECE", "ECE is Calibration().compute().ece"),
+        ("MAP", "MAP is the measure AP, as in RankingMetrics([AP])"),
+        ("HitRate", "hit rate is the measure HR, as in RankingMetrics([HR])"),
+        ("RMSE", "RMSE is Regression().compute().rmse"),
+        ("AUC", "AUC is HistogramAUC().compute().auc or ExactAUC().compute().auc"),
+        ("roc_auc_score", "for roc_auc_score see HistogramAUC().compute().auc"),
+        ("HistogramAuc", "did you mean 'HistogramAUC'?"),
+        ("LogLos", "log loss is Calibration().compute().log_loss"),
+        ("Experiment", "it is in streammetrics.experiments: from streammetrics.experiments import"),
+        ("Plan", "it is in streammetrics.experiments: from streammetrics.experiments import Plan"),
+    ],
+)
+def test_a_name_of_another_library_is_answered_with_ours(name: str, answer: str) -> None:
+    text = f"module 'streammetrics' has no attribute '{name}'; {answer}"
+    with pytest.raises(AttributeError) as missing:
+        getattr(streammetrics, name)
+    assert str(missing.value).startswith(text)
+    assert not hasattr(streammetrics, name) and getattr(streammetrics, name, 3) == 3
+    assert __import__("streammetrics", fromlist=["x"]) is streammetrics  # an old idiom
+    imported = fresh(
+        f"try:\n    from streammetrics import Ratio, {name}\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    assert imported.startswith(text)
+
+
+def test_each_of_those_answers_is_a_name_of_the_library() -> None:
+    """What stands before the dots of an answer is exported, and its view is one of its result."""
+    lines = usual_names.LIST.read_text(encoding="utf-8").splitlines()
+    assert len(lines) > 400 and lines == sorted(lines)
+    for line in lines:
+        key, _, answer = line.partition("\t")
+        assert key == bare_name(key) and key not in map(bare_name, streammetrics.__all__), key
+        for name, view in re.findall(
+            r"\b([A-Z]\w+)\((?:\.\.\.)?\)(?:\.compute\(\))?\.(\w+)", answer
+        ):
+            metric = getattr(streammetrics, name)
+            kinds = (
+                metric,
+                *(metrics_page.results_of(metric) if hasattr(metric, "compute") else ()),
+            )
+            fields = [{*dir(kind), *getattr(kind, "__dataclass_fields__", ())} for kind in kinds]
+            assert any(view in names for names in fields), line
+
+
+def test_the_list_of_usual_names_is_that_of_the_page_and_is_read_when_a_name_fails() -> None:
+    text = usual_names.PAGE.read_text(encoding="utf-8")
+    assert "".join(usual_names.lines_of(text)) == usual_names.LIST.read_text(encoding="utf-8")
+    opened = fresh(
+        "import sys\nopened = []\n"
+        "sys.addaudithook(lambda event, args: event == 'open' and opened.append(str(args[0])))\n"
+        "import streammetrics\nfrom streammetrics import Ratio\n"
+        "hasattr(streammetrics, '_private')\nhasattr(streammetrics, '__wrapped__')\n"
+        "print(*(path for path in opened if 'usual_names' in path))\n"
+        "hasattr(streammetrics, 'LogLoss')\n"
+        "print(sum('usual_names' in path for path in opened))"
+    )
+    assert opened == "\n1\n"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -12,6 +13,7 @@ from importlib.util import find_spec
 import pytest
 from streammetrics_consumers.cli.arguments import COMMANDS
 
+from streammetrics.__main__ import EXTRAS as USERS_EXTRAS
 from tests.python_source import sources_of
 from tests.requirements import ROOT
 
@@ -25,6 +27,7 @@ NAMES = {
     for line in lines
 }
 WHERE = " in a clone of streammetrics"
+SUFFIXES = {"", ".cff", ".ipynb", ".md", ".py", ".pyi", ".sh", ".toml", ".txt", ".yaml", ".yml"}
 UNKNOWN = "{}"  # a part of a text that is put in when the program runs
 CODE = [*sources_of("streammetrics"), *sources_of("consumers/streammetrics_consumers")]
 PAGES = sorted(
@@ -75,6 +78,43 @@ def test_what_messages_install_is_installed_from_a_clone() -> None:
             assert set(extras[1].split(",")) <= {*EXTRAS, UNKNOWN}, (place, what)
             assert then.startswith(WHERE), (place, then)
     assert count > 12
+
+
+# A requirement by our name, in a command that would ask an index for it.
+FROM_AN_INDEX = re.compile(
+    r"\b(?:pip3?|uv|pipx|poetry|conda|mamba|pdm)\b[^\n;|]*\b(?:install|add|run|download)[ \t]+"
+    r"(?:[^\s;|,'\"]+[ \t]+|'[^'\n]*'[ \t]+)*['\"]?(?<!of )(?<!run )streammetrics"
+    r"(?:\[[\w,-]*\])?(?:[=<>~!]=?[\w.]+)?['\"]?(?!\s*@)(?=[\s`.,)]|$)"
+)
+ASKS = """pip install streammetrics
+pip install -U "streammetrics[serve]"
+uv add numpy streammetrics
+pipx install streammetrics==0.1
+uv pip install 'streammetrics[serve,parquet]'.""".splitlines()
+ASKS_NOTHING = """pip install '.[serve]' in a clone of streammetrics
+pip install ./streammetrics-1-py3-none-any.whl
+pip install 'streammetrics @ file:///x.whl'
+uv run streammetrics eval x""".splitlines()
+
+
+def test_no_file_tells_to_install_our_name_from_an_index() -> None:
+    """The name is not taken there: whoever takes it would be installed."""
+    assert all(map(FROM_AN_INDEX.search, ASKS)) and not any(map(FROM_AN_INDEX.search, ASKS_NOTHING))
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    spared = {"CHANGELOG.md", "CONTRIBUTING.md", "tests/test_hints.py"}  # of the past, of a release
+    for name in {*listed} - spared:
+        path = ROOT / name
+        if path.suffix in SUFFIXES and path.is_file():
+            met = FROM_AN_INDEX.search(path.read_text(encoding="utf-8"))
+            assert met is None, (name, met)
+
+
+def test_the_readme_says_what_each_extra_adds() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z]+)` \| (.*) \|$", readme, re.MULTILINE)
+    assert dict(rows) == USERS_EXTRAS and {*USERS_EXTRAS} <= {*EXTRAS}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -25,7 +25,7 @@ NO_FIGURES = (
     "means$|scores$|counts$|exact|reason|compared_as|ids$|conflicting|collision|overflow|total$|"
     "numerator|denominator|bins$|squares$|hits$|losses$|units$|absolute|labels$|label_squares|"
     "value$|rounded_by|worst|best$|n_classes|cells|sizes|coarse$|doubts$|share$|"
-    "independent$|interval$|is_share$|plot$|to_dict$|to_frame$|least_cell$|estimates$|cubes$|values$|low$|high$|"
+    "independent$|interval$|is_share$|plot$|to_[a-z]+$|least_cell$|estimates$|cubes$|values$|low$|high$|"
     "treated$|control$|declared_share$"
 )
 # The rest of what scikit-learn measures: clusterings, distances, other losses, ranked labels.

@@ -168,7 +168,18 @@ def test_the_commands_start_after_the_line_that_the_readme_installs_with(
     mine = home / "bin" / "streammetrics"
     columns = "--labels", "label", "--scores", "score", "--metrics", "auc"
     assert "0.75" in run(mine, "eval", "day.csv", *columns, cwd=home)
-    assert "--once" in run(mine, "demo", "--help", cwd=home)
+    for name, score in (("a", 1), ("b", 3)):
+        (home / f"{name}.run").write_text(f"q Q0 d 1 2 t\nq Q0 e 2 {score} t\n", encoding="utf-8")
+    (home / "qrels").write_text("q 0 e 1\n", encoding="utf-8")
+    of_runs = "--qrels", "qrels", "--metrics", "mrr", "--format", "csv"
+    assert "MRR,b,1.0000,+0.5000" in run(mine, "eval", "a.run", "b.run", *of_runs, cwd=home)
+    text = (
+        "from pyarrow import csv, parquet as p; p.write_table(csv.read_csv('day.csv'), 'x.parquet')"
+    )
+    run(home / "bin" / "python", "-c", text, cwd=home)
+    assert "0.75" in run(mine, "eval", "x.parquet", *columns, cwd=home)
+    assert "auc" in run(mine, "demo", "--once", "--events", "5000", cwd=home)
+    assert "complete" in run(mine, "completion", "bash", cwd=home)
     run(mine, "run", "day.toml", "--until-end", "--no-serve", cwd=home)
     run(mine, "report", "day.sqlite", "-o", "report.html", cwd=home)
     assert "<html" in (home / "report.html").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.off_policy import OFF_POLICY
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
 from benchmarks.coverage.pairs import PAIRED_USERS, PAIRS
+from benchmarks.coverage.planned import PLANNED
 from benchmarks.coverage.policies import POLICIES
 from benchmarks.coverage.quantiles import QUANTILES
 from benchmarks.coverage.ramps import RAMPS
@@ -35,6 +36,7 @@ TABLES = (
     PAIRED_USERS,
     STREAMS,
     POWER,
+    PLANNED,
     BURN_IN,
     VERDICTS,
     AREAS,

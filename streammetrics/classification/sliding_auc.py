@@ -99,7 +99,12 @@ class SlidingAUC:
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, times_s: ArrayLike | None = None
     ) -> None:
-        """Add rows, in order, and remove those that leave the window; all or none."""
+        """Add rows, in order, and remove those that leave the window; all or none.
+
+        labels: [n] of 0/1 or False/True. scores: [n], no NaN. times_s: [n] finite numbers,
+        `datetime64` in UTC, or datetimes with a zone, none below the one before it; by name, with
+        the setting `seconds` only. Each may be a single value, for one row.
+        """
         y, s, t = self._checked(labels, scores, times_s)
         if t:
             self._newest = t[-1]

@@ -12,14 +12,15 @@ import numpy as np
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Stack, Writer, damaged
+from streammetrics.core.conversion import refused
 from streammetrics.core.declared import Declared
 from streammetrics.core.ids.keys import (
     MAX_KEY_BYTES,
     NOT_FOUND,
     FoundKeys,
     decode_key,
-    dictionary_column,
     encode_key,
+    key_column,
     key_hash,
 )
 from streammetrics.core.parts.many_slots import NO_SLOT, Grouping, distinct
@@ -241,10 +242,13 @@ class MapColumn(Column):
 
     def rekeyed(self, key_of: Callable[[Key], Key]) -> Self:
         """The column with `key_of(key)` in place of each key; states of equal keys are summed."""
+        if not callable(cast("object", key_of)):
+            hint = "pass lambda key: key[0], for example"
+            raise refused("rekeyed(key_of)", "a function from a key to a key", key_of, hint)
         new = type(self)(self.child._empty(0), self.width, self.max_keys)
         to = np.zeros(self.child._width, np.intp)
         for slot, keys in enumerate(self.index):
-            new_keys = dictionary_column([key_of(key) for key in keys], "rekeyed(key_of)")
+            new_keys = key_column([key_of(key) for key in keys], "rekeyed(key_of)")
             for code, child_slot in zip(new_keys.codes.tolist(), keys.values(), strict=True):
                 to[child_slot] = new._slot_of(slot, new_keys.values[code])
             if slot in self.other:

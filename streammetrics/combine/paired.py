@@ -28,7 +28,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.conversion import among
-from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.errors import InputError, SettingsError, argument_hint, nearest, shown
 from streammetrics.core.joint_rows import JointBuckets, JointScores
 from streammetrics.core.layouts import Schemas
 from streammetrics.core.multiset.bag import BagColumn, Bags
@@ -218,7 +218,12 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         return self.metric._roles()
 
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
-        """Count rows of both models: labels=, scores_a=, scores_b= and so on; all or none."""
+        """Count rows of both models, all or none.
+
+        columns: those of the metric's own `update`, by name, [n] each. What both models have in
+        common, such as labels, is given once; what is a model's own twice, as scores_a= and
+        scores_b=. `arguments()` lists them.
+        """
         self._update(self._checked(columns))
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
@@ -258,7 +263,7 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
 
     def _unknown(self, name: str) -> InputError:
         kind = type(self.metric).__name__
-        hint = nearest(name, self.arguments(), "leave it out")
+        hint = argument_hint([name], self.arguments(), "leave it out")
         if name in self._own:
             hint = f"pass {name}_a= and {name}_b=, one for each model"
         elif name in ("groups", "users"):

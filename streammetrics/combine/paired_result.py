@@ -284,7 +284,7 @@ class PairedResult(Generic[R], Shown):
             why = self._why_undefined(row.counts) if math.isnan(row.value) else row.reason
             if row.name == headline and row.interval and not row.interval.defined:
                 why = why or row.interval.reason  # also of a view that never has an interval
-            yield replace(row, reason=why)
+            yield replace(row, reason=why, pvalue=self.pvalue if row.name == headline else None)
 
     def _reason(self, view: object = None) -> str:
         """Why a view of the metric is undefined for these rows, or ""."""

@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.children import Product
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.errors import InputError, SettingsError, nearest, shown, unknown_key
+from streammetrics.core.conversion import among
+from streammetrics.core.errors import InputError, SettingsError, argument_hint, shown, unknown_key
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
@@ -68,17 +69,24 @@ class Results(Shown, Mapping[K, R]):
 
     def __getitem__(self, key: K) -> R:
         try:
-            return self.results[key]
-        except KeyError:
+            return self.results[self._stored(key)]
+        except (KeyError, TypeError):  # nothing is found by what has no hash
             where = type(self).__name__
             raise unknown_key(key, self.results, where, self._kind, self._other_keys()) from None
+
+    def _stored(self, key: object) -> K:
+        """The key in the form in which states hold it."""
+        return cast("K", key)
 
     def _other_keys(self) -> str:
         """Where the keys without a result of their own are, for the hint of an error."""
         return ""
 
     def __contains__(self, key: object) -> bool:
-        return key in self.results
+        try:
+            return self._stored(key) in self.results
+        except TypeError:
+            return False
 
     @overload
     def get(self, key: K, /) -> R | None: ...
@@ -86,7 +94,7 @@ class Results(Shown, Mapping[K, R]):
     def get(self, key: K, /, default: R | D) -> R | D: ...
     def get(self, key: K, /, default: R | D | None = None) -> R | D | None:
         """The result of a key, or the default."""
-        return self.results.get(key, default)
+        return self.results[self._stored(key)] if key in self else default
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.results)
@@ -336,22 +344,31 @@ class Panel(Accumulator, schema="panel/1"):
     def _plans(self) -> dict[frozenset[str], Plan]:
         return {}
 
+    def _rows_shown(self, result: object) -> object:
+        """Those of all metrics, if they are the same."""
+        rows = {getattr(each, "rows", None) for each in cast("PanelResult", result).values()}
+        return rows.pop() if len(rows) == 1 else None
+
     @explained
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
-        """Feed every metric; the class says which columns each takes."""
+        """Feed every metric; the class says which columns each takes.
+
+        columns: each by the name that a metric's `update` gives it, or that `inputs` gives it in
+        its place, all of one length [n]; metrics with an argument of one name share its column.
+        What a metric may leave out may be left out. `arguments()` lists them.
+        """
         self._update(self.check(**columns))
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of each metric, or InputError; changes nothing."""
-        for column in columns:
-            if column not in self._takes:
-                instead = "leave it out, or name it in `inputs`; update_from(table) ignores other "
-                raise InputError(
-                    expected=f"columns that a metric takes ({', '.join(self._takes)})",
-                    got=shown(column),
-                    where="Panel.update",
-                    hint=nearest(column, self._takes, f"{instead}columns"),
-                )
+        if unknown := [column for column in columns if column not in self._takes]:
+            instead = "leave it out, or name it in `inputs`; update_from(table) ignores other "
+            raise InputError(
+                expected=f"columns that a metric takes ({', '.join(self._takes)})",
+                got=shown(unknown[0]),
+                where="Panel.update",
+                hint=argument_hint(unknown, self._takes, f"{instead}columns"),
+            )
         names = frozenset([name for name, column in columns.items() if column is not None])
         plan = self._plans.get(names)
         if plan is None:
@@ -398,7 +415,7 @@ class Panel(Accumulator, schema="panel/1"):
 
     def state(self, name: str) -> Accumulator:
         """The state of one metric, as a separate accumulator; UnknownKeyError for other names."""
-        if name not in self.metrics:
+        if not among(name, self.metrics):
             raise unknown_key(name, self.metrics, "Panel.state", "metrics")
         self._flush()
         return part_of(self, self.states.by_name[name].copy())

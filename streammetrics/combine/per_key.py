@@ -15,22 +15,24 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import SMALL
 from streammetrics.core.checks import check_choice, check_number
+from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, shown, unknown_key
+from streammetrics.core.ids.key_forms import keys_among, place_of_key, stored_key
 from streammetrics.core.ids.keys import (
-    dictionary_column,
     encode_key,
     found_keys,
+    key_column,
     key_hash,
     named_column,
 )
 from streammetrics.core.parts.many_slots import MOST, NO_SLOT, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.rows import DictionaryColumn, Key
+from streammetrics.core.rows import DictionaryColumn, Key, KeyLike
 from streammetrics.core.slips import explained
 from streammetrics.core.stacked import digests
 from streammetrics.present.views import Part
 
-OneColumn: TypeAlias = ArrayLike | DictionaryColumn | Sequence[Key]
+OneColumn: TypeAlias = ArrayLike | DictionaryColumn | Sequence[KeyLike]
 Keys: TypeAlias = OneColumn | Mapping[str, OneColumn]
 Missing: TypeAlias = Literal["error", "empty"]
 MISSING: Final = ("error", "empty")  # what a key without a state gives
@@ -42,6 +44,13 @@ class KeyedResult(Results[Key, R]):
     """The result of each key; `overflow` is that of all keys past `max_keys`, or None."""
 
     overflow: R | None
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, key: KeyLike) -> R: ...
+
+    def _stored(self, key: object) -> Key:
+        return stored_key(key)
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
         yield from ((Part(f"[{key!r}]", keys=(key,)), result) for key, result in self.items())
@@ -61,12 +70,17 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         rows of all others are summed into one overflow state. Which keys are kept depends on the
         set of keys, never on their order.
     Rows
-        keys: [n] strings, integers, None, or tuples of these; then the metric's own columns.
+        keys: [n] strings, integers, None, or tuples of these; then the metric's own columns. Also
+        floats that are whole, as the integers that they equal, and dates and booleans, as their
+        text: `str(key)`, such as "2026-01-31" and "True", so that True is not the key 1. Where a
+        key is asked for, any of its forms finds it.
         Or a dict of such columns by name: then each row counts once for each name, under the key
         (name, value), or (name, *value) for a tuple, unless the value is None: a row without a
         variant of one experiment counts in the others alone. So one pass counts a stream by variant
         of every experiment, or by country and by device, and work on the rows is done once. For a
-        table, name its columns: `update_from(table, keys={"color": "color_arm"}, ...)`.
+        table, name its columns: `update_from(table, keys={"color": "color_arm"}, ...)`. For slices
+        of runs against judgments use `evaluate(..., by=...)`, which knows the relevant documents
+        that were not retrieved: a RankingMetrics knows them only from n_relevant.
     State
         A map from key to the metric's state.
     Result
@@ -120,7 +134,11 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         keys: Keys,
         **columns: ArrayLike | DictionaryColumn | None,
     ) -> None:
-        """Feed each row to the state of its key."""
+        """Feed each row to the state of its key.
+
+        keys: [n], the key of each row, or a dict of such columns by name. columns: those of the
+        metric's own `update`, by name; `arguments()` lists them.
+        """
         self._update(self.check(keys, **columns))
 
     def check(
@@ -165,18 +183,22 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
             for slot, slot_keys in zip(slots.tolist(), keys, strict=True)
         ]
 
+    def _rows_text(self) -> str:
+        n = len(self._settled().index[0]) if self._width == 1 else 0
+        return f": {n:,} key{'s' * (n != 1)}" if n else ""
+
     def keys(self) -> tuple[Key, ...]:
         """The keys that have their own state, in canonical order."""
         return tuple(self._settled().ordered(0))
 
-    def state(self, key: Key, *, missing: Missing = "error") -> Accumulator:
+    def state(self, key: KeyLike, *, missing: Missing = "error") -> Accumulator:
         """The state of one key, as a separate accumulator.
 
         missing: what a key without a state gives: "error", an UnknownKeyError, which is a KeyError
         too and names the nearest key; or "empty", an empty state.
         """
         states = self._settled()
-        slot = states.index[0].get(key)
+        slot = place_of_key(states.index[0], key)
         if slot is None:
             return without_state(self.metric, key, self.keys(), missing, bool(states.other))
         return self._child(slot)
@@ -233,7 +255,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
                 where="PerKey.project",
                 hint="use the PerKey as it is",
             )
-        if name not in self.metric.metrics:
+        if not among(name, self.metric.metrics):
             raise unknown_key(name, self.metric.metrics, "PerKey.project", "metrics")
         states = self._settled()
         of_one = states.child_view(cast("Panel", states.child).states.by_name[name])
@@ -241,7 +263,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         state.__dict__["states"] = of_one.take(np.zeros(1, np.intp))
         return part_of(self, state)
 
-    def chosen(self, keys: Iterable[Key]) -> PerKey[R]:
+    def chosen(self, keys: Iterable[KeyLike]) -> PerKey[R]:
         """The states of these keys alone, without the overflow state; unseen keys are left out.
 
         >>> from streammetrics import PerKey, Ratio
@@ -251,7 +273,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         ('b',)
         """
         states = self._settled()
-        seen_keys = [key for key in dict.fromkeys(keys) if key in states.index[0]]
+        seen_keys = keys_among(keys, states.index[0], "PerKey.chosen")
         state = self.empty()
         state.__dict__["states"] = states.some_keys(0, seen_keys, None)
         return part_of(self, state)
@@ -261,6 +283,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
         The overflow state goes to the last shard.
         """
+        n = check_number(n, 1, 1 << 31, "PerKey.split(n)", "pass the number of shards")
         states = self._settled()
         pieces = [self.empty() for _ in range(n)]
         chosen: list[list[Key]] = [[] for _ in range(n)]
@@ -282,7 +305,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
 
 def without_state(
-    metric: Accumulator, key: Key, known: Collection[Key], missing: Missing, more: bool
+    metric: Accumulator, key: KeyLike, known: Collection[Key], missing: Missing, more: bool
 ) -> Accumulator:
     """What `PerKey.state` gives for a key that is not known; more: others are past `max_keys`."""
     check_choice(missing, MISSING, "PerKey.state, missing")
@@ -308,7 +331,7 @@ def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:
 def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
     """The columns of keys of a batch by name, of which each row has a key in each."""
     if not isinstance(keys, Mapping):
-        return {"keys": dictionary_column(keys)}
+        return {"keys": key_column(keys)}
     if not keys:
         raise InputError(
             expected="a column of keys, or at least one in a dict by name",
@@ -326,7 +349,7 @@ def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
                 hint='pass keys={"variant": column, "country": other}',
             )
         where = f"keys[{shown(name)}]"
-        columns[where] = named_column(dictionary_column(column, where), name, where)
+        columns[where] = named_column(key_column(column, where), name, where)
     return columns
 
 

@@ -15,10 +15,12 @@ from streammetrics.combine.panel import R
 from streammetrics.combine.per_key import Missing, PerKey, without_state
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import STATE_MAGIC, Reader, opened
+from streammetrics.core.conversion import refused
 from streammetrics.core.errors import StateError
+from streammetrics.core.ids.key_forms import keys_among, place_of_key
 from streammetrics.core.ids.keys import decode_key, key_hash
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Key
+from streammetrics.core.rows import Key, KeyLike
 from streammetrics.core.settings import decode_head
 from streammetrics.core.stacked import decoded
 
@@ -54,6 +56,9 @@ class StoredPerKey(Generic[R]):
     """
 
     def __init__(self, states: Iterable[bytes]) -> None:
+        given: object = states
+        if isinstance(given, bytes | bytearray | str) or not isinstance(given, Iterable):
+            raise refused("StoredPerKey", "several states as bytes", given, "pass them in a list")
         spec: PerKey[R] | None = None
         read: list[tuple[Reader, list[bytes], bool]] = []
         for data in states:
@@ -119,9 +124,9 @@ class StoredPerKey(Generic[R]):
         """The keys that have their own state, in canonical order."""
         return tuple(self._numbers)
 
-    def chosen(self, keys: Iterable[Key]) -> PerKey[R]:
+    def chosen(self, keys: Iterable[KeyLike]) -> PerKey[R]:
         """The states of these keys alone, as `PerKey.chosen`."""
-        seen_keys = [key for key in dict.fromkeys(keys) if key in self._numbers]
+        seen_keys = keys_among(keys, self._numbers, "StoredPerKey.chosen")
         numbers = np.array([*map(self._numbers.__getitem__, seen_keys)], np.int32)
         state = self._spec.empty()
         states = MapColumn(self._sum(state, numbers, np.arange(len(seen_keys))), 1, state.max_keys)
@@ -130,9 +135,9 @@ class StoredPerKey(Generic[R]):
         state.__dict__["states"] = states
         return state
 
-    def state(self, key: Key, *, missing: Missing = "error") -> Accumulator:
+    def state(self, key: KeyLike, *, missing: Missing = "error") -> Accumulator:
         """The state of one key, as `PerKey.state`."""
-        if key not in self._numbers:
+        if place_of_key(self._numbers, key) is None:
             return without_state(self.metric, key, self._numbers, missing, self._has_others)
         return self.chosen([key]).state(key)
 

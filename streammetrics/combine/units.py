@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.conversion import instance
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word, words_of
 from streammetrics.core.inputs import Inputs, UnitIds
@@ -184,6 +185,8 @@ def keeps_units(metric: Accumulator) -> bool:
     >>> keeps_units(GroupedAUC()), keeps_units(UserGroups(GroupedAUC())), keeps_units(Ratio())
     (True, True, False)
     """
+    hint = "pass an instance, such as Ratio()"
+    instance(metric, Accumulator, "keeps_units(metric)", "a metric", hint)  # type: ignore[type-abstract]
     if isinstance(metric, UserGroups):
         return metric.group_metric is not None and keeps_units(metric.group_metric)
     parts = metric._parts.values()

@@ -35,7 +35,7 @@ from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import among
-from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.errors import InputError, SettingsError, meant, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
 from streammetrics.core.layouts import Schemas
@@ -229,8 +229,11 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     def update(
         self, *groups: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
     ) -> None:
-        """Count rows: ids of users [n], first or by name, and the metric's own columns; all or
-        none."""
+        """Count rows, all or none.
+
+        groups: [n] ids of users, integers or strings, first or by name. columns: those of the
+        metric's own `update`, by name; `arguments()` lists them.
+        """
         self._update(self._checked(groups, columns))
 
     def check(
@@ -247,9 +250,10 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         user_column = [columns.pop(self._ids)] if self._ids in columns else []
         users, *extra = [*first, *user_column] or [None]
         if users is None or extra:
+            other = [name for name in columns if meant(name, [self._ids]) and not extra]
             raise InputError(
                 expected=f"one column of user ids, first or as {self._ids}=",
-                got="several" if extra else "none",
+                got="several" if extra else f"{other[0]}=" if other else "none",
                 where="UserGroups.update",
                 hint=f"pass {self._ids}=, and the metric's own columns by name; for a table, "
                 f'update_from(table, {self._ids}="user", ...)',

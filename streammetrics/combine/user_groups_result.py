@@ -139,19 +139,22 @@ class UserGroupsResult(Generic[R], Shown):
     def replicates(self, view: object = None) -> tuple[float, ...]:
         """The view without each of the k groups in turn, [k]; `group_estimate` is that of all.
 
-        nan where a group has no rows (leaving it out changes nothing), and where the view is
-        undefined without it.
+        nan where a group has no rows (leaving it out changes nothing), where the view is undefined
+        without it, and for a view that never has an interval, which groups may not know.
         """
-        inner = self._estimand(view).replicated or _view(view)
-        groups = self._groups
+        estimand, groups = self._estimand(view), self._groups
+        if estimand.view.no_interval:
+            return (math.nan,) * len(self.weights)
+        inner = estimand.replicated or _view(view)
         results = groups.points_without_each if self._is_of_points(inner) else groups.without_each
         return tuple(math.nan if rest is None else float(value_of(rest, inner)) for rest in results)
 
     def group_estimate(self, view: object = None) -> float:
         """The view of all groups together: close to the estimate if groups hold coarse scores,
         otherwise equal to it."""
-        inner = self._estimand(view).replicated or _view(view)
-        if not self.coarse:
+        estimand = self._estimand(view)
+        inner = estimand.replicated or _view(view)
+        if not self.coarse or estimand.view.no_interval:
             return float(value_of(self.value, inner))
         groups = self._groups
         return float(

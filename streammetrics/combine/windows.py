@@ -268,7 +268,12 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         times_ms: ArrayLike | Sequence[datetime],
         **columns: ArrayLike | DictionaryColumn | None,
     ) -> None:
-        """Feed each row to the pane of its time."""
+        """Feed each row to the pane of its time.
+
+        times_ms: [n] event times: integers in milliseconds since the epoch, `datetime64` in UTC, or
+        datetimes with a zone. columns: those of the metric's own `update`, by name; `arguments()`
+        lists them.
+        """
         self._update(self.check(times_ms, **columns))
 
     def check(
@@ -308,6 +313,10 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         of_panes = iter(child._compute_all(self._ordered_windows()[panes]))
         of_sums = (state.compute() for _, state in self._states(summed_runs))
         return [next(of_panes if is_single else of_sums) for is_single in single]
+
+    def _rows_text(self) -> str:
+        n = len(self.windows()) if self._width == 1 else 0
+        return f": {n:,} window{'s' * (n != 1)}" if n else ""
 
     def windows(self) -> tuple[Span, ...]:
         """The windows that hold rows, in order of time."""

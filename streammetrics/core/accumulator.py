@@ -27,6 +27,7 @@ from streammetrics.core.codec import (
     unframe,
     write_file,
 )
+from streammetrics.core.conversion import instance
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.inputs import Bound
@@ -37,7 +38,7 @@ from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import contents, decode_head
-from streammetrics.core.slips import explained, operands
+from streammetrics.core.slips import NoItems, explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
 from streammetrics.core.validators import VALIDATORS, Validator
 from streammetrics.core.weights import rounded_rows, weighed_rows
@@ -46,7 +47,7 @@ MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays
 _HALF_TOTAL_COUNT: Final = MAX_TOTAL_COUNT // 2
 
 
-class Accumulator(Declared, RowsInPairs, ABC):
+class Accumulator(Declared, RowsInPairs, NoItems, ABC):
     """A metric's state: a commutative monoid with `update`, `merge`, `+` and `compute`.
 
     A metric declares settings, inputs and parts (see Declared) and adds `_accumulate` and
@@ -96,7 +97,7 @@ class Accumulator(Declared, RowsInPairs, ABC):
     def update_checked(self, batch: Batch) -> None:
         """Count a batch from `check` of an equal metric, without checking it again: for callers
         that check the rows of several metrics before any of them counts."""
-        self._update(batch)
+        self._update(instance(batch, Batch, "update_checked", "a batch of check(...)", "pass one"))
 
     @abstractmethod
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
@@ -133,6 +134,19 @@ class Accumulator(Declared, RowsInPairs, ABC):
         `UserGroups`. Too few rows are never an error: the interval is infinite, with a reason.
         """
         return interval_of(self.compute(), self, view, level, method, cluster)
+
+    def _rows_text(self) -> str:
+        if not (self._total_count or self._buffer.n) or self._width != 1:
+            return ""
+        try:
+            rows = self._rows_shown(self.compute())
+        except Exception:  # a metric's own, in the middle of a message about something else
+            return ""
+        return f": {rows:,} row{'s' * (rows != 1)}" if isinstance(rows, int) and rows else ""
+
+    def _rows_shown(self, result: object) -> object:
+        """The rows that a result is of, if it says so."""
+        return getattr(result, "rows", None)
 
     # -- updating -------------------------------------------------------------------------
     def _begin(self, width: int) -> None:
@@ -247,7 +261,7 @@ class Accumulator(Declared, RowsInPairs, ABC):
         """An instance with these settings; the caller must set its state."""
         new, state = object.__new__(type(self)), self.__dict__
         if "_fixed" not in state and self._head():
-            names = {*self._settings, "_head_bytes", "schema"} & state.keys()
+            names = {*self._settings, "_head_bytes", "schema", "_parts"} & state.keys()
             state["_fixed"] = {name: state[name] for name in names}
             state["_fixed"].update(_bound=self._bound, _appendable=self._appendable)
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
-from typing import Any, Final, SupportsIndex
+from typing import Any, Final, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, SettingsError, shown, table_instead
 from streammetrics.core.rows import DictionaryColumn, Ragged, offsets_of
+
+K = TypeVar("K")
 
 # Conversion of single values, among them numpy's scalars, to plain Python ones.
 
@@ -117,6 +119,17 @@ def among(value: object, choices: Iterable[str]) -> bool:
 def refused(where: str, expected: str, got: object, hint: str = "pass another value") -> InputError:
     """The error for one argument of a method."""
     return InputError(expected=expected, got=shown(got), where=where, hint=hint)
+
+
+def instance(value: object, kind: type[K], where: str, expected: str, hint: str) -> K:
+    """The value, if it is of this class; InputError for any other.
+
+    >>> instance(3, int, "n", "an integer", "pass one")
+    3
+    """
+    if isinstance(value, kind):
+        return value
+    raise refused(where, expected, value, hint)
 
 
 def flag(

@@ -44,6 +44,7 @@ class Declared(Forms):
     _parts: ClassVar[dict[str, Part[Column]]] = {}
     _later_parts: ClassVar[dict[str, LaterPart[Column]]] = {}  # those that some of `_schemas` lack
     _settings: ClassVar[tuple[str, ...]] = ()
+    _required: ClassVar[tuple[str, ...]] = ()  # those without a default
     _arguments: ClassVar[Mapping[str, bool]] = {}
     _inputs: ClassVar[Inputs] = Inputs()
     _own_check: ClassVar[bool] = True  # whether `check` is not the one made from the inputs
@@ -63,8 +64,8 @@ class Declared(Forms):
         cls.schema, cls._schemas, cls._parts, cls._later_parts = layout_of(cls, schema)
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         cls._settings = tuple(f.name for f in fields)
-        required = tuple(f.name for f in fields if f.default is dataclasses.MISSING)
-        decorator = named_settings(cls._settings, required)
+        cls._required = tuple(f.name for f in fields if f.default is dataclasses.MISSING)
+        decorator = named_settings(cls._settings, cls._required)
         cls.__init__ = decorator(cls.__init__)  # type: ignore[method-assign]
         update = next(vars(k)["update"] for k in cls.__mro__ if "update" in vars(k))
         takes = list(signature(update).parameters.values())[1:]
@@ -138,8 +139,22 @@ class Declared(Forms):
         raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted")
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{name}={value!r}" for name, value in self._written().items())
-        return f"{type(self).__name__}({inner})"
+        """The settings that differ from their defaults, and the rows."""
+        values, default = self.settings(), self._default_settings()
+        inner = (f"{name}={v!r}" for name, v in values.items() if v != default.get(name, MISSING))
+        return f"{type(self).__name__}({', '.join(inner)}){self._rows_text()}"
+
+    def _default_settings(self) -> Mapping[str, object]:
+        """The settings that follow from those without a default, which are left out themselves."""
+        given = {name: self.settings()[name] for name in self._required}
+        try:
+            return {n: v for n, v in type(self)(**given).settings().items() if n not in given}
+        except SettingsError:  # another setting is needed as well
+            return {}
+
+    def _rows_text(self) -> str:
+        """The rows that are counted, as `repr` says them, or ""."""
+        return ""
 
     def _head(self) -> bytes:
         """Schema and settings in their canonical form, made once."""
@@ -181,8 +196,8 @@ def _install(metric: type[Declared], inputs: Inputs) -> None:
         if name not in vars(metric):
             method = methods[name]
             method.__dict__["__signature__"] = _signature(inputs)
-            method.__qualname__, method.__doc__ = f"{metric.__qualname__}.{name}", text
-            method.__module__ = metric.__module__
+            method.__module__, method.__doc__ = metric.__module__, inputs.documented(text)
+            method.__qualname__ = f"{metric.__qualname__}.{name}"
             setattr(metric, name, method)
     doc = cleandoc(metric.__doc__ or "")  # as Python 3.13 has it from the start
     if "\nRows\n" not in doc:

@@ -3,7 +3,8 @@
 ValueError
 └── StreamMetricsError
     ├── InputError      rows that an update refuses
-    │   └── UnknownKeyError   a key or name that is not there; a KeyError too
+    │   ├── UnknownKeyError   a key or name that is not there; a KeyError too
+    │   └── ArgumentError     a call with other arguments than there are; a TypeError too
     ├── SettingsError   a setting out of range, or states with unequal settings
     ├── StateError      bytes that are not a state, or a count that would overflow
     └── OverlapError    two states that counted the same rows
@@ -37,6 +38,67 @@ def nearest(name: object, known: Iterable[str], otherwise: str = "correct the na
     """
     close = _similar(str(name), known)
     return otherwise if close is None else f"did you mean {close!r}?"
+
+
+# What other libraries call an argument, by what it is here, the likeliest first.
+_USUAL_ARGUMENTS: Final = {
+    "labels": "y_true y target targets label truth true actual actuals ground_truth gt y_test",
+    "scores": "y_score y_scores y_prob y_proba y_hat y_pred pred preds prediction predictions p "
+    "prob probs proba probas probability probabilities score output outputs input",
+    "predictions": "y_pred y_hat pred preds prediction input output outputs y_score scores",
+    "weights": "sample_weight sample_weights weight w",
+    "groups": "group group_id group_ids qid qids query queries query_id query_ids user users "
+    "user_id user_ids session session_id session_ids indexes ids",
+    "keys": "key slice slices by segment segments",
+    "times_ms": "time times timestamp timestamps ts event_time time_ms",
+    "values": "value x xs data y y_true input preds",
+    "numerators": "numerator value values x clicks labels y_true",
+    "denominators": "denominator",
+    "n_classes": "num_classes n_class num_class classes nclasses",
+    "n_labels": "num_labels n_label num_label",
+    "top_k": "k topk",
+    "positive": "pos_label positive_label positive_class",
+    "threshold": "thresh thresholds cutoff cut_off",
+    "bins": "n_bins num_bins nbins",
+    "measures": "measure metrics metric names",
+    "metrics": "metric",
+}
+_NO_ARGUMENTS: Final = {
+    "average": 'an average is an argument of a view, as in compute().precision("macro") of '
+    "MulticlassConfusion",
+    "task": "each task has its class: BinaryConfusion, MulticlassConfusion, MultilabelConfusion",
+    "zero_division": "what is 0 / 0 is nan, with a reason",
+    "multi_class": "MulticlassAUC has the areas of each class against the rest",
+    "max_fpr": "a partial area is a view: compute().partial_auc(max_fpr)",
+    "beta": "it is an argument of a view: compute().f_beta(b)",
+    "num_classes": "MulticlassConfusion and MulticlassAUC have n_classes",
+    "num_labels": "MultilabelConfusion has n_labels",
+}
+
+
+def meant(name: str, known: Collection[str]) -> str | None:
+    """The argument that a name means, as other libraries call it, or by its spelling.
+
+    >>> meant("y_true", ("labels", "scores")), meant("preds", ("labels", "predictions"))
+    ('labels', 'predictions')
+    """
+    bare = name.casefold()
+    usual = (ours for ours, names in _USUAL_ARGUMENTS.items() if bare in names.split())
+    return next((ours for ours in usual if ours in known), None) or _similar(name, known)
+
+
+def argument_hint(names: Iterable[str], known: Collection[str], otherwise: str) -> str:
+    """The hint for unknown arguments: what they mean, as a question, or where that is;
+    `otherwise` if it is not clear of each.
+
+    >>> argument_hint(["y_true", "preds"], ("labels", "scores", "weights"), "")
+    "did you mean 'labels' and 'scores'?"
+    """
+    unknown = list(names)
+    ours = [meant(name, known) for name in unknown]
+    if all(ours):
+        return f"did you mean {' and '.join(map(repr, ours))}?"
+    return next((_NO_ARGUMENTS[name] for name in unknown if name in _NO_ARGUMENTS), otherwise)
 
 
 def _similar(text: str, names: Iterable[str]) -> str | None:
@@ -107,6 +169,10 @@ class UnknownKeyError(InputError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show its repr
+
+
+class ArgumentError(InputError, TypeError):
+    """A call with other arguments than the method has."""
 
 
 class SettingsError(StreamMetricsError):

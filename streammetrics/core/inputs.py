@@ -327,6 +327,16 @@ class Inputs:
         if self.weights:
             yield "weights", self.weights
 
+    def documented(self, sentence: str) -> str:
+        """The docstring of `update`: a sentence, and a line for each argument: its shape, what it
+        holds, and how it is given."""
+        lines = [sentence, ""]
+        for name, column in self:
+            notes = ["by name only"] * column.keyword + ["may be left out"] * column.optional
+            how = f" ({', '.join(notes)})" if notes else ""
+            lines.append(f"{name}: {column.meaning}{how}.")
+        return "\n".join(lines)
+
     @property
     def fast(self) -> bool:
         """Whether the buffer's fast path may take these columns."""

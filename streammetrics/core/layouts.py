@@ -79,6 +79,13 @@ def of_base(
     return f"{schema}+{len(lacked) + 1}", every
 
 
+def leave_out(metric: Declared, *names: str) -> None:
+    """Let an instance have none of these parts, and no bytes of them: for `check_settings`, where a
+    setting that came after the first states is None."""
+    parts = metric._parts.items()
+    metric.__dict__["_parts"] = {name: part for name, part in parts if name not in names}
+
+
 @runtime_checkable
 class CountsRows(Protocol):
     """A metric that counts its rows in no table of counts."""

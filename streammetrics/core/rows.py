@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from sys import getsizeof
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 V = TypeVar("V", bound=np.generic)
 Scalar: TypeAlias = str | int | None
 Key: TypeAlias = Scalar | tuple[Scalar, ...]
+# What is turned into a key: a date, a boolean (an int to type checkers), a float that is whole.
+KeyLike: TypeAlias = Scalar | float | date | tuple[Scalar | float | date, ...]
 NO_KEY: Final = cast("Key", object())  # among the values of a column: these rows have no key in it
 _SAMPLE: Final = 16  # keys from which the size of all is estimated
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import NOTHING_LACKING, Lacking, damaged, named_hash
 from streammetrics.core.entry_points import METRICS, load_all
-from streammetrics.core.errors import SettingsError, StateError, shown
+from streammetrics.core.errors import SettingsError, StateError, argument_hint, shown
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -325,11 +325,13 @@ def named_settings(
                     hint=f"add {', '.join(f'{setting}=...' for setting in absent)}",
                 )
             if got:
+                unknown = [name for name in keywords if name not in names]
+                hint = "pass each setting by one of these names" + ", once" * bool(twice)
                 raise SettingsError(
                     expected=f"settings among {', '.join(names)}" if names else "no settings",
                     got=got[0],
                     where=type(values[0]).__name__,
-                    hint="pass each setting by one of these names" + ", once" * bool(twice),
+                    hint=argument_hint(unknown, names, hint) if unknown else hint,
                 )
             init(*values, **keywords)
 

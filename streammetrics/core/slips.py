@@ -7,18 +7,23 @@ however they are split into updates.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, Signature, signature
+from itertools import islice
 from os import PathLike
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Never, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import (
     FOR_A_TABLE,
+    ArgumentError,
     InputError,
+    argument_hint,
     bad_rows,
+    meant,
     nearest,
     shown,
     table_instead,
@@ -26,6 +31,7 @@ from streammetrics.core.errors import (
 from streammetrics.core.rows import exact_total
 
 F = TypeVar("F", bound=Callable[..., object])
+_NAMED: Final = 5  # arguments that an error names
 MISSING: Final = object()  # in place of an argument that was not given
 _EXACT_BITS: Final = np.uint64(53)  # of an integer that is exact in float64
 # The Unix times of 1995-05-09 to 2052-05-22 in seconds. In milliseconds these are days 9 to 30 of
@@ -71,6 +77,13 @@ def ids_instead(value: object) -> str | None:
         "pass integers: missing values turn a column of integers into floats, so drop those rows "
         'and use astype("int64")'
     )
+
+
+def times_instead(value: object) -> str | None:
+    """The hint for a key that is a time; None for any other."""
+    if not isinstance(value, datetime | np.datetime64):
+        return None
+    return 'pass days, as dates or with astype("datetime64[D]"), or count by time with Windows'
 
 
 def sizes_instead(ids: object, n: int) -> str | None:
@@ -156,7 +169,7 @@ def wrong_call(
     optional: Sequence[str],
     unknown: Mapping[str, object],
     more: Sequence[object] = (),
-) -> TypeError:
+) -> ArgumentError:
     """The error for a call with unknown arguments, with too many by position, or without required
     ones, which are `MISSING`.
 
@@ -165,9 +178,9 @@ def wrong_call(
     values = [v for v in (*given.values(), *unknown.values(), *more) if v is not MISSING]
     if unknown:
         expected = ", ".join([*given, *optional])
-        got = next(iter(unknown))
-        close = [nearest(keyword, [*given, *optional], "") for keyword in unknown]
-        hint = close[0] if all(close) else ""  # names that are not meant are those of a table
+        got = " and ".join(islice(unknown, _NAMED))
+        # Names that are not meant are those of a table.
+        hint = argument_hint(unknown, [*given, *optional], "")
     else:
         expected = ", ".join([*given, *optional] if more else given)
         absent = [argument for argument, value in given.items() if value is MISSING]
@@ -179,11 +192,12 @@ def wrong_call(
     if not hint or any(map(table_instead, values)):
         columns = ", ".join(f'{argument}="..."' for argument in given)
         hint = f"for a table, name its columns: update_from(table, {columns})"
-    return TypeError(f"{name}.update: expected the arguments {expected}, got {got}; {hint}")
+    where = f"{name}.update"
+    return ArgumentError(expected=f"the arguments {expected}", got=got, where=where, hint=hint)
 
 
 def explained(method: F) -> F:
-    """The method, whose TypeError for wrong arguments says how to pass a table."""
+    """The method, whose TypeError for wrong arguments says how to pass them, or a table."""
     method_signature = signature(method)
 
     @wraps(method)
@@ -193,22 +207,67 @@ def explained(method: F) -> F:
         except TypeError:
             try:
                 method_signature.bind(self, *values, **keywords)
-            except TypeError as error:
-                name = f"{type(self).__name__}.{method.__name__}"
-                takes = [argument for argument in method_signature.parameters if argument != "self"]
-                meant = [
-                    (argument, nearest(argument, takes, ""))
-                    for argument in keywords
-                    if argument not in takes
-                ]
-                close = [f"got {argument!r}; {hint}" for argument, hint in meant if hint]
-                if not any(map(table_instead, values)) and len(values) > 1:
-                    close.append("pass each column by its name, as in labels=...")
-                hint = next(iter(close), FOR_A_TABLE)
-                raise TypeError(f"{name}: {error}; {hint}") from None
+            except TypeError:
+                where = f"{type(self).__name__}.{method.__name__}"
+                raise _other_arguments(method_signature, where, values, keywords) from None
             raise
 
     return cast("F", call)
+
+
+def _other_arguments(
+    method: Signature, where: str, values: Sequence[object], keywords: Mapping[str, object]
+) -> ArgumentError:
+    """The error for a call that does not fit the signature."""
+    takes = {name: p for name, p in method.parameters.items() if name != "self"}
+    named = [name for name, p in takes.items() if p.kind != p.VAR_KEYWORD]
+    by_position = [n for n in named if takes[n].kind != Parameter.KEYWORD_ONLY]
+    given = {*by_position[: len(values)], *keywords}
+    absent = [
+        name for name in named if name not in given and takes[name].default is Parameter.empty
+    ]
+    other = [name for name in keywords if name not in named]
+    is_other_meant = [name for name in other if meant(name, absent or named)]
+    wrong = is_other_meant if len(named) < len(takes) else other
+    if (more := len(values) - len(by_position)) > 0:
+        wrong = [*wrong, f"{more} more by position"]
+    got = [" and ".join(wrong[:_NAMED])] if wrong else []
+    got += [f"no {' and no '.join(absent)}"] if absent else []
+    hint = argument_hint(is_other_meant, absent or named, "") if is_other_meant else ""
+    if not hint and not any(map(table_instead, values)) and len(values) > 1:
+        hint = "pass each column by its name, as in labels=..."
+    texts = [*named, *(f"**{name}" for name in takes if name not in named)]
+    return ArgumentError(
+        expected=f"the arguments {', '.join(texts)}",
+        got=" but ".join(got) or "one of them twice",
+        where=where,
+        hint=hint or FOR_A_TABLE,
+    )
+
+
+class NoItems:
+    """A metric, or a result that is no mapping: `x["auc"]` says where the value is.
+
+    The error is a TypeError, as Python's own would be.
+    """
+
+    __slots__ = ()
+    if not TYPE_CHECKING:  # type checkers say it themselves
+        __iter__ = None
+
+        def __getitem__(self, key: object) -> Never:
+            names = [name for name in dir(self) if not name.startswith("_")]
+            hint = "ask the result: compute()" if "compute" in names else "to_dict() has its values"
+            if (name := str(key)) in names:
+                hint = f"write .{name}"
+            elif close := nearest(name, names, ""):
+                hint = close if "compute" not in names else hint
+            raise ArgumentError(
+                expected="an attribute" if "compute" not in names else "a result",
+                got=f"[{shown(key)}]",
+                where=type(self).__name__,
+                hint=hint,
+            )
 
 
 # -- operands of `merge` --------------------------------------------------------------------------

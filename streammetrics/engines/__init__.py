@@ -10,7 +10,14 @@ from streammetrics.engines.merging import (
     results_rows,
     results_schema,
 )
-from streammetrics.engines.partial import Positions, Task, partial, states_schema, update_from
+from streammetrics.engines.partial import (
+    Positions,
+    Task,
+    partial,
+    states_by_group,
+    states_schema,
+    update_from,
+)
 
 __all__ = [
     "HASH",
@@ -26,6 +33,7 @@ __all__ = [
     "results_rows",
     "results_schema",
     "seal",
+    "states_by_group",
     "states_schema",
     "update_from",
     "user_buckets",

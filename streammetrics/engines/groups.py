@@ -66,13 +66,24 @@ def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.A
     """The column of each group field for these groups."""
     import pyarrow as pa
 
-    columns = []
-    for i, field in enumerate(fields):
-        values = [group[i] for group in groups]
-        if pa.types.is_boolean(field.type):
-            values = [None if v is None else bool(v) for v in values]
-        columns.append(pa.array(values, field.type))
-    return columns
+    typed = typed_groups(groups, fields)
+    return [pa.array([group[i] for group in typed], field.type) for i, field in enumerate(fields)]
+
+
+def typed_groups(groups: Sequence[Group], fields: Sequence[pa.Field]) -> Sequence[Group]:
+    """The groups with the values of their columns: bools, where keys have 0 and 1."""
+    import pyarrow.types as kinds
+
+    bools = [i for i, field in enumerate(fields) if kinds.is_boolean(field.type)]
+    if not bools:
+        return groups
+    return [
+        tuple(
+            bool(value) if i in bools and value is not None else value
+            for i, value in enumerate(group)
+        )
+        for group in groups
+    ]
 
 
 def plain_group(values: Iterable[Value]) -> tuple[Value | int, ...]:

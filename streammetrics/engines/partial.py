@@ -26,6 +26,7 @@ from streammetrics.engines.groups import (
     grouped,
     piece_of,
     piece_of_group,
+    typed_groups,
 )
 
 if TYPE_CHECKING:
@@ -143,30 +144,97 @@ def partial(
     (['a', 'b'], 0.3333333333333333)
     """
     schema, ranges = None, Counted(counted)
-    states = PerKey(spec, max_keys=_ALL_GROUPS)
     keys = [*by, bucket] if isinstance(bucket, str) else [*by]
+    states = _States(spec, keys, columns, "partial(columns)")
     for batch in batches:
         if schema is None:
             schema = states_schema(batch.schema, by)
             group_types(batch.schema, [name for name in keys if name not in (BUCKET, STATE)])
-        if not batch.num_rows:
-            continue
-        # Not `update`: its argument `keys` may also be a column of the metric.
-        rows = spec.check(**arguments_of(spec, batch, columns or {}, "partial(columns)"))
-        groups = dictionary_column(grouped(batch, keys), "by")
-        require_as_many(len(groups), rows.n, "by")
-        states._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
+        states.update(batch)
         ranges.see(batch)
     if schema is not None:
-        yield from _emitted(_states(states, bucket, ranges, sealing), schema, len(by))
+        yield from _emitted(_rows_of(states, bucket, ranges, sealing), schema, len(by))
 
 
-def _states(
-    states: PerKey, bucket: int | str, ranges: Counted, sealing: Sealing | None
+def states_by_group(
+    batches: Iterable[pa.RecordBatch],
+    spec: Accumulator,
+    by: Sequence[str] = (),
+    *,
+    columns: Mapping[str, str] | None = None,
+) -> Iterator[tuple[Group, Accumulator]]:
+    """(group, state) of each group of the rows of all batches: what `partial` emits as bytes, for a
+    program that reads the states itself.
+
+    Without `by`, all rows are one group, `()`; no rows have no group. The groups are in the order
+    of their keys. spec, by and columns: as in `partial`; a bool stays a bool. The states do not
+    depend on how the rows are cut into batches; many rows at once cost less a row.
+
+    Raises InputError for rows that the metric refuses, and for missing columns.
+
+    >>> import pyarrow as pa
+    >>> from streammetrics import Ratio
+    >>> rows = pa.record_batch({"variant": ["a", "b", "a"], "clicks": [1, 0, 0]})
+    >>> states = states_by_group([rows], Ratio(), ["variant"], columns={"numerators": "clicks"})
+    >>> {group: state.compute().ratio for group, state in states}
+    {('a',): 0.5, ('b',): 0.0}
+    """
+    states = _States(spec, by, columns, "states_by_group(columns)")
+    fields: list[pa.Field] | None = None
+    for batch in batches:
+        fields = group_types(batch.schema, by) if fields is None else fields
+        states.update(batch)
+    groups = states.groups()
+    yield from zip(typed_groups(groups, fields or ()), map(states.state, groups), strict=True)
+
+
+class _States:
+    """The states of the groups of rows: one state if there are no columns of groups.
+
+    where: the argument that names the columns, for errors.
+    """
+
+    def __init__(
+        self,
+        spec: Accumulator,
+        by: Sequence[str],
+        columns: Mapping[str, str] | None,
+        where: str,
+    ) -> None:
+        self.spec, self.by, self.columns, self.where = spec, by, columns or {}, where
+        self.per_key = PerKey(spec, max_keys=_ALL_GROUPS)
+        self.whole: Accumulator | None = None  # of all rows, where no column tells groups apart
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of a batch, all or none."""
+        if not batch.num_rows:
+            return
+        # Not `update`: its argument `keys` may also be a column of the metric.
+        rows = self.spec.check(**arguments_of(self.spec, batch, self.columns, self.where))
+        require_as_many(batch.num_rows, rows.n, "by")
+        if not self.by:
+            self.whole = self.per_key.metric.empty() if self.whole is None else self.whole
+            self.whole.update_checked(rows)
+            return
+        groups = dictionary_column(grouped(batch, self.by), "by")
+        self.per_key._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
+
+    def groups(self) -> list[Group]:
+        """The groups, in the order of their keys."""
+        if not self.by:
+            return [()] if self.whole is not None else []
+        return cast("list[Group]", [*self.per_key.keys()])  # a key of columns is a tuple
+
+    def state(self, group: Group) -> Accumulator:
+        """The state of one of them."""
+        return self.per_key.state(group) if self.whole is None else self.whole
+
+
+def _rows_of(
+    states: _States, bucket: int | str, ranges: Counted, sealing: Sealing | None
 ) -> Iterator[tuple[Group, int, bytes]]:
-    for key in states.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
-        whole = cast("Group", key)  # a key of columns is a tuple
-        group, number = (whole[:-1], whole[-1]) if isinstance(bucket, str) else (whole, bucket)
+    for key in states.groups():
+        group, number = (key[:-1], key[-1]) if isinstance(bucket, str) else (key, bucket)
         if not isinstance(number, int):
             raise InputError(
                 expected="an integer in each row, the number of the user bucket",

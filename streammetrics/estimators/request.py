@@ -123,7 +123,8 @@ class IntervalRequest:
         if math.isnan(self.estimate) or math.isinf(self.estimate):
             return self.none(f"the estimate is {self.estimate}", n=n)
         if not math.isfinite(variance):
-            word = units.removesuffix("s") if n == 1 else units
+            single = f"{units[:-3]}y" if units.endswith("ies") else units.removesuffix("s")
+            word = single if n == 1 else units
             why = _SCARCE.format(n, word) if n < 2 else "the variance is not defined"
             return self.none(why, n=n)
         if not variance:

@@ -4,38 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, NamedTuple
+from math import exp, fsum, inf, isclose, isnan, log, nan
+from typing import ClassVar, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core import checks
-from streammetrics.core.checks import MAX_GRADE, check_choice, check_number
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.conversion import as_float, refused
+from streammetrics.core.errors import InputError
 from streammetrics.core.interval import Interval, taken_as_independent
-from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.core.rows import Terms
 from streammetrics.estimators.lists import ListMoments, MeanOfLists
 from streammetrics.estimators.request import IntervalRequest
-from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, mapping_of, run_of
+from streammetrics.evaluation.judged_runs import (
+    Judgments,
+    Run,
+    collected,
+    judgments_of,
+    lacks_grades,
+    run_of,
+)
+from streammetrics.evaluation.queries import UsersOfQueries, queries_of, users_of
+from streammetrics.evaluation.ranked_documents import (
+    has_equal_scores,
+    lists_of_queries,
+    query_error,
+)
+from streammetrics.evaluation.rules import TREC_EVAL, Rules, listed_measures, trec_names
+from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
+from streammetrics.evaluation.spellings import with_spellings
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
 from streammetrics.present.measure_names import entry_text
+from streammetrics.present.texts import number
+from streammetrics.present.value_rows import ValueRow, rows_of, rows_of_views
 from streammetrics.present.view import View
-from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
     MomentsColumn,
     averages,
     measured,
-    require_expected,
     require_grades,
     require_subtopics,
 )
-from streammetrics.ranking.measure import Measure, graded_measure
-from streammetrics.ranking.measures import measures_of
+from streammetrics.ranking.measure import Measure, Values
 from streammetrics.results.list_results import Averages, moments_of_entry
 
-TIES: Final = ("expected", "worst", "best", "trec_eval")
 Floats = NDArray[np.float64]
 
 
@@ -49,7 +62,7 @@ class _MeanOfQueries(MeanOfLists["Evaluation"]):
         if plain is None or not plain.defined:
             return plain
         if of_users is None:
-            return replace(plain, reason=taken_as_independent("queries"))
+            return replace(plain, reason=taken_as_independent(result._kind))
         interval = of_users.interval(request)
         deff = design_effect(interval.se * interval.se, plain.se * plain.se)
         n_eff = plain.n / deff if deff > 0 else np.nan
@@ -68,7 +81,9 @@ class Evaluation(Averages):
     queries: those that were evaluated, in the order of the judgments. by_query: by measure, a
     value for each query [n]; nan where a query has nothing relevant, unless empty="zero". missing:
     queries of the judgments that the run lacks. unjudged: queries of the run without judgments,
-    which are left out. What is called lists in `Averages` are queries here.
+    which are left out. rules: ties, empty, missing, rel, judged_only and like, as they were used.
+    slices: the evaluation of each slice, if `by` was passed. What is called lists in `Averages` are
+    queries here.
 
     >>> from streammetrics import evaluate
     >>> qrels = {"q1": {"a": 1, "b": 2}, "q2": {"c": 1}}
@@ -83,10 +98,13 @@ class Evaluation(Averages):
     independent: ClassVar[str] = ""  # each interval says itself that queries are
     missing: tuple[Hashable, ...] = ()
     unjudged: tuple[Hashable, ...] = ()
+    rules: Mapping[str, object] = field(default_factory=dict, compare=False)
+    slices: SliceResults[Evaluation] = field(default_factory=lambda: SliceResults({}))
     # What each query, or each user, contributes to a mean; for users also their moments.
     _terms: Mapping[str, Terms] = field(default_factory=dict, repr=False, compare=False)
     _users: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
-    _remarks: tuple[str, ...] = ()
+    _remarks: tuple[str, ...] = field(default=(), compare=False)
+    _kind: str = "queries"  # what is evaluated
 
     @property
     def per_query(self) -> dict[Hashable, dict[str, float]]:
@@ -97,38 +115,75 @@ class Evaluation(Averages):
             for query, row in zip(self.queries, zip(*columns, strict=True), strict=True)
         }
 
+    def geometric_mean(self, measure: Measure | str, *, floor: float = 1e-5) -> float:
+        """The geometric mean of a measure over the queries that count, which low values decide.
+
+        floor: the least value that a query counts. With "map" and `like="trec_eval"` it is gm_map
+        of trec_eval (Robertson 2006, "On GMAP: and other transformations", CIKM).
+
+        >>> from streammetrics import evaluate
+        >>> evaluate({"q": {"a": 1}}, {"q": ["b", "a"]}, "map").geometric_mean("map")
+        0.5
+        """
+        self[measure]  # an error for what is no measure
+        least = as_float(floor)
+        if least is None or not 0 < least < inf:
+            raise refused("floor", "a number above 0", floor, "pass a small value such as 1e-5")
+        values = self.by_query[entry_text(str(measure), self.means)]
+        logarithms = [log(max(value, least)) for value in values.tolist() if not isnan(value)]
+        return exp(fsum(logarithms) / len(logarithms)) if logarithms else nan
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out or counted as 0, and what else a reader should know."""
+        return self._remarks
+
     @property
     def _units(self) -> str:
         """What is taken as independent."""
-        return "users" if self._users else "queries"
+        return "users" if self._users else self._kind
 
     @View(estimator=_MEAN)
     def __getitem__(self, measure: object) -> float:
         return Averages.__getitem__(self, measure)
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """The means over all queries, then those of each slice, which is their key."""
+        yield from rows_of_views(self, level, headlines)
+        yield from rows_of(self.slices, level=level, headlines=headlines)
+
     def _notes(self) -> Iterator[str]:
         yield from self._remarks
 
 
+def _measures(result: Evaluation) -> Mapping[str, float]:
+    return result.means
+
+
+@with_spellings(_measures)
 def evaluate(
     qrels: object,
     run: object,
     measures: Measure | str | Iterable[Measure | str],
     *,
-    ties: str = "expected",
-    empty: str = "skip",
-    missing: str = "zero",
+    ties: str | None = None,
+    empty: str | None = None,
+    missing: str | None = None,
     users: object = None,
     rel: int = 1,
+    by: object = None,
+    like: str | None = None,
+    judged_only: bool = False,
 ) -> Evaluation:
     """The measures of a run against relevance judgments: means, intervals, and values by query.
 
     qrels: grades by document and query: a dict {query: {document: grade}}, or {query: relevant
     documents}; a data frame of pandas, polars or pyarrow, or a dict of columns, with columns such
-    as query_id, doc_id and relevance; the path of a TREC file; three columns (queries, documents,
-    grades); rows of ir_measures; Qrels of ranx. Grades are whole numbers from 0 to 15; a document
-    of a grade below 0 is not judged. Unjudged documents count as not relevant, and Bpref skips
-    them. run: the same with scores; {query: documents in ranked order} has no ties.
+    as query_id, doc_id and relevance (without a column of grades each is 1); the path of a TREC
+    file; three columns (queries, documents, grades); rows of ir_measures; Qrels of ranx. Grades are
+    whole numbers from 0 to 15; a document of a grade below 0 is not judged. Unjudged documents
+    count as not relevant, and Bpref skips them. run: the same with scores; {query: documents in
+    ranked order} has no ties.
 
     AlphaNDCG, ERRIA and StRecall read judgments by subtopic: {query: {document: {subtopic: grade}}}
     or {query: {document: subtopics}}; a data frame with a column such as subtopic_id or iteration;
@@ -136,16 +191,23 @@ def evaluate(
     ir_measures. Other measures then read the highest grade of a document.
 
     measures: such as NDCG @ 10, or names: "ndcg@10", "map", "mrr@10", "recall@100", "success@1";
-    those of trec_eval: "ndcg_cut_10", "P_5". NDCG has exponential gains; `NDCG(gain="linear") @ 10`
-    is that of trec_eval, ranx and ir_measures. For grades 0 and 1 both are equal.
+    those of trec_eval: "ndcg_cut_10", "P_5"; measures of ir_measures. NDCG has exponential gains;
+    `NDCG(gain="linear") @ 10` is that of trec_eval, ranx and ir_measures. For grades 0 and 1 both
+    are equal.
 
     ties: the order of documents with equal scores. "expected" (default): the mean over all their
     orders; "worst" or "best"; "trec_eval": scores are compared as float32, and of equal ones the
     greater document id is first. empty: queries with nothing relevant are left out ("skip",
     default) or count 0 ("zero"). missing: queries of qrels that the run lacks count 0 ("zero",
     default, as in ir_measures and `trec_eval -c`) or are left out ("skip", as in pytrec_eval).
-    Queries of the run without judgments are left out. ties="trec_eval", empty="zero" and
-    missing="skip" together are pytrec_eval.
+    Queries of the run without judgments are left out.
+
+    like: the rules of "trec_eval" (and pytrec_eval) or "ir_measures": their ties, empty and
+    missing, unless passed, and their defaults of parameters: linear gains, p = 0.9 of RBP in
+    trec_eval. A parameter that is not the default here, or stands in a text, is kept. Without
+    `like`, a measure that is called by a name of trec_eval, such as "map" or "P_5", has the rules
+    of all others, and a note of the result has trec_eval's value if it is another one.
+    judged_only: documents that are not judged are left out of the run, as by `trec_eval -J`.
 
     rel: the grade from which on a document is relevant, for measures that have this parameter and
     do not name another: with rel=2, "P@10" is "P(rel=2)@10", as with `trec_eval -l 2`.
@@ -154,6 +216,12 @@ def evaluate(
     measure. users: {query: user}, if a user has several queries, which are correlated: the interval
     takes users as independent, by Student's t of users - 1 degrees of freedom. Means do not change.
 
+    by: the slice of each query: {query: slice}, or a frame of queries and slices; the name of a
+    column of the judgments or the run that is the same in all rows of a query; a list of columns,
+    whose slices are tuples; or a dict of mappings and columns by name, whose slices are (name,
+    value). The means over all queries do not change, and `result.slices["short"]` is the evaluation
+    of one slice.
+
     InputError for bad input, with the query or the line; SettingsError for an unknown measure or
     setting.
 
@@ -161,39 +229,30 @@ def evaluate(
     >>> result["recall@1"], result.missing
     (0.5, ('q2',))
     """
-    settings = Settings.of(measures, ties, empty, missing, rel)
-    truth, checked_run = judgments_of(qrels, subtopics=settings.subtopics), run_of(run)
-    queries = queries_of(truth, {"run": checked_run}, missing)
-    return evaluated(truth, checked_run, queries, settings, users_of(users, queries))
+    listed, only = listed_measures(measures)
+    rules = Rules.checked(ties, empty, missing, rel, judged_only, like, only)
+    settings = Settings.of(listed, rules)
+    tables = {"qrels": collected(qrels), "run": collected(run)}
+    truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
+    checked_run = run_of(tables["run"], judgments=truth)
+    queries = queries_of(truth, {"run": checked_run}, rules.missing)
+    slices = None if by is None else SlicesOfQueries(by, tables, queries)
+    query_users = users_of(users, queries)
+    evaluation = evaluated(truth, checked_run, queries, settings, query_users, slices)
+    notes = [*notes_on(tables["qrels"]), *notes_of_names(evaluation, truth, checked_run, listed)]
+    return replace(evaluation, _remarks=(*evaluation._remarks, *notes))
 
 
 class Settings(NamedTuple):
-    """Checked settings of an evaluation."""
+    """The measures of an evaluation, and its rules."""
 
     measures: tuple[Measure, ...]
-    ties: str
-    empty: str
-    missing: str
+    rules: Rules
 
     @classmethod
-    def of(
-        cls,
-        measures: Measure | str | Iterable[Measure | str],
-        ties: str,
-        empty: str,
-        missing: str,
-        rel: int,
-    ) -> Settings:
-        """The settings; SettingsError for unknown ones."""
-        check_choice(ties, TIES, "ties")
-        check_choice(empty, ("skip", "zero"), "empty")
-        check_choice(missing, ("zero", "skip"), "missing")
-        rel = check_number(rel, 1, MAX_GRADE, "rel", "pass the least grade that is relevant")
-        all_measures = measures_of(
-            [graded_measure(measure, rel) for measure in measures_of(measures)]
-        )
-        require_expected(all_measures, ties)
-        return cls(all_measures, ties, empty, missing)
+    def of(cls, listed: Iterable[Measure | str], rules: Rules) -> Settings:
+        """The settings; SettingsError for unknown measures."""
+        return cls(rules.measures(listed), rules)
 
     @property
     def subtopics(self) -> bool:
@@ -201,63 +260,101 @@ class Settings(NamedTuple):
         return any(measure.subtopics for measure in self.measures)
 
 
-def queries_of(truth: Judgments, runs: Mapping[str, Run], missing: str) -> list[Hashable]:
-    """The queries that all runs are evaluated on; InputError if a run has none of them."""
-    for name, run in runs.items():
-        if not truth.keys() & run.keys():
-            judged_query, run_query = next(iter(truth)), next(iter(run), None)
-            kinds = type(judged_query).__name__, type(run_query).__name__
-            hint = "check that run and judgments are of the same queries"
-            if kinds[0] != kinds[1]:
-                hint = f"query ids are {kinds[0]} there and {kinds[1]} here: convert one side"
-            raise InputError(
-                expected=f"queries of the judgments, such as {shown(judged_query)}",
-                got=f"none of them; the first is {shown(run_query)}",
-                where=name,
-                hint=hint,
-            )
-    if missing == "zero":
-        return list(truth)
-    return [query for query in truth if all(query in run for run in runs.values())]
+def notes_of_names(
+    evaluation: Evaluation, truth: Judgments, run: Run, listed: Sequence[Measure | str]
+) -> Iterator[str]:
+    """What trec_eval has for measures that were called by its names, where it is another value."""
+    like, names = evaluation.rules["like"], trec_names(listed)
+    by_grade = [name for name in evaluation.means if name.partition("(")[0] == "RBP"]
+    if by_grade and (like == TREC_EVAL or "rbp" in names) and _has_grade_2(truth):
+        yield f"{', '.join(by_grade)}: trec_eval weighs relevant documents by their grades"
+        names = [name for name in names if name != "rbp"]
+    if not names or like:
+        return
+    rel, only = evaluation.rules["rel"], evaluation.rules["judged_only"]
+    rules = Rules.checked(None, None, None, cast("int", rel), bool(only), TREC_EVAL)
+    settings = Settings.of(names, rules)
+    queries = queries_of(truth, {"run": run}, rules.missing)
+    measures = dict(zip(listed, evaluation.means, strict=True))
+    same = [measures[name] for name in names] == list(map(str, settings.measures))
+    same &= queries == [*evaluation.queries] and not evaluation.lists_empty
+    if same and not has_equal_scores(run, queries):
+        return
+    theirs = evaluated(truth, run, queries, settings, None)
+    ours = dict(zip(listed, evaluation.means.values(), strict=True))
+    values = [
+        f"{name} {_apart(value, ours[name])}"
+        for name, value in zip(names, theirs.means.values(), strict=True)
+        if str(value) != str(ours[name]) and not isclose(value, ours[name], rel_tol=1e-12)
+    ]
+    if values:
+        yield f'by its own rules trec_eval has {", ".join(values)}: like="trec_eval"'
 
 
-class UsersOfQueries(NamedTuple):
-    """The position of the user of each query, [n queries], and the number of users."""
-
-    of_queries: NDArray[np.intp]
-    n: int
-
-    def totals(self, terms: Terms) -> Terms:
-        """The terms of users: the sums of those of their queries, each rounded once."""
-        weights = None if terms.weights is None else self._sums(terms.weights)
-        return Terms(self._sums(terms.values), weights)
-
-    def _sums(self, column: Floats) -> Floats:
-        sums = ExactSumColumn(self.n)
-        sums.add(column, self.of_queries)
-        return np.array([float(sums.fraction(user)) for user in range(self.n)], np.float64)
+def _has_grade_2(truth: Judgments) -> bool:
+    """Whether a document has a grade above 1."""
+    grades = (grade for documents in truth.values() for grade in _grades(documents))
+    return any(grade not in (0, 1) for grade in grades)
 
 
-def users_of(given: object, queries: Sequence[Hashable]) -> UsersOfQueries | None:
-    """The users of these queries from {query: user}; None without users."""
-    if given is None:
-        return None
-    users = mapping_of(given)
-    if users is None:
-        raise InputError(
-            expected="a dict {query: user}", got=shown(given), where="users", hint="pass one"
-        )
-    lacking = [query for query in queries if query not in users]
-    if lacking:
-        raise InputError(
-            expected="the user of each evaluated query",
-            got=f"none for {len(lacking):,} of {len(queries):,}, the first is {shown(lacking[0])}",
-            where="users",
-            hint="name a user for each; a query of its own user may have its own id",
-        )
-    numbers: dict[Hashable, int] = {}
-    codes = [numbers.setdefault(users[query], len(numbers)) for query in queries]
-    return UsersOfQueries(np.array(codes, np.intp), len(numbers))
+def _grades(documents: Iterable[Hashable]) -> Iterable[object]:
+    return documents.values() if isinstance(documents, Mapping) else ()
+
+
+def _apart(value: float, other: float) -> str:
+    """A number with as many decimals as tell it from another, at least 5."""
+    texts = ((number(value, n), number(other, n)) for n in range(5, 18))
+    return next((text for text, other_text in texts if text != other_text), str(value))
+
+
+def notes_on(qrels: object) -> tuple[str, ...]:
+    """What was taken for granted when these judgments were read."""
+    remark = "judgments have no column of grades: each document there has grade 1"
+    return (remark,) if lacks_grades(qrels) else ()
+
+
+class QueryValues(NamedTuple):
+    """The values of measures for each query, in the order of the queries, and which queries are
+    empty, [n]."""
+
+    queries: tuple[Hashable, ...]
+    values: Sequence[Values]
+    is_empty: NDArray[np.bool_]
+
+    def take(self, positions: NDArray[np.intp]) -> QueryValues:
+        """Some of the queries."""
+        queries = tuple(self.queries[position] for position in positions.tolist())
+        values = [
+            Values(*(None if part is None else part[positions] for part in column))  # type: ignore[arg-type]
+            for column in self.values
+        ]
+        return QueryValues(queries, values, self.is_empty[positions])
+
+
+def measured_queries(
+    truth: Judgments, run: Run, queries: Sequence[Hashable], settings: Settings, name: str
+) -> QueryValues:
+    """The values of each query of a run."""
+    rules, measures = settings.rules, settings.measures
+    lists = lists_of_queries(truth, run, queries, rules, name)
+    try:
+        require_grades(lists, measures)
+        require_subtopics(lists, measures)
+        ties = "expected" if rules.ties == TREC_EVAL else rules.ties
+        parts = [*measured(lists, measures, ties, rules.empty)]
+    except InputError as error:
+        raise query_error(error, queries, name) from None
+    columns = [
+        Values(*map(_joined, zip(*[values[j] for _, _, values in parts], strict=True)))  # type: ignore[arg-type]
+        for j in range(len(measures))
+    ]
+    empty = [is_empty for _, is_empty, _ in parts]
+    return QueryValues(tuple(queries), columns, np.concatenate([np.empty(0, np.bool_), *empty]))
+
+
+def _joined(parts: Sequence[Floats | None]) -> Floats | None:
+    columns = [part for part in parts if part is not None]
+    return np.concatenate(columns) if columns else None
 
 
 def evaluated(
@@ -266,55 +363,74 @@ def evaluated(
     queries: Sequence[Hashable],
     settings: Settings,
     users: UsersOfQueries | None,
+    slice_of: SlicesOfQueries | None = None,
     name: str = "run",
 ) -> Evaluation:
-    """The evaluation of one run on these queries."""
-    ranked: list[Iterable[Hashable]] = [run.get(query, ()) for query in queries]
-    if settings.ties == "trec_eval":
-        ranked = [
-            _trec_eval_order(documents, f"{name}[{shown(query)}]")
-            for query, documents in zip(queries, ranked, strict=True)
-        ]
-    measures, n = settings.measures, len(queries)
-    try:
-        lists = id_lists(ranked, [truth[query] for query in queries])
-        require_grades(lists, measures)
-        require_subtopics(lists, measures)
-    except InputError as error:
-        raise _query_error(error, queries, name) from None
-    moments, n_empty = MomentsColumn.of(measures), 0
-    columns = [np.zeros(n) for _ in measures]
-    values, weights = np.zeros((len(measures), n)), np.ones((len(measures), n))
-    ties = "expected" if settings.ties == "trec_eval" else settings.ties
-    for indices, is_empty, list_values in measured(lists, measures, ties):
-        n_empty += int(np.count_nonzero(is_empty))
-        left_out = is_empty & (settings.empty == "skip")
-        for j, (column, list_value) in enumerate(zip(columns, list_values, strict=True)):
-            moments.add(j, list_value)
-            column[indices] = values[j, indices] = list_value.values
-            weights[j, indices] = ~left_out if list_value.weights is None else list_value.weights
-            if list_value.weights is not None:
-                column[indices] /= np.maximum(list_value.weights, 1.0)  # whole numbers
-            column[indices][left_out] = np.nan
-    [means] = averages(moments, measures, [n - n_empty], [n_empty], settings.empty)
-    terms = dict(zip(means.means, map(Terms, values, weights), strict=True))
+    """The evaluation of one run on these queries, and on the slices of them."""
+    whole = measured_queries(truth, run, queries, settings, name)
+    lacking = [query for query in truth if query not in run]
+    unjudged = [query for query in run if query not in truth]
+    evaluation = _evaluation(whole, settings, users, lacking, unjudged)
+    if slice_of is None:
+        return evaluation
+    without_run = slice_of.places(lacking, whole=False)
+    without_truth = slice_of.places(unjudged, whole=False)
+    slices = {}
+    for key, places in slice_of.places(queries).items():
+        positions = np.array(places, np.intp)
+        slices[key] = _evaluation(
+            whole.take(positions),
+            settings,
+            None if users is None else users.take(positions),
+            [lacking[i] for i in without_run.get(key, ())],
+            [unjudged[i] for i in without_truth.get(key, ())],
+        )
+    return replace(evaluation, slices=SliceResults(slices))
+
+
+def _evaluation(
+    of_queries: QueryValues,
+    settings: Settings,
+    users: UsersOfQueries | None,
+    lacking: Sequence[Hashable],
+    unjudged: Sequence[Hashable],
+) -> Evaluation:
+    """The evaluation of the values of these queries."""
+    measures, n, is_empty = settings.measures, len(of_queries.queries), of_queries.is_empty
+    n_empty = int(np.count_nonzero(is_empty))
+    left_out = is_empty & (settings.rules.empty == "skip")
+    moments = MomentsColumn.of(measures)
+    columns, terms = [], []
+    for j, values in enumerate(of_queries.values):
+        moments.add(j, values)
+        column = values.values.copy()
+        if values.weights is not None:
+            column /= np.maximum(values.weights, 1.0)  # whole numbers
+        column[left_out] = np.nan
+        columns.append(column)
+        weights = (~left_out).astype(np.float64) if values.weights is None else values.weights
+        terms.append(Terms(values.values, weights))
+    [means] = averages(moments, measures, [n - n_empty], [n_empty], settings.rules.empty)
     if users is not None:
-        terms = {name: users.totals(term) for name, term in terms.items()}
-    lacking = tuple(query for query in truth if query not in run)
-    unjudged = tuple(query for query in run if query not in truth)
+        terms = [users.totals(term) for term in terms]
+    by_measure = dict(zip(means.means, terms, strict=True))
     return Evaluation(
         means.means,
         means.lists_kept,
         means.lists_empty,
         means.rows,
         _moments=means._moments,
-        queries=tuple(queries),
+        queries=of_queries.queries,
         by_query=dict(zip(means.means, columns, strict=True)),
-        missing=lacking,
-        unjudged=unjudged,
-        _terms=terms,
-        _users={} if users is None else _moments_of_users(terms, means._moments),
-        _remarks=tuple(_remarks_on(n_empty, len(lacking), len(unjudged), settings)),
+        missing=tuple(lacking),
+        unjudged=tuple(unjudged),
+        rules=settings.rules._asdict(),
+        _terms=by_measure,
+        _users={} if users is None else _moments_of_users(by_measure, means._moments),
+        _remarks=(
+            *_remarks_on(n_empty, len(lacking), len(unjudged), settings.rules),
+            *settings.rules.notes(settings.measures),
+        ),
     )
 
 
@@ -330,48 +446,13 @@ def _moments_of_users(
     return moments
 
 
-def _trec_eval_order(documents: Iterable[Hashable], where: str) -> Iterable[Hashable]:
-    """Documents by descending float32 scores, and by descending ids where these are equal."""
-    if not isinstance(documents, Mapping):
-        return documents
-    try:
-        scores = checks.scores(list(documents.values()), where).astype(np.float32).tolist()
-    except InputError as error:
-        document = list(documents)[int(error.rows[0])] if len(error.rows) else None
-        raise error.but(where=f"{where}[{shown(document)}]") from None
-    pairs = sorted(zip(documents, scores, strict=True), key=_id_text, reverse=True)
-    pairs.sort(key=_score, reverse=True)  # stable, also where reversed
-    return [document for document, _ in pairs]
-
-
-def _id_text(pair: tuple[Hashable, float]) -> str:
-    return str(pair[0])
-
-
-def _score(pair: tuple[Hashable, float]) -> float:
-    return pair[1]
-
-
-def _query_error(error: InputError, queries: Sequence[Hashable], name: str) -> InputError:
-    """The same error, with the query in place of the position of its list."""
-    if not len(error.rows):
-        return error
-    owner = name if error.where.startswith("lists") else "qrels"
-    rest = error.where.partition("]")[2] if error.where.startswith(("lists", "truths")) else ""
-    where = f"{owner}[{shown(queries[int(error.rows[0])])}]{rest}"
-    return error.of_rows(where, error.rows)
-
-
-def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, settings: Settings) -> Iterable[str]:
+def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, rules: Rules) -> Iterable[str]:
     """The lines below a table: what was counted otherwise than a reader may think."""
     for n, kind, zero in (
-        (n_empty, "with nothing relevant", settings.empty == "zero"),
-        (n_missing, "of the judgments that the run lacks", settings.missing == "zero"),
+        (n_empty, "with nothing relevant", rules.empty == "zero"),
+        (n_missing, "of the judgments that the run lacks", rules.missing == "zero"),
         (n_unjudged, "of the run without judgments", False),
     ):
         if n:
             queries = "query" if n == 1 else "queries"
             yield f"{n:,} {queries} {kind}: {'counted as 0' if zero else 'left out'}"
-
-
-# Tables in a terminal.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from os import PathLike
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from streammetrics.core import checks
 from streammetrics.core.conversion import vector, whole
 from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.core.ids.keys import dictionary_column
+from streammetrics.core.rows import Key
 from streammetrics.core.slips import ids_instead
-from streammetrics.evaluation.trec_files import read_qrels, read_run, read_subtopic_qrels
+from streammetrics.evaluation.rank_files import RowJudgments, read_judgments, read_run_of
+from streammetrics.evaluation.trec_files import read_subtopic_qrels
 
 Ids: TypeAlias = Iterable[Hashable]
 Judgments: TypeAlias = dict[Hashable, Ids]  # by query: document -> grade, or relevant documents
@@ -56,8 +59,8 @@ def judgments_of(given: object, name: str = "qrels", *, subtopics: bool = False)
     """
     judgments: Judgments
     if isinstance(given, (str, PathLike)):
-        read = read_subtopic_qrels if subtopics else read_qrels
-        judgments = dict(read(given).items())
+        read = read_subtopic_qrels if subtopics else read_judgments
+        judgments = cast("Judgments", read(given))
     else:
         judgments = _query_rows(given, Kind(name, _GRADES, True, subtopics))
     if subtopics:
@@ -65,8 +68,22 @@ def judgments_of(given: object, name: str = "qrels", *, subtopics: bool = False)
     for query, truth in judgments.items():
         if isinstance(truth, Mapping) and not all(map(_is_plain_grade, truth.values())):
             grades = {document: _grade(grade) for document, grade in truth.items()}
-            judgments[query] = {d: grade for d, grade in grades.items() if not _is_below_0(grade)}
+            judged = {d: grade for d, grade in grades.items() if not _is_below_0(grade)}
+            judgments[query] = _Pooled(judged, grades.keys() - judged.keys())
     return judgments
+
+
+class _Pooled(dict[Hashable, object]):
+    """The grades of judged documents; `pooled`: those of the pool that are not judged."""
+
+    def __init__(self, judged: Mapping[Hashable, object], pooled: Collection[Hashable]) -> None:
+        super().__init__(judged)
+        self.pooled = pooled
+
+
+def pooled_documents(truth: Ids) -> Collection[Hashable]:
+    """The documents with a grade below 0: they were in the pool, and are not judged."""
+    return truth.pooled if isinstance(truth, _Pooled) else ()
 
 
 def _judged_subtopics(truth: Ids) -> Ids:
@@ -86,10 +103,16 @@ def _judged_subtopics(truth: Ids) -> Ids:
     return judged
 
 
-def run_of(given: object, name: str = "run") -> Run:
-    """A run by query from any form; InputError for everything else."""
+def run_of(given: object, name: str = "run", judgments: object = None) -> Run:
+    """A run by query from any form; InputError for everything else.
+
+    judgments: if these are of rows, a run is the score of each row.
+    """
     if isinstance(given, (str, PathLike)):
-        return dict(read_run(given).items())
+        return cast("Run", read_run_of(given, judgments))
+    if isinstance(judgments, RowJudgments) and isinstance(given, (list, np.ndarray)):
+        scores = checks.scores(vector(given, name), name).tolist()
+        return cast("Run", judgments.scored(scores, name))
     return _query_rows(given, Kind(name, _SCORES, False))
 
 
@@ -109,12 +132,17 @@ def _is_below_0(grade: object) -> bool:
     return number is not None and number < 0
 
 
+def collected(source: object) -> object:
+    """The same judgments or run; a LazyFrame of polars as its frame."""
+    collect = getattr(source, "collect", None)
+    is_lazy = callable(collect) and hasattr(source, "collect_schema")
+    return collect() if is_lazy and callable(collect) else source
+
+
 def _query_rows(source: object, kind: Kind) -> dict[Hashable, Ids]:
     """By query a mapping from documents to values, or documents alone."""
-    collect = getattr(source, "collect", None)
-    if callable(collect) and hasattr(source, "collect_schema"):  # a LazyFrame of polars
-        source = collect()
-    names = _column_names(source)
+    source = collected(source)
+    names = column_names(source)
     if names is not None:
         return _grouped(_columns(source, names, kind), kind)
     nested = mapping_of(source)
@@ -195,13 +223,16 @@ def _cell_text(name: str, *keys: object) -> str:
 # Columns: of data frames, of dicts of arrays, or three arrays.
 
 
-def _column_names(table: object) -> list[str] | None:
+def column_names(table: object) -> list[str] | None:
     """The names of the columns of a table, or None if it is no table."""
     if isinstance(table, Mapping):
-        names = list(islice(table, 64))
-        several = [name for name in names if isinstance(name, str) and _bare(name) in _MEANT]
-        lists = [v for v in table.values() if isinstance(v, (Mapping, str))] if several else []
-        return [str(name) for name in names] if len(several) >= 3 and not lists else None
+        names = [name for name in islice(table, 64) if isinstance(name, str)]
+        bare = {*map(_bare, names)}
+        has_rows = bool(bare & _ROW_NAMES[0]) and bool(bare & _ROW_NAMES[1])
+        no_columns = (Mapping, str, set, frozenset)
+        if any(isinstance(table[name], no_columns) for name in names):
+            return None
+        return names if has_rows or len(bare & _MEANT) >= 3 else None
     for attribute in ("column_names", "columns"):
         columns = getattr(table, attribute, None)
         if isinstance(columns, Iterable) and hasattr(table, "__getitem__"):
@@ -211,25 +242,66 @@ def _column_names(table: object) -> list[str] | None:
     return None
 
 
+def lacks_grades(source: object) -> bool:
+    """Whether judgments are a table without a column of grades, so that each has grade 1."""
+    names = column_names(source)
+    return names is not None and not {*map(_bare, names)} & {*map(_bare, _GRADES)}
+
+
+def slices_of_rows(source: object, names: Sequence[str], where: str) -> dict[Hashable, Key]:
+    """By query what these columns of a table have, a tuple of several; InputError unless it is the
+    same in all rows of a query."""
+    table_names = column_names(source) or []
+    query_name = _column(table_names, "query", _QUERIES, where)
+    queries = _ids(source[query_name], f"{where} queries").tolist()  # type: ignore[index]
+    columns = [
+        dictionary_column(source[name], f"{where}[{shown(name)}]")  # type: ignore[index]
+        for name in names
+    ]
+    rows = [[column.values[code] for code in column.codes.tolist()] for column in columns]
+    slices: dict[Hashable, Key] = {}
+    for row, (query, *parts) in enumerate(zip(queries, *rows, strict=True)):
+        key = cast("Key", tuple(parts) if len(parts) > 1 else parts[0])
+        if slices.setdefault(query, key) != key:
+            text = ", ".join(map(shown, names))
+            raise InputError(
+                expected=f"one value of {text} for each query",
+                got=f"{shown(slices[query])} and {shown(key)} for query {shown(query)}",
+                where=f"{where}, row {row}",
+                hint="slice by a column that is the same in all rows of a query",
+                rows=np.array([row], np.intp),
+            )
+    return slices
+
+
 def _columns(table: object, names: Sequence[str], kind: Kind) -> tuple[object, ...]:
+    """The columns of queries, documents, values (None: each grade is 1) and subtopics."""
     roles = [("query", _QUERIES), ("document", _DOCUMENTS), (kind.value, kind.values)]
     if kind.subtopics:
         roles.append(("subtopic", _SUBTOPICS))
     columns: list[object] = []
-    by_name = {_bare(name): name for name in reversed(names)}
     for role, aliases in roles:
-        name = next((by_name[_bare(alias)] for alias in aliases if _bare(alias) in by_name), None)
-        if name is None:
-            candidates = [column for column in names if _bare(column) not in _MEANT]
-            raise InputError(
-                expected=f"a column of each {role}, called {', '.join(aliases)}",
-                got=", ".join(map(shown, names[:20])) or "no columns",
-                where=kind.name,
-                hint=_nearest_column(candidates, aliases)
-                or f"rename the {role} column to {aliases[0]}",
-            )
-        columns.append(table[name])  # type: ignore[index]
+        others = other_columns(names)
+        if role == "grade" and lacks_grades(table) and not _nearest_column(others, aliases):
+            columns.append(None)
+        else:
+            columns.append(table[_column(names, role, aliases, kind.name)])  # type: ignore[index]
     return tuple(columns)
+
+
+def _column(names: Sequence[str], role: str, aliases: Sequence[str], where: str) -> str:
+    """The name of the column of a role; InputError if there is none."""
+    by_name = {_bare(name): name for name in reversed(names)}
+    name = next((by_name[_bare(alias)] for alias in aliases if _bare(alias) in by_name), None)
+    if name is None:
+        raise InputError(
+            expected=f"a column of each {role}, called {', '.join(aliases)}",
+            got=", ".join(map(shown, names[:20])) or "no columns",
+            where=where,
+            hint=_nearest_column(other_columns(names), aliases)
+            or f"rename the {role} column to {aliases[0]}",
+        )
+    return name
 
 
 def _bare(name: str) -> str:
@@ -237,6 +309,13 @@ def _bare(name: str) -> str:
 
 
 _MEANT: Final = frozenset(map(_bare, (*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES, *_SUBTOPICS)))
+# What every table has: without one of each, a dict is one of queries.
+_ROW_NAMES: Final = frozenset(map(_bare, _QUERIES)), frozenset(map(_bare, _DOCUMENTS))
+
+
+def other_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are neither of queries nor documents, grades, scores or subtopics."""
+    return [name for name in names if _bare(name) not in _MEANT]
 
 
 def _nearest_column(names: Sequence[str], aliases: Sequence[str]) -> str:
@@ -282,7 +361,8 @@ def _grouped(columns: tuple[object, ...], kind: Kind) -> dict[Hashable, Ids]:
         for column, role in zip(columns[:2], ("queries", "documents"), strict=True)
     )
     name = f"{kind.name} {kind.value}s"
-    values = vector(columns[2], name)
+    given = np.ones(len(documents), np.int64) if columns[2] is None else columns[2]
+    values = vector(given, name)
     subtopics = None
     if kind.subtopics:
         subtopics = _ids(columns[3], f"{kind.name} subtopics")

@@ -9,18 +9,20 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader
 from os import PathLike, fsdecode
-from typing import BinaryIO, Final, NoReturn, TypeVar, cast
+from typing import BinaryIO, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from streammetrics.core.errors import InputError, shown
 
 MAX_LINE: Final = 4096  # bytes
+MAX_FEATURES: Final = 1 << 20  # bytes of a line of features, after its label and its query
 MAX_BYTES: Final = 4 << 30  # of a file: 80 million lines of a run
 
 _QRELS: Final = "4 columns: query, iteration, document, grade"
 _RUN: Final = "6 columns: query, Q0, document, rank, score, tag"
+_FEATURES: Final = re.compile(rb"\s*[^\s#]{1,400}\s+qid:")
 _GRADE: Final = re.compile(rb"[+-]?[0-9]{1,9}")
 _SCORE: Final = re.compile(
     rb"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?"
@@ -33,6 +35,7 @@ _TABLE: Final = "read such a table with polars or pandas, and pass the frame"
 _SPLIT: Final = "evaluate the queries in several files, or pass columns"
 
 V = TypeVar("V", int, float)
+NumberedLine: TypeAlias = tuple[int, bytes]  # the number of a line, from 1, and its bytes
 
 
 def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
@@ -41,7 +44,13 @@ def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
     A line has a query, an ignored word, a document and a grade. Empty lines and those that begin
     with # are ignored. InputError for other lines, and for a document that is judged twice.
     """
-    return _read(path, "qrels", _grade)
+    name = text_name(path)
+    return qrels_of(text_lines(path, name, "qrels"), name)
+
+
+def qrels_of(lines: Iterable[NumberedLine], name: str) -> dict[str, dict[str, int]]:
+    """The judgments of the lines of a file with this name, as `read_qrels` reads them."""
+    return _read(lines, name, "qrels", _grade)
 
 
 def read_subtopic_qrels(path: str | PathLike[str]) -> dict[str, dict[str, dict[str, int]]]:
@@ -51,7 +60,9 @@ def read_subtopic_qrels(path: str | PathLike[str]) -> dict[str, dict[str, dict[s
     lines and those that begin with # are ignored. InputError for other lines, and for a document
     that is judged twice for one subtopic.
     """
-    by_pair = _read(path, "qrels", _subtopic_grade, "subtopic and document")
+    name = text_name(path)
+    lines = text_lines(path, name, "qrels")
+    by_pair = _read(lines, name, "qrels", _subtopic_grade, "subtopic and document")
     by_query: dict[str, dict[str, dict[str, int]]] = {}
     for query, grades in by_pair.items():
         of_query = by_query.setdefault(query, {})
@@ -65,22 +76,34 @@ def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
     """The run of a file: score by document, by query; the column of ranks is ignored, as by
     trec_eval.
 
-    A line has a query, Q0, a document, a rank, a score and a tag. Empty lines and those that begin
-    with # are ignored. InputError for other lines, and for a document twice in one query.
+    A line has a query, Q0, a document, a rank, a score and a tag; text after the tag is ignored.
+    Empty lines and those that begin with # are ignored. InputError for other lines, and for a
+    document twice in one query.
     """
-    return _read(path, "run", _score)
+    name = text_name(path)
+    return run_of_lines(text_lines(path, name, "run"), name)
+
+
+def run_of_lines(lines: Iterable[NumberedLine], name: str) -> dict[str, dict[str, float]]:
+    """The run of the lines of a file with this name, as `read_run` reads them."""
+    return _read(lines, name, "run", _score)
+
+
+def text_name(path: str | PathLike[str]) -> str:
+    """The path as messages show it."""
+    return shown(fsdecode(path), limit=200)[1:-1]
 
 
 def _read(
-    path: str | PathLike[str],
+    lines: Iterable[NumberedLine],
+    name: str,
     kind: str,
     row_of: Callable[[list[bytes], str], tuple[bytes, bytes, V]],
     judged: str = "document",
 ) -> dict[str, dict[str, V]]:
     by_query: dict[str, dict[str, V]] = {}
-    name = shown(fsdecode(path), limit=200)[1:-1]
     last_query, of_query = b"", dict[str, V]()
-    for number, line in _lines(path, name, kind):
+    for number, line in lines:
         fields = line.split()
         if not fields or line.startswith(b"#"):
             continue
@@ -92,37 +115,44 @@ def _read(
             key = document.decode()
         except UnicodeDecodeError as error:
             got = f"the byte {error.object[error.start]:#04x}"
-            _refuse("text in UTF-8", got, where, "convert the file to UTF-8")
+            refuse("text in UTF-8", got, where, "convert the file to UTF-8")
         if key in of_query:
             got = f"{shown(key)} twice for query {shown(query.decode())}"
             hint = "drop the later line"
             if row_of is _grade:
                 hint += "; judgments by subtopic are read for measures such as AlphaNDCG@10"
-            _refuse(f"each {judged} once for a query", got, where, hint)
+            refuse(f"each {judged} once for a query", got, where, hint)
         of_query[key] = value
     if not by_query:
-        _refuse(f"a {kind} file with at least one line", "none", name, "check the path")
+        refuse(f"a {kind} file with at least one line", "none", name, "check the path")
     return by_query
 
 
-def _lines(path: str | PathLike[str], name: str, kind: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers from 1, each of bounded length."""
+def text_lines(
+    path: str | PathLike[str], name: str, kind: str, most: int = MAX_LINE
+) -> Iterator[NumberedLine]:
+    """The lines of a file with their numbers from 1, each of at most `most` bytes, or of
+    MAX_FEATURES if it has a label and a query before its features."""
     try:
-        with open(path, "rb") as plain, _decompressed(plain) as file:
+        with open(path, "rb") as plain, decompressed(plain) as file:
             total = number = 0
-            while line := file.readline(MAX_LINE + 1):
+            while line := file.readline(most + 1):
+                limit = most
+                if len(line) > most and is_line_of_features(line):
+                    limit = MAX_FEATURES
+                    line += file.readline(limit + 1 - len(line))
                 number, total = number + 1, total + len(line)
                 if number == 1:
                     line = line.removeprefix(_BOM)
                     _refuse_other_formats(line, name)
-                if len(line) > MAX_LINE:
+                if len(line) > limit:
                     hint = f"pass a {kind} file as trec_eval reads it"
-                    _refuse(f"at most {MAX_LINE} bytes", "more", f"{name}, line {number}", hint)
+                    refuse(f"at most {limit} bytes", "more", f"{name}, line {number}", hint)
                 if total > MAX_BYTES:
-                    _refuse(f"a file of at most {MAX_BYTES} bytes", "more", name, _SPLIT)
+                    refuse(f"a file of at most {MAX_BYTES} bytes", "more", name, _SPLIT)
                 yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        _refuse("a whole file of gzip", str(error), name, "compress or download it again")
+        refuse("a whole file of gzip", str(error), name, "compress or download it again")
     except OSError as error:
         hint = "check the path; judgments and runs may also be dicts, data frames or columns"
         raise InputError(
@@ -130,7 +160,7 @@ def _lines(path: str | PathLike[str], name: str, kind: str) -> Iterator[tuple[in
         ) from None
 
 
-def _decompressed(file: BufferedReader) -> BinaryIO:
+def decompressed(file: BufferedReader) -> BinaryIO:
     """The file itself, which may be a pipe, or what gzip compressed in it; read line by line."""
     compressed = file.peek(2)[:2] == _GZIP
     return cast("BinaryIO", gzip.GzipFile(fileobj=file)) if compressed else file
@@ -138,11 +168,11 @@ def _decompressed(file: BufferedReader) -> BinaryIO:
 
 def _refuse_other_formats(first: bytes, name: str) -> None:
     if first.startswith((b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh")):
-        _refuse("a text file, or one of gzip", "a compressed one", name, "decompress it first")
+        refuse("a text file, or one of gzip", "a compressed one", name, "decompress it first")
     if first.startswith(b"PAR1"):
-        _refuse("a text file", "parquet", name, "read it with polars or pandas, and pass the frame")
+        refuse("a text file", "parquet", name, "read it with polars or pandas, and pass the frame")
     if first.lstrip()[:1] in (b"{", b"["):
-        _refuse("a file of TREC", "JSON", name, "pass json.load(file) if it is a dict of dicts")
+        refuse("a file of TREC", "JSON", name, "pass json.load(file) if it is a dict of dicts")
 
 
 def _grade(fields: list[bytes], where: str) -> tuple[bytes, bytes, int]:
@@ -152,12 +182,17 @@ def _grade(fields: list[bytes], where: str) -> tuple[bytes, bytes, int]:
             hint = "this looks like a run; the order is evaluate(qrels, run, measures)"
         elif _is_table(fields):
             hint = _TABLE
-        _refuse(_QRELS, f"{len(fields)} column(s): {_cut(b' '.join(fields))}", where, hint)
+        refuse(_QRELS, f"{len(fields)} column(s): {cut_text(b' '.join(fields))}", where, hint)
     query, _, document, grade = fields
-    if _GRADE.fullmatch(grade) is None:
+    return query, document, grade_of(grade, where)
+
+
+def grade_of(text: bytes, where: str) -> int:
+    """A grade; InputError for all but a whole number."""
+    if _GRADE.fullmatch(text) is None:
         hint = "correct the grade; below 0 the document is not judged"
-        _refuse("a whole number as the grade", _cut(grade), where, hint)
-    return query, document, int(grade)
+        refuse("a whole number as the grade", cut_text(text), where, hint)
+    return int(text)
 
 
 def _subtopic_grade(fields: list[bytes], where: str) -> tuple[bytes, bytes, int]:
@@ -166,17 +201,23 @@ def _subtopic_grade(fields: list[bytes], where: str) -> tuple[bytes, bytes, int]
 
 
 def _score(fields: list[bytes], where: str) -> tuple[bytes, bytes, float]:
-    if len(fields) != 6:
-        hint = "correct the line; a tag has no spaces"
+    if len(fields) < 6:
+        hint = "correct the line"
+        if len(fields) in (1, 3) and _SCORE.fullmatch(fields[-1]):
+            hint = "scores without documents need judgments by row: a file of LETOR or LightGBM"
         if len(fields) == 4:
             hint = "this looks like qrels; the order is evaluate(qrels, run, measures)"
-        elif _is_table(fields):
+        elif hint == "correct the line" and _is_table(fields):
             hint = _TABLE
-        _refuse(_RUN, f"{len(fields)} column(s): {_cut(b' '.join(fields))}", where, hint)
-    score = fields[4]
-    if _SCORE.fullmatch(score) is None:
-        _refuse("a number as the score, not nan", _cut(score), where, "correct the score")
-    return fields[0], fields[2], float(score)
+        refuse(_RUN, f"{len(fields)} column(s): {cut_text(b' '.join(fields))}", where, hint)
+    return fields[0], fields[2], score_of(fields[4], where)
+
+
+def score_of(text: bytes, where: str) -> float:
+    """A score; InputError for all but a number."""
+    if _SCORE.fullmatch(text) is None:
+        refuse("a number as the score, not nan", cut_text(text), where, "correct the score")
+    return float(text)
 
 
 def _is_table(fields: list[bytes]) -> bool:
@@ -184,9 +225,16 @@ def _is_table(fields: list[bytes]) -> bool:
     return len(fields) == 3 or b" ".join(fields).count(b",") > 1
 
 
-def _cut(data: bytes) -> str:
+def cut_text(data: bytes) -> str:
+    """The beginning of bytes from a file, as messages show it."""
     return shown(data[:100].decode(errors="backslashreplace"))
 
 
-def _refuse(expected: str, got: str, where: str, hint: str) -> NoReturn:
+def is_line_of_features(line: bytes) -> bool:
+    """Whether a line begins as those of LETOR and SVMlight do: a label, then `qid:` and a query."""
+    return _FEATURES.match(line) is not None
+
+
+def refuse(expected: str, got: str, where: str, hint: str) -> NoReturn:
+    """Raise an InputError of these four parts."""
     raise InputError(expected=expected, got=got, where=where, hint=hint)

@@ -31,6 +31,9 @@ from streammetrics.experiments.one_look import Guarded as Guarded
 from streammetrics.experiments.plan import Plan as Plan
 from streammetrics.experiments.plan import PlannedCovariate as PlannedCovariate
 from streammetrics.experiments.plan import Safeguard as Safeguard
+from streammetrics.experiments.planned_test import PlannedTest as PlannedTest
+from streammetrics.experiments.planned_test import PlannedUnits as PlannedUnits
+from streammetrics.experiments.planned_test import plan_test as plan_test
 from streammetrics.experiments.rates_beside import rate_beside as rate_beside
 from streammetrics.experiments.recommendation import Recommendation as Recommendation
 from streammetrics.experiments.report import Outcome as Outcome

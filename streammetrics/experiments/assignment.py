@@ -13,6 +13,7 @@ from typing import ClassVar, Final, cast
 import numpy as np
 
 from streammetrics.combine.units import UnitsResult, in_several
+from streammetrics.core.conversion import as_float, refused
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.experiments.one_look import e_value
@@ -115,11 +116,12 @@ class SampleRatio:
     k: float | None = None
 
     def __post_init__(self) -> None:
-        values = self.weights.values()
-        if not all(0 <= w < math.inf for w in values) or not any(values):
+        given: object = self.weights
+        values = [*map(as_float, given.values())] if isinstance(given, Mapping) else []
+        if not all(w is not None and 0 <= w < math.inf for w in values) or not any(values):
             raise SettingsError(
-                expected="weights of at least 0, one of them positive",
-                got=shown(dict(self.weights)),
+                expected="weights of at least 0 by arm, one of them positive",
+                got=shown(dict(given) if isinstance(given, Mapping) else given),
                 where="weights",
                 hint="pass the planned share of units of each arm",
             )
@@ -131,6 +133,8 @@ class SampleRatio:
         misspelt name is not a mismatch), and for a count that is negative or not whole. An arm that
         must not get units is declared with the weight 0; a unit in it is a certain mismatch, p = 0.
         """
+        if not isinstance(cast("object", units), Mapping):
+            raise refused("units", "a number of units for each arm", units, 'pass {"a": 512}')
         unknown = [arm for arm in units if arm not in self.weights]
         if unknown:
             names = list(map(str, self.weights))

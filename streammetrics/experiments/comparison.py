@@ -207,4 +207,5 @@ class Comparison(Shown):
             why = self.reason if ci or math.isnan(value) else ""
             if name == "rel_effect_size" and self.kind == "quantile":
                 why = why or NO_LIFT
-            yield ValueRow(name, value, ci, counts, why, exact=False)
+            tested = self.pvalue if ci else None
+            yield ValueRow(name, value, ci, counts, why, exact=False, pvalue=tested)

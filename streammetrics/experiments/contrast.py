@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from streammetrics.core.conversion import instance
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arms import Arms
 from streammetrics.experiments.comparison import Comparison
@@ -83,6 +84,7 @@ class Contrast(Shown):
         """The e-value of the last look. If that is this one, and a rate of independent units is
         judged, it is the mean of that of the interval and the exact one of the events alone; before
         that the exact one alone."""
+        instance(last, Anytime, "Contrast.e_value(last)", "the last look", "pass an Anytime")
         label = self.comparison.successes
         if last != self.anytime or label is None or last.gated or last.reason:
             return last.e_value

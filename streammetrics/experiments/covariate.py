@@ -12,7 +12,7 @@ slope over the few groups: with y_g and x_g the two estimates without group g,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Self
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.conversion import instance
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.arms import Arm, Arms, pair_of
@@ -73,6 +74,11 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
     >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
     2.0
     """
+    given: object = arms
+    totals = [*given] if isinstance(given, Iterable) else [given]
+    hint = "pass [UserTotals.of(x, y), ...], one for each arm"
+    for arm in totals:
+        instance(arm, UserTotals, "user_slope(arms)", "the UserTotals of each arm", hint)
     counted_arms = [arm for arm in arms if arm.n]
     xx = sum((arm.xx - arm.x * arm.x / arm.n for arm in counted_arms), Fraction(0))
     xy = sum((arm.xy - arm.x * arm.y / arm.n for arm in counted_arms), Fraction(0))
@@ -87,6 +93,28 @@ class Covariate:
     one look requires. users: totals of the users of control and treatment, for the slope over
     users; without either it is the slope over groups, which depends on the salt. SettingsError if
     both are given, and for a slope that is not a finite number.
+
+    Clicks of the week before explain most of what users differ in, so the interval of the effect
+    is narrower with them (CUPED):
+
+    >>> import numpy as np
+    >>> from streammetrics import Ratio, UserGroups, compare
+    >>> def arm(rng, first, lift):
+    ...     users, own = np.repeat(np.arange(first, first + 2_000), 10), rng.beta(2, 8, 2_000)
+    ...     before, during = UserGroups(Ratio()), UserGroups(Ratio())
+    ...     for state, rate in ((before, own), (during, own * lift)):
+    ...         state.update(users, numerators=rng.random(20_000) < np.repeat(rate, 10))
+    ...     return before, during
+    >>> rng = np.random.default_rng(1)
+    >>> (a_before, a), (b_before, b) = arm(rng, 0, 1.0), arm(rng, 2_000, 1.05)
+    >>> covariate = Covariate(control=a_before, treatment=b_before)
+    >>> for found in (compare(a, b), compare(a, b, covariate=covariate)):
+    ...     print(f"{found.effect_size:+.4f}, standard error {found.std_error:.4f}")
+    +0.0075, standard error 0.0055
+    +0.0088, standard error 0.0047
+
+    The slope is that over groups here. `users`, the totals of both arms, give that over users; a
+    plan that is looked at more than once freezes `theta` (`PlannedCovariate`).
     """
 
     control: Accumulator

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from streammetrics.combine.units import Units, UnitsResult, without_units
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.conversion import instance, refused
 from streammetrics.experiments.arm import arm_of, is_effect
 from streammetrics.experiments.arms import Arm, no_arm, without_effect
 from streammetrics.experiments.assignment import (
@@ -58,6 +59,16 @@ class Experiment:
     >>> experiment = Experiment(plan, {"random": {"ctr": a}, "bts": {"ctr": b}})
     >>> [(one.name, round(one.comparison.pvalue, 3)) for one in experiment.contrasts()]
     [('ctr.ratio/bts', 0.031)]
+
+    One look at its end is significant, but nothing was declared that makes it valid however often
+    somebody looks. With the least effect that matters in the plan the report says what holds:
+
+    >>> from dataclasses import replace
+    >>> from streammetrics.experiments import Horizon
+    >>> declared = replace(plan, horizon=Horizon(mde=0.001), better={"ctr": "higher"})
+    >>> report = Experiment(declared, experiment.states).report()
+    >>> [finding.verdict for finding in report.findings], report.recommendation.action
+    (['no_difference_yet'], 'wait')
     """
 
     plan: Plan
@@ -78,6 +89,7 @@ class Experiment:
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        self._require_types()
         if any(
             isinstance(state, Accumulator)
             for metrics in self.states.values()
@@ -90,6 +102,18 @@ class Experiment:
             for epoch, arms in epochs.items():
                 where = f"{name}[{epoch!r}]" if epoch else name
                 known(arms, self.plan.variants, where, "variants of the plan")
+
+    def _require_types(self) -> None:
+        """InputError for what is no plan, or no states of variants."""
+        hint = "see Plan of streammetrics.experiments"
+        instance(self.plan, Plan, "Experiment(plan)", "a Plan", hint)
+        for name in ("states", "units", "days"):
+            outer: object = getattr(self, name)
+            inner = [*outer.values()] if isinstance(outer, Mapping) else [None]
+            is_units = name != "states" and all(isinstance(units, Units) for units in inner)
+            if not is_units and not all(isinstance(arms, Mapping) for arms in inner):
+                hint = 'pass {"control": state, "treatment": state} for each metric, by its name'
+                raise refused(f"Experiment({name})", "states by name and variant", outer, hint)
 
     def srm(self) -> SampleRatioFound:
         """Whether units fell to the variants as planned, over all epochs."""
@@ -404,6 +428,8 @@ def needs_one_epoch(metric: Accumulator, view: str | None = None) -> bool:
     >>> needs_one_epoch(ExactQuantiles(), "median"), needs_one_epoch(Ratio())
     (True, False)
     """
+    hint = "pass an instance, such as Ratio()"
+    instance(metric, Accumulator, "needs_one_epoch(metric)", "a metric", hint)  # type: ignore[type-abstract]
     return arm_of(metric.empty(), view, 0.95).quantile is not None
 
 

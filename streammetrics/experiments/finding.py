@@ -119,7 +119,8 @@ class Finding(Shown):
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         row = self.contrast.effect_row(self.anytime_lower, self.anytime_upper, self.reason)
         figures = {"pvalue": self.anytime_pvalue, "holm": self.holm, "verdict": self.verdict}
-        yield replace(row, counts={**figures, **row.counts})
+        adjusted = self.anytime_pvalue if self.holm is None else self.holm
+        yield replace(row, counts={**figures, **row.counts}, pvalue=adjusted)
 
     def _notes(self) -> Iterator[str]:
         yield self.sentence

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from streammetrics.combine import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.conversion import instance
 from streammetrics.core.errors import InputError
 from streammetrics.estimators.enough import ENOUGH, GROUPS
 from streammetrics.experiments.arm import arm_of, is_effect
@@ -66,8 +67,9 @@ class Gate:
     advice: str = ""
     reason: str = ""
 
-    def sentence(self, planned_days: int | None = None) -> str:
-        """The gate in words; planned_days: how long the experiment is planned to run.
+    def sentence(self, planned_days: int | None = None, *, pace: str = "the pace so far") -> str:
+        """The gate in words; planned_days: how long the experiment is planned to run; pace: what
+        `days` rest on.
 
         >>> size = {"rows": 4150.0, "shares": (0.05, 0.05), "days": (1.3, 1.3)}
         >>> gate = Gate(watched="ctr", treatment="new", needs="each arm has 10 clicks", **size)
@@ -82,7 +84,8 @@ all rows, on day 2 of 14 at the pace so far.
         if not math.isnan(self.rows):
             rows = f"{self.size} {about(self.rows)} {self.unit}"
             text += f": after {rows} of {self.arm or _EACH}, {self._all_text()}"
-            text += self._when(planned_days)
+            when = self._when(planned_days)
+            text += f", {when} at {pace}" if when else ""
         return f"{text}; {self.advice}." if self.advice else f"{text}."
 
     def _all_text(self) -> str:
@@ -106,7 +109,7 @@ all rows, on day 2 of 14 at the pace so far.
         plan = "" if planned is None else f" of {planned:,}"
         if planned is not None and (last if bounded else first) > planned:
             plan = f" ({planned:,} are planned)"
-        return f", {when}{plan} at the pace so far"
+        return f"{when}{plan}"
 
 
 def gates(
@@ -133,6 +136,7 @@ def gates(
     >>> gate.arm, round(gate.rows), gate.days == (gate.rows / 0.05 / 5_000,) * 2
     ('new', 4167, True)
     """
+    instance(plan, Plan, "gates(plan)", "a Plan", "see Plan of streammetrics.experiments")
     rails = [(rail.metric, rail) for rail in plan.guardrails]
     watched = [*((name, None) for name in plan.decision), *rails]
     return tuple(
@@ -153,35 +157,48 @@ def _gates_of(
     pace = math.nan
     if arm.counts.rows and span is not None and span >= _LEAST_DAYS:
         pace = arm.counts.rows / span
-    result = earlier[metric].compute()
-    figures = result.value if isinstance(result, UserGroupsResult) else result
+    figures = figures_of(earlier[metric])
+    for treatment in plan.treatments:
+        gate = gate_of(plan, watched, treatment, arm, figures, pace)
+        yield replace(gate, guardrail=rail)
+
+
+def figures_of(state: Accumulator) -> object:
+    """The result of the metric of a state, also over users."""
+    result = state.compute()
+    return result.value if isinstance(result, UserGroupsResult) else result
+
+
+def gate_of(
+    plan: Plan, watched: str, treatment: str, arm: Arm, figures: object, pace: float
+) -> Gate:
+    """When one treatment can be judged on a metric. arm: of both variants together over an earlier
+    period, the result of which is `figures`; pace: its rows a day, nan if unknown."""
     by_users = plan.cluster == "groups" and arm.counts.unit != "units"
     needed = _needed(arm, figures, by_users or arm.without.replicates is not None)
     may_need_more = (by_users and arm.without.replicates is None) or (
-        arm.counts.kind == "mean" and len(plan.epochs) > 1
+        arm.counts.kind == "mean" and (len(plan.epochs) > 1 or math.isnan(arm.counts.skewness))
     )
-    for treatment in plan.treatments:
-        variants = (treatment,) if arm.sides is not None else (plan.control, treatment)
-        gate = Gate(watched=watched, treatment=treatment, guardrail=rail, unit=arm.counts.unit)
-        last = _last(plan, variants)
-        why = _never(plan, watched, treatment, arm)
-        if why or last is None:
-            absent = f"no {arm.counts.unit} are planned for {' and '.join(variants)} together"
-            yield replace(gate, reason=why or absent)
-            continue
-        first, longest = (needed.rows / share / pace for share in reversed(last[1]))
-        if arm.counts.unit == "units" and needed.rows > arm.counts.rows * last[1][0]:
-            longest = math.inf
-        yield replace(
-            gate,
-            needs=needed.words.format(_EACH if len(variants) > 1 else treatment),
-            arm=last[0],
-            rows=needed.rows,
-            size=_size(needed.is_most, may_need_more),
-            shares=last[1],
-            days=(first, longest),
-            advice=needed.advice,
-        )
+    variants = (treatment,) if arm.sides is not None else (plan.control, treatment)
+    gate = Gate(watched=watched, treatment=treatment, unit=arm.counts.unit)
+    last = _last(plan, variants)
+    why = _never(plan, watched, treatment, arm)
+    if why or last is None:
+        absent = f"no {arm.counts.unit} are planned for {' and '.join(variants)} together"
+        return replace(gate, reason=why or absent)
+    first, longest = (needed.rows / share / pace for share in reversed(last[1]))
+    if arm.counts.unit == "units" and needed.rows > arm.counts.rows * last[1][0]:
+        longest = math.inf
+    return replace(
+        gate,
+        needs=needed.words.format(_EACH if len(variants) > 1 else treatment),
+        arm=last[0],
+        rows=needed.rows,
+        size=_size(needed.is_most, may_need_more),
+        shares=last[1],
+        days=(first, longest),
+        advice=needed.advice,
+    )
 
 
 def _last(plan: Plan, arms: tuple[str, ...]) -> tuple[str, tuple[float, float]] | None:

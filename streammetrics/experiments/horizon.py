@@ -61,8 +61,10 @@ class Horizon:
     voids the guarantee of the intervals. Of one state (`ConfidenceSequence.of`) units are its own
     rows, and the effect is a distance from a fixed number: `of_one` is its tuning.
 
-    >>> Horizon(units=10_000, baseline=0.5).v_opt
+    >>> Horizon(units=10_000, baseline=0.5).v_opt  # half of the information of 10,000 units
     5000.0
+    >>> round(Horizon(mde=0.01).v_opt)  # half of what one look needs to find a difference of 0.01
+    39244
     >>> Horizon().v_opt, Horizon().reason
     (None, 'neither a horizon nor an mde was declared before the data')
     """

@@ -48,7 +48,7 @@ def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | No
     counted = contrast.units or pair.control.counts.rows + pair.treatment.counts.rows
     power = contrast.horizon.power
     now = 1.0 / error / error
-    needed = _information(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, df)
+    needed = information_of_size(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, df)
     extra_units = counted * (needed / now - 1.0)
     if not extra_units < _MOST_UNITS:
         return None
@@ -56,7 +56,7 @@ def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | No
     return MoreUnits(size, max(0.0, extra_units), bool(contrast.units), power, excluded)
 
 
-def _information(size: float, power: float, rho: float, alpha: float, df: float) -> float:
+def information_of_size(size: float, power: float, rho: float, alpha: float, df: float) -> float:
     """The v with size √v = c(v) + z, by fixed-point iteration until it changes by less than 0.1 %:
     c hardly depends on v, and units are reported to two digits."""
     z, previous = normal_isf(1.0 - power), 0.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, cast
 
+from streammetrics.core.conversion import as_float, refused
 from streammetrics.core.errors import SettingsError, shown
 
 
@@ -23,6 +24,7 @@ def adjust_fwer(
     >>> adjust_fwer({"ctr": 0.01, "auc": 0.04})
     {'ctr': 0.02, 'auc': 0.04}
     """
+    pvalues = _numbers(pvalues, "adjust_fwer(pvalues)")
     m = len(pvalues)
     if method == "bonferroni":
         return {name: p if math.isnan(p) else min(1.0, m * p) for name, p in pvalues.items()}
@@ -51,9 +53,26 @@ def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[st
     >>> adjust_fdr(e_values={"ctr": 60.0, "auc": 1.5})
     {'ctr': True, 'auc': False}
     """
+    e_values = _numbers(e_values, "adjust_fdr(e_values)")
+    if (level_given := as_float(alpha)) is None or not 0 < level_given < 1:
+        raise refused("adjust_fdr(alpha)", "a number between 0 and 1, such as 0.05", alpha)
     # Equal e-values are all rejected or all kept, so that the order does not matter.
     m, level, least = len(e_values), Fraction(repr(float(alpha))), math.nan
     for rank, e in enumerate(sorted(e_values.values(), reverse=True), start=1):
         if e == math.inf or (e > 0 and Fraction(e) >= Fraction(m, rank) / level):
             least = e
     return {name: e >= least for name, e in e_values.items()}
+
+
+def _numbers(values: object, where: str) -> dict[str, float]:
+    """Numbers by name, or InputError."""
+    numbers = {}
+    if isinstance(values, Mapping):
+        numbers = {name: _number(value) for name, value in values.items()}
+    if not isinstance(values, Mapping) or None in numbers.values():
+        raise refused(where, "a number for each name", values, 'pass {"ctr": 0.01, "auc": 0.04}')
+    return cast("dict[str, float]", numbers)
+
+
+def _number(value: object) -> float | None:
+    return math.nan if isinstance(value, float) and math.isnan(value) else as_float(value)

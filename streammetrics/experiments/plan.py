@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NoReturn
 
-from streammetrics.core.conversion import flag, numeric
+from streammetrics.core.conversion import among, flag, numeric
 from streammetrics.core.errors import SettingsError, nearest, shown
 from streammetrics.experiments.horizon import Horizon, check_share
 from streammetrics.present.view import HIGHER, LOWER, NONE, Direction
@@ -23,6 +23,10 @@ def check_plan(plan: Plan) -> None:
     _one_of("on_several_variants", plan.on_several_variants, ("keep", "drop", "error"))
     for where in ("variants", "decision", "epochs", "lower_is_better"):
         _names(where, getattr(plan, where))
+    for where in ("better", "horizons", "covariates", "shares", "epoch_shares"):
+        _by_name(where, getattr(plan, where))
+    for epoch, epoch_weights in plan.epoch_shares.items():
+        _by_name(f"epoch_shares ({epoch})", epoch_weights)
     _check_safeguards(plan)
     if not plan.watched:
         refuse("decision", "a metric, or a guardrail", plan.decision, 'pass decision=("ctr",)')
@@ -70,6 +74,12 @@ def _names(where: str, given: object) -> None:
         refuse(where, "a tuple of names", given, 'write them as in ("ctr", "auc")')
 
 
+def _by_name(where: str, given: object) -> None:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        hint = 'write a dict, such as {"bounce": "lower"} for better'
+        refuse(where, "a mapping from names", given, hint)
+
+
 def _check_safeguards(plan: Plan) -> None:
     hint = 'write guardrails=(Safeguard("auc", margin=0.01),)'
     if not isinstance(plan.guardrails, (tuple, list)):
@@ -84,8 +94,6 @@ def _check_directions(plan: Plan) -> None:
     for where, names in (("lower_is_better", plan.lower_is_better), ("better", plan.better)):
         strangers = [name for name in names if not _is_of(name, plan.watched)]
         known(strangers, plan.watched, where, "metrics of decision and guardrails")
-    if not isinstance(plan.better, Mapping):
-        refuse("better", "directions by metric", plan.better, 'write {"bounce": "lower"}')
     for name, direction in plan.better.items():
         number = isinstance(direction, (int, float)) and not isinstance(direction, bool)
         if not (
@@ -115,7 +123,7 @@ def _is_of(name: str, watched: Collection[str]) -> bool:
 
 
 def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not among(value, allowed):
         refuse(
             where, " or ".join(f'"{option}"' for option in allowed), value, nearest(value, allowed)
         )
@@ -193,8 +201,21 @@ class Plan:
     every report says so. min_days: nothing is shipped before the experiment ran this long. Raises
     SettingsError for contradictions, and for names that are not in the plan.
 
-    >>> Plan(control="random", variants=("random", "bts"), decision=("ctr",)).treatments
-    ('bts',)
+    A click rate decides, an area must not fall by 0.01, and a tenth of the users get the new model:
+
+    >>> plan = Plan(
+    ...     control="old",
+    ...     variants=("old", "new"),
+    ...     decision=("ctr",),
+    ...     guardrails=(Safeguard("auc", margin=0.01),),
+    ...     horizon=Horizon(mde=0.002),
+    ...     horizons={"auc": Horizon(mde=0.01)},
+    ...     shares={"old": 90, "new": 10},
+    ...     better={"ctr": "higher"},
+    ...     min_days=14,
+    ... )
+    >>> plan.treatments, plan.watched, plan.weights("")
+    (('new',), ('ctr', 'auc'), {'old': 90, 'new': 10})
     """
 
     control: str

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.conversion import instance
 from streammetrics.present.numerals import joined
 from streammetrics.present.view import declaration
 from streammetrics.present.views import value_of, view_of
@@ -27,6 +28,8 @@ def rate_beside(metric: Accumulator, view: str | None = None) -> str | None:
     >>> rate_beside(Moments(), "std"), rate_beside(Ratio())
     (None, None)
     """
+    hint = "pass an instance, such as Ratio()"
+    instance(metric, Accumulator, "rate_beside(metric)", "a metric", hint)  # type: ignore[type-abstract]
     figures = _figures(metric.empty())
     if figures is None:
         return None

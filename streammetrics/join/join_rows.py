@@ -142,7 +142,13 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         event_ids: Given = None,
         **columns: Given,
     ) -> None:
-        """Add events [n]; columns are read for impressions, values and event_ids for outcomes."""
+        """Add events.
+
+        kinds: [n] of "impression" or the name of an outcome. ids: [n] integers, strings or hashes,
+        by which outcomes find their impression. times_ms: [n] integers since the epoch. values: [n]
+        of summed outcomes; event_ids: [n], to tell outcomes of one time apart; both may be left
+        out. columns: [n] each, those of the setting `columns` by name, read for impressions.
+        """
         batch = self.check(kinds, ids, times_ms, values=values, event_ids=event_ids, **columns)
         self._accumulate(batch, None)
 

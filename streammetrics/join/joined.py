@@ -178,7 +178,13 @@ class Joined(Accumulator, schema="joined/1"):
         event_ids: Given = None,
         **columns: Given,
     ) -> None:
-        """Add events [n], as `JoinRows.update` does."""
+        """Add events, as `JoinRows.update` does.
+
+        kinds: [n] of "impression" or the name of an outcome. ids: [n] integers, strings or hashes,
+        by which outcomes find their impression. times_ms: [n] integers since the epoch. values: [n]
+        of summed outcomes; event_ids: [n], to tell outcomes of one time apart; both may be left
+        out. columns: [n] each, those that the metrics read by name, read for impressions.
+        """
         self._update(
             self.check(kinds, ids, times_ms, values=values, event_ids=event_ids, **columns)
         )

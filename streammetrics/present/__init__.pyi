@@ -1,3 +1,4 @@
+from streammetrics.present.documents import document as document
 from streammetrics.present.named_values import NamedValue as NamedValue
 from streammetrics.present.named_values import values as values
 from streammetrics.present.notebook import chart as chart

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import refused
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.curves.steps import Steps
 from streammetrics.kernels.curves.uplift import ArmSteps
@@ -124,8 +125,9 @@ def effects_by_score(found: HasUplift) -> Effects:
 
 
 def bins_of(result: object) -> Sequence[Bin]:
-    """The bins of calibration; with Wilson's interval if no row is weighted."""
-    table = cast("_Bins", result.reliability())  # type: ignore[attr-defined]
+    """The bins of calibration, by mass if the result knows them; with Wilson's interval if no row
+    is weighted."""
+    table = cast("_Bins", result._drawn)  # type: ignore[attr-defined]
     weighted = getattr(result, "weight_units", None), getattr(result, "rows_rounded", None)
     q, bins = critical(LEVEL), []
     for i, n in enumerate(table.units.tolist()):
@@ -261,7 +263,7 @@ _VIEWS: Final = {
 }  # the value that a figure shows
 _NAME: Final = 24  # characters of a series beside its value
 _ACRONYM: Final = 4  # letters of a view that is written in capitals
-_NAMES: Final = {"qini": "Qini"}  # other texts of views
+_NAMES: Final = {"qini": "Qini", "ece_by_mass": "ECE by mass"}  # other texts of views
 
 
 def kinds_of(result: object) -> tuple[str, ...]:
@@ -331,6 +333,8 @@ def figure_by_series(
     'no value is defined'
     """
     _check_title(title)
+    if not isinstance(cast("object", results), Mapping):
+        raise refused("figure_by_series(results)", "results by name", results, 'pass {"a": result}')
     chosen = dict(list(results.items())[:MOST])
     kinds = _shared(chosen.values())
     kind = kinds[0] if kind is None and kinds else kind
@@ -360,7 +364,9 @@ def figure_by_series(
         return _with_values(drawn, inner, _VIEWS[kind])
     if kind == "reliability":
         bins = {series: bins_of(result) for series, result in inner.items()}
-        return _with_values(reliability(bins, theme=theme, **heading), inner, _VIEWS[kind])
+        by_mass = all(getattr(result, "ece_by_mass", None) for result in inner.values())
+        view = "ece_by_mass" if by_mass else _VIEWS[kind]
+        return _with_values(reliability(bins, theme=theme, **heading), inner, view)
     if kind == "confusion":
         tables = {series: table_of(result) for series, result in inner.items()}
         whole = {series: table for series, table in tables.items() if table is not None}

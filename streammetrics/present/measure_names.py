@@ -21,13 +21,22 @@ _OTHERS: Final[Mapping[str, str]] = MappingProxyType(
         "HR": "hr hit hit_rate hit_ratio success",
         "PooledHR": "pooled_hr",
         "P": "p prec precision",
-        "R": "r recall",
+        "R": "r recall set_r set_recall",
         "F1": "f1 f1_score",
         "RPrec": "rprec r_prec r_precision",
         "AP": "ap map average_precision mean_average_precision",
         "ERR": "err expected_reciprocal_rank",
         "RBP": "rbp rank_biased_precision",
         "Bpref": "bpref",
+        "SetP": "set_p",
+        "SetF": "set_f",
+        "SetAP": "set_ap set_map",
+        "NumRet": "num_ret",
+        "NumRel": "num_rel",
+        "NumRelRet": "num_rel_ret",
+        "Judged": "judged",
+        "IPrec": "iprec",
+        "InfAP": "inf_ap",
         "AlphaNDCG": "alpha_ndcg andcg",
         "ERRIA": "err_ia",
         "StRecall": "strec st_recall subtopic_recall s_recall",
@@ -55,18 +64,30 @@ _ENDS_IN_CUT: Final = re.compile(
 )
 
 
+_INSIDE: Final = re.compile(r"\([^()]*\)")
 _WORD: Final = re.compile(r"=\s*([a-z]{1,20})\s*(?=[,)])", re.ASCII)
 _DCG: Final = re.compile(r"""\bdcg\s*=\s*(["']?)(log2|exp-log2)\1\s*(?=[,)])""", re.ASCII)
+_IPREC: Final = re.compile(
+    r"(?:iprec_at_recall_|iprec\s*(?:\(([^()]*)\)\s*)?@\s*)([01]?\.[0-9]{1,4}|[01])\s*",
+    re.ASCII | re.IGNORECASE,
+)
 _RBP: Final = re.compile(r"rbp\.([0-9]{1,6})", re.ASCII | re.IGNORECASE)
 
 
 def our_parameters(text: str) -> str:
-    """The text with parameters as measures print them: words are quoted, and `dcg` of ir_measures
-    is `gain`; the text itself if it is too long.
+    """The text with parameters as measures print them: words are quoted, `dcg` of ir_measures is
+    `gain`, and the share in `IPrec@0.1` is `recall`; the text itself if it is too long.
 
     >>> our_parameters("NDCG(gain=linear)@10"), our_parameters("nDCG(dcg='exp-log2')@5")
     ('NDCG(gain="linear")@10', 'nDCG(gain="exponential")@5')
+    >>> our_parameters("IPrec@.1"), our_parameters("NumRet(rel=2)")
+    ('IPrec(recall=0.1)', 'NumRelRet(rel=2)')
     """
+    if text.startswith("NumRet("):  # of ir_measures, which has no measure of its own
+        return text.replace("NumRet", "NumRelRet")
+    if iprec := _IPREC.fullmatch(text):  # whose cut is a share
+        inside = f"{iprec[1]}," if iprec[1] else ""
+        return f"IPrec({inside}recall={float(iprec[2])})"
     if len(text) > _LONGEST or "(" not in text:
         return text
     gain = {"log2": 'gain="linear"', "exp-log2": 'gain="exponential"'}
@@ -119,14 +140,21 @@ def printed_text(text: str) -> str | None:
 def entry_text(text: str, entries: Iterable[str]) -> str:
     """The one of these printed texts that a text means; the text without spaces if none is.
 
+    A text without parameters means the only entry of its name and cut, whatever its parameters.
+
     >>> entry_text("ndcg @ 10", ["AP", "NDCG@10"]), entry_text("P@5", ["AP"])
     ('NDCG@10', 'P@5')
+    >>> entry_text("ndcg@10", ["AP", 'NDCG(gain="linear")@10'])
+    'NDCG(gain="linear")@10'
     """
     texts, bare = list(entries), our_parameters("".join(text.split()).replace("'", '"'))
     if bare in texts:
         return bare
     printed = printed_text(bare)
-    return printed if printed in texts else bare
+    if printed in texts:
+        return printed
+    plain = [entry for entry in texts if _INSIDE.sub("", entry) == (printed or bare)]
+    return plain[0] if len(plain) == 1 else bare
 
 
 def similar_entry(text: str, entries: Iterable[str], otherwise: str) -> str:
@@ -153,6 +181,8 @@ def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
     text = text.strip()[:_LONGEST]
     if rbp := _RBP.fullmatch(text):  # of ranx
         return f"did you mean 'RBP(p=0.{rbp[1]})'?"
+    if _bare(text) == "gmmap":
+        return 'evaluate "map": result.geometric_mean("map") is gm_map'
     if _bare(text) in ("ndcgcut", "mapcut"):  # of pytrec_eval, which has nine cuts
         return f"name one cut: {text.lower()}_10"
     ends = _ENDS_IN_CUT.fullmatch(text)

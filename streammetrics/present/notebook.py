@@ -10,6 +10,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
 from streammetrics.core.bounded import ByValue
+from streammetrics.core.conversion import flag
+from streammetrics.core.slips import NoItems
 from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
 from streammetrics.present.value_columns import columns_of_parts
 from streammetrics.present.value_rows import (
@@ -25,6 +27,7 @@ from streammetrics.present.value_rows import (
     rows_of_views,
     strict,
     to_columns,
+    wide_columns,
 )
 
 if TYPE_CHECKING:
@@ -89,7 +92,7 @@ def _cells(tag: str, cells: Iterable[str], attributes: str = "") -> str:
     return "".join(f"<{tag}{attributes}>{_escaped(cell)}</{tag}>" for cell in cells)
 
 
-class Shown(ByValue):
+class Shown(ByValue, NoItems):
     """A result that is shown as a table, becomes one, and has plots.
 
     Its floats are its views, and what is known of them is declared with them, as a `View`. A
@@ -97,7 +100,7 @@ class Shown(ByValue):
     where their values are, undefined ones too.
     """
 
-    __slots__ = ()
+    __slots__ = ("_typed",)  # how views were typed, by their names, where that is known
 
     estimates: ClassVar[bool] = False  # whether all of its views are measures of error
 
@@ -135,28 +138,102 @@ class Shown(ByValue):
         return strict(self._columns(level))
 
     @overload
-    def to_frame(self, library: Literal["pandas"], *, level: float = ...) -> PandasFrame: ...
+    def to_frame(
+        self, library: Literal["pandas"], *, level: float = ..., wide: bool = ...
+    ) -> PandasFrame: ...
     @overload
-    def to_frame(self, library: Literal["polars"], *, level: float = ...) -> PolarsFrame: ...
+    def to_frame(
+        self, library: Literal["polars"], *, level: float = ..., wide: bool = ...
+    ) -> PolarsFrame: ...
     @overload
-    def to_frame(self, library: None = None, *, level: float = ...) -> Frame: ...
-    def to_frame(self, library: Library | None = None, *, level: float = LEVEL) -> Frame:
+    def to_frame(self, library: None = None, *, level: float = ..., wide: bool = ...) -> Frame: ...
+    def to_frame(
+        self, library: Library | None = None, *, level: float = LEVEL, wide: bool = False
+    ) -> Frame:
         """The table of `to_dict` as a frame of pandas or polars; as a list of dicts if neither is
         installed. An undefined value is nan, and keys of several columns are tuples.
 
         library: "pandas" or "polars"; None: the one that the program has imported, else the one
         that is installed, pandas if both are. A column of keys of several types is text in polars.
 
-        >>> from streammetrics import Ratio
+        wide: a row for each key, window or run, with a column for the value of each name, nan where
+        there is none; `key`, `window_start_ms` and `window_end_ms` are there if there are such.
+
+        >>> from streammetrics import PerKey, Ratio
         >>> Ratio().compute().to_frame("pandas")["name"].tolist()
         ['ratio', 'numerator', 'denominator']
+        >>> ctr = PerKey(Ratio())
+        >>> ctr.update(["a", "b", "a"], numerators=[1, 0, 0])
+        >>> print(ctr.compute().to_frame("pandas", wide=True))
+          key  ratio  numerator  denominator
+        0   a    0.5        1.0          2.0
+        1   b    0.0        0.0          1.0
         """
+        if flag(wide, "to_frame(wide)"):
+            return frame_of(wide_columns(self._columns(checked_level(level))), library)
         columns = None
         if type(self)._columns is Shown._columns and library_of(library) == "pandas":
             columns = columns_of_parts(self, checked_level(level))
         if columns is not None:
             return pandas_of_columns(columns)
         return frame_of(self._columns(level), library)
+
+    def to_markdown(self, *, level: float = LEVEL, stars: bool = False, units: bool = False) -> str:
+        """The table that `print` shows, with all of its lines, in Markdown.
+
+        Its columns are the name with its key, the rows, the value, the certain bounds, the
+        confidence interval, and the reason why a value or an interval is undefined; those that are
+        empty are left out, and numbers have the decimals of `print`. A comparison of runs has
+        measure, run, mean, difference, interval and p-value. Names are as they were typed, such as
+        ndcg@10, with the characters escaped that mean something in Markdown.
+
+        level: of the intervals; comparisons have their own. stars: mark values with a test against
+        0, * p < 0.05, ** p < 0.01, *** p < 0.001, by the p-value that is adjusted for all
+        comparisons of the table where it is. units: a value whose range is 0 to 1 is in percent,
+        with its bounds and its interval; others have no unit.
+
+        >>> from streammetrics import Ratio
+        >>> ctr = Ratio()
+        >>> ctr.update([1, 0, 0, 1] * 100)
+        >>> print(ctr.compute().to_markdown(units=True))
+        | name | value | 95 % CI |
+        |:---|---:|---:|
+        | ratio | 50.000 % | 45.123 to 54.877 % |
+        | numerator | 200 |  |
+        | denominator | 400 |  |
+        """
+        from streammetrics.present.documents import markdown
+
+        return markdown(self, level=level, stars=stars, units=units)
+
+    def to_latex(self, *, level: float = LEVEL, stars: bool = False, units: bool = False) -> str:
+        r"""The table of `to_markdown` as a `tabular` of LaTeX, with the rules of its package
+        booktabs; what means something in LaTeX is escaped.
+
+        >>> from streammetrics import Ratio
+        >>> ctr = Ratio()
+        >>> ctr.update([1, 0, 0, 1] * 100)
+        >>> print(ctr.compute().to_latex().splitlines()[2])
+        name & value & 95 \% CI \\
+        """
+        from streammetrics.present.documents import latex
+
+        return latex(self, level=level, stars=stars, units=units)
+
+    def to_csv(self, *, level: float = LEVEL, stars: bool = False, units: bool = False) -> str:
+        """The table of `to_markdown` as the text of a CSV file: numbers have no commas, and an
+        undefined one is nan. A name that a spreadsheet would run as a formula, since it begins with
+        =, +, - or @, begins with an apostrophe. `to_frame().to_csv(path)` has all columns.
+
+        >>> from streammetrics import Ratio
+        >>> ctr = Ratio()
+        >>> ctr.update([1, 0, 0, 1] * 100)
+        >>> print(ctr.compute().to_csv().splitlines()[0])
+        name,value,95 % CI
+        """
+        from streammetrics.present.documents import csv_text
+
+        return csv_text(self, level=level, stars=stars, units=units)
 
     def __repr__(self) -> str:
         return text_table(self)

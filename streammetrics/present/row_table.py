@@ -8,6 +8,7 @@ lines only the first and the last are shown.
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from streammetrics.present.views import counts_of, has_parts, texts_of
 
 WIDTH: Final = 80  # of a repr
 MOST: Final = 20  # lines of a repr
+ALL: Final = sys.maxsize - 1  # lines of a table, or characters of a name, that are not cut
 _REASONS: Final = 6  # different reasons that a repr names
 _DIGITS: Final = 5
 _SCIENTIFIC: Final = 1e9
@@ -68,7 +70,9 @@ def _has_table(result: object) -> TypeGuard[HasTable]:
 class RowTable:
     """The texts of a result. about: its counts and texts. notes: why values or intervals are
     undefined, and sentences. more: whether some lines are left out, between the first and the last;
-    a line `...` is there. left: the columns of names, at the left. Empty columns are left out."""
+    a line `...` is there. left: the columns of names, at the left. Empty columns are left out.
+    rows: the values that the lines show, one a line if none is left out; () of columns. details:
+    the last columns, which documents leave out."""
 
     title: str
     about: str
@@ -77,14 +81,17 @@ class RowTable:
     notes: tuple[str, ...] = ()
     more: bool = False
     left: int = 1
+    rows: tuple[ValueRow, ...] = ()
+    details: int = 0
 
 
-def table_of(result: object, most: int) -> RowTable:
-    """The table of a result, with its first and its last rows, `most` of them."""
+def table_of(result: object, most: int, level: float = LEVEL) -> RowTable:
+    """The table of a result, with its first and its last rows, `most` of them; names are cut unless
+    `most` is ALL. level: of the intervals."""
     if _has_table(result):
         return result._table(most)
     whole = has_parts(result)
-    shown = list(islice(rows_of(result, headlines=whole), most + 1))
+    shown = list(islice(rows_of(result, level=level, headlines=whole), most + 1))
     if is_cut := len(shown) > most:
         shown = [*shown[: most - most // 2], *_last_rows(result, most // 2, whole)]
     heads = dict.fromkeys(_ci_title(row) for row in shown if row.ci)
@@ -92,8 +99,10 @@ def table_of(result: object, most: int) -> RowTable:
     several = "always-valid CI" if all(ALWAYS_VALID in head for head in heads) else "CI"
     head = one_head or several
     has_bounds = any(isinstance(row.value, Bounded) for row in shown)
+    has_keys = whole or bool(shown and shown[-1].keys)  # parts come last: each has rows of its own
     titles = ("", "rows", "value", EXACT_WITHIN, head)
-    lines = [_line(row, whole, has_bounds, not one_head) for row in shown]
+    limit = ALL if most == ALL else _NAME
+    lines = [_line(row, has_keys, has_bounds, not one_head, limit) for row in shown]
     used = [i for i in range(len(titles)) if i in (0, 2) or any(line[i] for line in lines)]
     about = []
     if whole and isinstance(result, Sized):
@@ -120,6 +129,7 @@ def table_of(result: object, most: int) -> RowTable:
         tuple(_with_gap(cells, most) if is_cut else cells),
         tuple(notes),
         is_cut,
+        rows=tuple(shown),
     )
 
 
@@ -224,7 +234,7 @@ def text_table(result: object) -> str:
     return "\n".join(out)
 
 
-def _line(row: ValueRow, of_part: bool, has_bounds: bool, own_head: bool) -> Line:
+def _line(row: ValueRow, of_part: bool, has_bounds: bool, own_head: bool, names: int) -> Line:
     value, within, ci = float(row.value), row.exact_within, row.ci
     numbers = [value, *(within or ()), *(ci or ())]
     decimals = decimals_for(numbers, digits=_DIGITS) if any(map(math.isfinite, numbers)) else 0
@@ -244,18 +254,19 @@ def _line(row: ValueRow, of_part: bool, has_bounds: bool, own_head: bool) -> Lin
     interval += f" ({_ci_title(row).removesuffix(' CI')})" if own_head and ci else ""
     n = row.counts.get("rows")
     rows = f"{n:,}" if of_part and isinstance(n, int) else ""
-    return label(row), rows, number(value, decimals, scientific=limit), bounds, interval
+    return label(row, names), rows, number(value, decimals, scientific=limit), bounds, interval
 
 
-def label(row: ValueRow) -> str:
-    """The window, the key and the name of a row; texts from a stream are escaped.
+def label(row: ValueRow, limit: int = _NAME) -> str:
+    """The window, the key and the name of a row, each cut to `limit`; texts from a stream are
+    escaped.
 
     >>> label(ValueRow("ctr", 0.5, keys=(("bts", 2),), window=(0, 3_600_000)))
     '1970-01-01T00:00:00Z: bts, 2: ctr'
     """
     parts = [] if row.window is None else [_start(row.window[0])]
-    parts += [_key_text(key) for key in row.keys]
-    name = name_text(row.name or "value", _NAME) if row.name or not parts else ""
+    parts += [_key_text(key, limit) for key in row.keys]
+    name = name_text(row.name or "value", limit) if row.name or not parts else ""
     return ": ".join(filter(None, (*parts, name)))
 
 
@@ -267,9 +278,9 @@ def _start(start_ms: int) -> str:
     return time.isoformat(timespec="milliseconds" if start_ms % 1000 else "seconds")[:-6] + "Z"
 
 
-def _key_text(key: object) -> str:
+def _key_text(key: object, limit: int) -> str:
     parts = key if isinstance(key, tuple) else (key,)
-    return ", ".join(name_text(part, _NAME) for part in parts)
+    return ", ".join(name_text(part, limit) for part in parts)
 
 
 def _ci_title(row: ValueRow) -> str:

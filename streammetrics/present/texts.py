@@ -134,8 +134,18 @@ def _flag(value: object, where: str) -> bool:
     return flag(value, where)
 
 
+def _no_number(value: object) -> Exception:
+    from streammetrics.core.conversion import refused
+
+    return refused("value", "a number", value, "pass a float")
+
+
 def _rounded(value: float, decimals: int, mode: str, signed: bool, scientific: float) -> str:
-    if math.isnan(value):
+    try:
+        is_nan = math.isnan(value)
+    except TypeError:  # a check of its own would cost more than all else here
+        raise _no_number(value) from None
+    if is_nan:
         return UNDEFINED
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"

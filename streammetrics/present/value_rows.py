@@ -52,7 +52,8 @@ class ValueRow:
     name: of the view, after the metric in a panel. value: `Bounded` if it is approximated; a float
     is exact, if `exact`, and otherwise an estimate, such as an effect. interval: the confidence
     interval, None if there is none. keys, window: of the part. counts: the denominators. reason:
-    why the value or the interval is undefined, or doubtful.
+    why the value or the interval is undefined, or doubtful. pvalue: of the test against 0,
+    adjusted for the tests beside it where it is; None without one.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ValueRow:
     exact: bool = True
     keys: tuple[object, ...] = ()
     window: tuple[int, int] | None = None
+    pvalue: float | None = None
 
     @property
     def exact_within(self) -> tuple[float, float] | None:
@@ -91,7 +93,8 @@ class ValueRow:
         window = self.window or part.window
         # Not `replace`, which would be the slowest step of a table of many keys.
         return ValueRow(
-            name, self.value, self.interval, self.counts, self.reason, self.exact, keys, window
+            *(name, self.value, self.interval, self.counts, self.reason, self.exact),
+            *(keys, window, self.pvalue),
         )
 
     def columns(self) -> dict[str, object]:
@@ -234,6 +237,53 @@ def to_columns(rows: Iterator[ValueRow]) -> Columns:
     names = dict.fromkeys(ValueRow("", math.nan).columns())
     names |= dict.fromkeys(name for row in cells for name in row)
     return {name: [row.get(name) for row in cells] for name in names}
+
+
+_PLACES: Final = ("key", "window_start_ms", "window_end_ms")
+
+
+def wide_columns(columns: Columns) -> Columns:
+    """The columns of `to_dict` as a table with a row for each key and window, and a column for the
+    value of each name; InputError for a table without names, such as the points of a curve.
+
+    >>> wide_columns({"name": ["a", "b", "a"], "key": [1, 1, 2], "value": [0.5, 0.1, 0.25],
+    ...               "window_start_ms": [None] * 3, "window_end_ms": [None] * 3})
+    {'key': [1, 2], 'a': [0.5, 0.25], 'b': [0.1, nan]}
+    """
+    if not {"name", "value", *_PLACES} <= columns.keys():
+        raise InputError(
+            expected="a result with values by name",
+            got="one that is a table of columns itself",
+            where="to_frame(wide)",
+            hint="leave wide out",
+        )
+    has_windows = any(start is not None for start in columns["window_start_ms"])
+    rows: list[tuple[tuple[object, ...], dict[str, object]]] = []
+    row_of_place: dict[tuple[object, ...], dict[str, object]] = {}
+    names = cast("Sequence[str]", columns["name"])
+    for name, value, *place in zip(
+        names, columns["value"], *(columns[p] for p in _PLACES), strict=True
+    ):
+        if has_windows and place[1] is None:
+            name = name.removeprefix("total.")  # of all windows, which has a row of its own
+        key = tuple(place)
+        if name in row_of_place.get(key, (name,)):  # another result of an equal key
+            row_of_place[key] = {}
+            rows.append((key, row_of_place[key]))
+        row_of_place[key][name] = value
+    places = zip(*(place for place, _ in rows), strict=True)
+    used = {
+        name: list(cells)
+        for name, cells in zip(_PLACES, places, strict=False)
+        if any(cell is not None for cell in cells)
+    }
+    titles = dict.fromkeys(name for _, values in rows for name in values)
+    return used | {
+        f"{name}_value" if name in used else name: [
+            values.get(name, math.nan) for _, values in rows
+        ]
+        for name in titles
+    }
 
 
 def strict(columns: Columns) -> Columns:

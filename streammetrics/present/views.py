@@ -223,7 +223,10 @@ def attribute_names(kind: Hashable) -> tuple[str, ...]:
 
 # The annotations of views and weights in the results of this library.
 _NO_COUNTS: Final = frozenset(
-    ("float", "Bounded", "float | Bounded", "Value", "V_co", "Area", "Fraction", "Fraction | None")
+    (
+        *("float", "Bounded", "float | Bounded", "Bounded | None", "Value", "V_co", "Area"),
+        *("Fraction", "Fraction | None"),
+    )
 )
 
 

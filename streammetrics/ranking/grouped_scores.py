@@ -59,8 +59,8 @@ from streammetrics.ranking.list_values import (
     averages,
     list_terms,
     measured,
-    require_expected,
     require_none_of_subtopics,
+    require_settled,
 )
 from streammetrics.results.list_results import Averages
 
@@ -113,7 +113,9 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         item that is twice in a list is not detected. judged: [n] bool, False for an item that is
         not judged, whose label must be 0 and which Bpref skips. shown: [n] bool, False for an item
         that is known but was not shown: it has no rank, but counts in the denominators of measures.
-        It means the same as the score -inf, which replaces the score. subtopics: [n] lists or sets
+        It means the same as the score -inf, which replaces the score. Without such rows each list
+        is taken to hold all of its relevant items: where some were not retrieved, and have no row,
+        recall, AP and NDCG are too high. subtopics: [n] lists or sets
         of ids, the subtopics that the item answers, or a table of 0 and 1 [n, subtopics]; an item
         of label 0 answers none. Measures such as AlphaNDCG read them.
     State
@@ -179,7 +181,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         for name, choices in _CHOICES.items():
             check_choice(self.settings()[name], choices, f"GroupedScores.{name}")
         check_max_rows(self.max_rows, "GroupedScores.max_rows")
-        require_expected(measures_of(self.measures), self.ties)
+        require_settled(measures_of(self.measures), self.ties)
 
     @cached_property
     def _reads_subtopics(self) -> bool:
@@ -349,9 +351,10 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         """The counts of the lists at these indices."""
         measures = measures_of(self.measures)
         moments, n_kept, empty = MomentsColumn.of(measures), 0, 0
+        rule = str(self.settings()["empty"])
         cubes = CubesColumn.of(moments)
         for lists in held_lists.pieces(indices):
-            for _, is_empty, values in measured(lists, measures, self.ties):
+            for _, is_empty, values in measured(lists, measures, self.ties, rule):
                 n_empty = int(np.count_nonzero(is_empty))
                 n_kept, empty = n_kept + len(is_empty) - n_empty, empty + n_empty
                 for j, column in enumerate(values):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.checks import MAX_GRADE
+from streammetrics.core.conversion import refused
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.parts.score_bits import Scores
 from streammetrics.core.slips import ids_instead
@@ -37,6 +38,8 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
     """
     for argument, name in ((lists, "lists"), (truths, "truths")):
         _require_no_mapping(argument, name)
+        if not isinstance(argument, Iterable):
+            raise refused(name, "a sequence of lists", argument, "pass one list for each query")
     lists = list(lists)
     ranked = [_ids(ids, "lists", i, ordered=True) for i, ids in enumerate(lists)]
     of_ids = [_truth_ids(truth, i) for i, truth in enumerate(truths)]

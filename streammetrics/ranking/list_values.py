@@ -61,15 +61,35 @@ class EmptySetting:
 
 
 def measured(
-    lists: Lists, measures: Sequence[Measure], ties: str
+    lists: Lists, measures: Sequence[Measure], ties: str, rule: str = "zero"
 ) -> Iterator[tuple[slice, NDArray[np.bool_], list[Values]]]:
     """For some lists at a time: their slice, which of them are empty, and the values of each
-    measure. An item of score -inf was not shown. `require_grades` must have accepted the grades."""
+    measure, 0 for an empty list by the rule "skip". An item of score -inf was not shown.
+    `require_grades` must have accepted the grades."""
     depths = [measure.depth for measure in measures if measure.depth is not None]
     depth = max(depths) if len(depths) == len(measures) else None
     for first, part in ranked(shown_lists(lists), depth, ties):
-        values = [measure.of(part) for measure in measures]
-        yield slice(first, first + part.n), part.relevant == 0, values
+        for measure in measures:
+            if measure.ordered and len(unsettled := measure.unsettled(part)):
+                raise _unsettled(measure, unsettled + first)
+        values, is_empty = [measure.of(part) for measure in measures], part.relevant == 0
+        if rule == "skip":
+            for j, measure in enumerate(measures):
+                if measure.of_empty:
+                    value, rest, _ = values[j]
+                    kept = None if rest is None else np.where(is_empty, 0.0, rest)
+                    values[j] = Values(np.where(is_empty, 0.0, value), kept)
+        yield slice(first, first + part.n), is_empty, values
+
+
+def _unsettled(measure: Measure, lists: NDArray[np.intp]) -> InputError:
+    return InputError(
+        expected=f"relevant items without the scores of others for {measure}",
+        got=f"equal scores in {len(lists):,} list(s)",
+        where=f"lists[{lists[0]}]",
+        hint=f'{measure.name} has no mean over their orders: pass ties=, such as "worst"',
+        rows=lists,
+    )
 
 
 def weighed(found: Sequence[Values], weights: Pair) -> list[tuple[Values, Floats]]:
@@ -96,7 +116,7 @@ def list_terms(
     values: list[list[NDArray[np.float64]]] = [[np.empty(0)] for _ in measures]
     weights: list[list[NDArray[np.float64]]] = [[np.empty(0)] for _ in measures]
     for lists in pieces:
-        for rows, is_empty, columns in measured(lists, measures, ties):
+        for rows, is_empty, columns in measured(lists, measures, ties, rule):
             if by_list is not None:
                 columns = [column for column, _ in weighed(columns, by_list.take(rows))]
             list_weights = np.where(is_empty & (rule == "skip"), 0.0, 1.0)
@@ -125,12 +145,21 @@ def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
     raise too_high(lowest, str(got), f"labels (list {int(rows[0])})", rows)
 
 
-def require_expected(measures: Sequence[Measure], ties: str) -> None:
+def require_order(measures: Sequence[Measure], ties: str) -> None:
     """SettingsError for a measure of subtopics where ties have the worst or the best order: the
     best order for one subtopic may be the worst for another."""
     for measure in measures:
         if measure.subtopics and ties not in ("expected", "trec_eval"):
             raise refused(f'ties="expected" for {measure}', f'"{ties}"', "ties", "leave ties out")
+
+
+def require_settled(measures: Sequence[Measure], ties: str) -> None:
+    """SettingsError for a measure that has no value for these ties, whatever the lists."""
+    require_order(measures, ties)
+    for measure in measures:
+        if measure.ordered and ties == "expected":
+            hint = "it has no mean over the orders of equal scores"
+            raise refused(f'ties="worst" or "best" for {measure}', f'"{ties}"', "ties", hint)
 
 
 def require_subtopics(lists: Lists, measures: Sequence[Measure]) -> None:
@@ -149,6 +178,18 @@ def require_none_of_subtopics(measures: Sequence[Measure], hint: str) -> None:
         if measure.subtopics:
             expected = f"the subtopics that items answer, which {measure} reads"
             raise InputError(expected=expected, got="none", where="subtopics", hint=hint)
+
+
+def require_known(measures: Sequence[Measure]) -> None:
+    """InputError for a measure that is 1 for each ranked list without further known items."""
+    for measure in measures:
+        if measure.is_1_where_complete:
+            raise InputError(
+                expected=f"the number of all known relevant items of each list, for {measure}",
+                got="none, and without it the value is 1 for each ranked list",
+                where="n_relevant",
+                hint="count those that were not retrieved too; update_ranked takes ids and theirs",
+            )
 
 
 def require_no_unseen(lists: Lists, measures: Sequence[Measure]) -> None:

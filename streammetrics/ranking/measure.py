@@ -49,12 +49,18 @@ class Measure(ABC):
     cuts: ClassVar[str] = "may"  # "may", "must" or "cannot" have a cut
     rational: ClassVar[bool] = True  # values have a rest, so that their mean is correctly rounded
     subtopics: ClassVar[bool] = False  # reads the subtopics that items answer
+    ordered: ClassVar[bool] = False  # has no mean over the orders of equal scores
+    of_empty: ClassVar[bool] = False  # may have a value above 0 for a list with nothing relevant
     pooled: ClassVar[bool] = False  # a ratio of sums over all lists: values have weights
     limits: ClassVar[tuple[float, float]] = (-inf, inf)  # the least and the greatest value
 
     @abstractmethod
     def of(self, lists: Ranked) -> Values:
         """The value for each list."""
+
+    def unsettled(self, lists: Ranked) -> NDArray[np.intp]:
+        """The lists whose value depends on the order of equal scores, if it is `ordered`."""
+        return np.empty(0, np.intp)
 
     @property
     def highest(self) -> int:
@@ -65,6 +71,11 @@ class Measure(ABC):
     def depth(self) -> int | None:
         """The number of ranks that it uses; None: all."""
         return self.cut
+
+    @property
+    def is_1_where_complete(self) -> bool:
+        """Whether it is 1, whatever the order, for each list that lacks no relevant item."""
+        return False
 
     @property
     def graded_from(self) -> int:
@@ -158,6 +169,15 @@ class Thresholded(Measure):
     def __post_init__(self) -> None:
         if type(self.rel) is not int or not 1 <= self.rel <= MAX_GRADE:
             raise refused("a grade from 1 to 15", shown(self.rel), f"{self.name}.rel", CHOOSE)
+
+
+@dataclass(frozen=True, repr=False)
+class OverKnown(Thresholded):
+    """A measure whose value depends on the number of known items of grade `rel` or more."""
+
+    @property
+    def graded_from(self) -> int:
+        return 0 if self.rel > 1 else super().graded_from
 
 
 def graded_measure(measure: Measure, rel: int) -> Measure:

@@ -20,14 +20,12 @@ from typing import Final, cast
 
 import numpy as np
 
-from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.entry_points import MEASURES as INSTALLED
 from streammetrics.core.entry_points import load_all
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.kernels.ranking import gain as gains
 from streammetrics.kernels.ranking import hits
 from streammetrics.kernels.ranking.average_precision import average_precision, bpref
-from streammetrics.kernels.ranking.gain import expected_reciprocal_rank, rank_biased_precision
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, relevant_shown
 from streammetrics.kernels.ranking.rank_tables import GAINS
@@ -38,19 +36,29 @@ from streammetrics.present.measure_names import (
     text_of_ir_measures,
 )
 from streammetrics.ranking.measure import (
-    CHOOSE,
     SHARE,
     WRITE,
     Measure,
+    OverKnown,
     Parameter,
     Thresholded,
     Values,
     check_parameter,
     refused,
 )
+from streammetrics.ranking.set_measures import (
+    InfAP,
+    IPrec,
+    Judged,
+    NumRel,
+    NumRelRet,
+    NumRet,
+    SetAP,
+    SetF,
+    SetP,
+)
 from streammetrics.ranking.subtopic_measures import ERRIA, AlphaNDCG, StRecall
-
-_PASS: Final = "pass the probability that a user continues to the next item"
+from streammetrics.ranking.user_models import ERR, RBP
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,15 +69,6 @@ class _Gained(Measure):
 
     def __post_init__(self) -> None:
         check_parameter(self, "gain", self.gain, tuple(GAINS))
-
-
-@dataclass(frozen=True, repr=False)
-class _OverKnown(Thresholded):
-    """A measure whose value depends on the number of known items of grade `rel` or more."""
-
-    @property
-    def graded_from(self) -> int:
-        return 0 if self.rel > 1 else super().graded_from
 
 
 class _DCG(_Gained):
@@ -130,12 +129,16 @@ class _HR(Thresholded):
         return Values(*hits.hit(lists, self.rel, self.cut))
 
 
-class _PooledHR(_OverKnown):
+class _PooledHR(OverKnown):
     """Relevant items among the first k of all lists, over all known relevant items of all lists."""
 
     name = "PooledHR"
     limits = SHARE
     pooled = True
+
+    @property
+    def is_1_where_complete(self) -> bool:
+        return self.cut is None
 
     def of(self, lists: Ranked) -> Values:
         n_relevant = lists.known(self.rel).astype(np.float64)
@@ -155,18 +158,26 @@ class _P(Thresholded):
         return Values(*relevant_shown(lists, self.rel, self.cut, divisors))
 
 
-class _R(_OverKnown):
-    """Relevant items among the first k, over all known relevant items."""
+class _R(OverKnown):
+    """Relevant items among the first k, over all known relevant items.
+
+    These are the ones in the list and those that `n_relevant`, ids or items of score -inf add: of
+    lists that hold only what was retrieved, and without these, it is not the recall.
+    """
 
     name = "R"
     limits = SHARE
+
+    @property
+    def is_1_where_complete(self) -> bool:
+        return self.cut is None
 
     def of(self, lists: Ranked) -> Values:
         divisors = np.maximum(lists.known(self.rel), 1).astype(np.float64)
         return Values(*relevant_shown(lists, self.rel, self.cut, divisors))
 
 
-class _F1(_OverKnown):
+class _F1(OverKnown):
     """Twice the relevant items among the first k, over k plus all known relevant items.
 
     It is the harmonic mean of P@k and R@k (van Rijsbergen 1979, chapter 7).
@@ -182,7 +193,7 @@ class _F1(_OverKnown):
         return Values(*relevant_shown(lists, self.rel, self.cut, divisors))
 
 
-class _RPrec(_OverKnown):
+class _RPrec(OverKnown):
     """R-precision: relevant items among the first R, over R, the number of known relevant ones."""
 
     name = "RPrec"
@@ -196,7 +207,7 @@ class _RPrec(_OverKnown):
 
 
 @dataclass(frozen=True, repr=False)
-class _AP(_OverKnown):
+class _AP(OverKnown):
     """Average precision: the sum of P@i over the relevant ranks i of the first k, over R.
 
     `denominator`: "all" (default), R is the number of known relevant items, as in trec_eval; or
@@ -216,55 +227,7 @@ class _AP(_OverKnown):
         return Values(*average_precision(lists, self.rel, self.cut, cut_denominator))
 
 
-@dataclass(frozen=True, repr=False)
-class _ERR(Measure):
-    """Expected reciprocal rank at which a user is satisfied (Chapelle et al. 2009).
-
-    `max_grade`: the highest grade (4 by default), which satisfies (2**max_grade - 1) of
-    2**max_grade users; items of a higher grade are refused.
-    """
-
-    max_grade: int = 4
-    name = "ERR"
-    limits = SHARE
-
-    def __post_init__(self) -> None:
-        if type(self.max_grade) is not int or not 1 <= self.max_grade <= MAX_GRADE:
-            where = f"{self.name}.max_grade"
-            raise refused("a grade from 1 to 15", shown(self.max_grade), where, CHOOSE)
-
-    @property
-    def highest(self) -> int:
-        return self.max_grade
-
-    def of(self, lists: Ranked) -> Values:
-        return Values(*expected_reciprocal_rank(lists, self.max_grade, self.cut))
-
-
-@dataclass(frozen=True, repr=False)
-class _RBP(Thresholded):
-    """Rank-biased precision: (1 - p) times the sum of p**(rank - 1) over relevant ranks.
-
-    `p`: the probability that a user continues to the next item (0.8 by default), taken as its
-    printed decimal.
-    """
-
-    p: float = 0.8
-    name = "RBP"
-    limits = SHARE
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        persistence: object = self.p
-        if not isinstance(persistence, float) or not 0.0001 <= persistence < 1:
-            raise refused("a float from 0.0001 to below 1", shown(persistence), "RBP.p", _PASS)
-        object.__setattr__(self, "p", float(self.p))  # a numpy float prints differently
-
-    def of(self, lists: Ranked) -> Values:
-        return Values(*rank_biased_precision(lists, self.p, self.rel, self.cut))
-
-
-class _Bpref(_OverKnown):
+class _Bpref(OverKnown):
     """Binary preference: how few items judged not relevant rank above the relevant ones."""
 
     name = "Bpref"
@@ -286,8 +249,6 @@ R: Final = _R()
 F1: Final = _F1()
 RPrec: Final = _RPrec()
 AP: Final = _AP()
-ERR: Final = _ERR()
-RBP: Final = _RBP()
 Bpref: Final = _Bpref()
 
 MEASURES: Final[Mapping[str, Measure]] = MappingProxyType(
@@ -295,6 +256,7 @@ MEASURES: Final[Mapping[str, Measure]] = MappingProxyType(
         measure.name: measure
         for measure in (
             *(NDCG, DCG, CG, MRR, HR, PooledHR, P, R, F1, RPrec, AP, ERR, RBP, Bpref),
+            *(SetP, SetF, SetAP, NumRet, NumRel, NumRelRet, Judged, IPrec, InfAP),
             *(AlphaNDCG, ERRIA, StRecall),
         )
     }

@@ -41,9 +41,10 @@ from streammetrics.ranking.list_values import (
     averages,
     list_terms,
     measured,
-    require_expected,
     require_grades,
+    require_known,
     require_no_unseen,
+    require_settled,
     require_subtopics,
     weighed,
 )
@@ -72,7 +73,10 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         lists of lists of any lengths (also columns of lists of polars, pyarrow and pandas), or flat
         with offsets [lists + 1] or with group_sizes [lists], as LightGBM and XGBoost have groups:
         the number of items of each list. n_relevant: [lists], the number of all known relevant
-        items of each list, if it may lack some; or [lists, g], their numbers by grade 1 to g.
+        items of each list, if it may lack some; or [lists, g], their numbers by grade 1 to g. Lists
+        of what was retrieved may lack some: without n_relevant (or -inf, or ids) recall, AP, NDCG
+        and all that divide by known items are then too high. R without a cut is 1 for each list
+        that lacks none, and refused for ranked lists without n_relevant.
         judged: bool like labels, False for an item that is not judged, which counts as not relevant
         and which Bpref skips; by default all are judged.
     State
@@ -146,7 +150,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
         check_choice(self.ties, ("expected", "worst", "best"), "RankingMetrics.ties")
         check_choice(self.settings()["empty"], ("skip", "zero"), "RankingMetrics.empty")
-        require_expected(self._asked, self.ties)
+        require_settled(self._asked, self.ties)
         if self.examination is None:
             return
         where = "RankingMetrics.examination"
@@ -180,6 +184,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         lists = graded_lists(**of_lists, graded_from=self._graded_from)
         if given["n_relevant"] is not None:
             require_no_unseen(lists, self._asked)
+        elif given["scores"] is None and bool(lists.grades.any()):
+            require_known(self._asked)
         return self._batch(lists, positions)
 
     def update_ranked(
@@ -254,8 +260,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         return list_terms([_lists(batch)], self._asked, self.ties, rule, self._weights(batch))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        weights = self._weights(batch)
-        for rows, empty, values in measured(_lists(batch), self._asked, self.ties):
+        weights, rule = self._weights(batch), str(self.settings()["empty"])
+        for rows, empty, values in measured(_lists(batch), self._asked, self.ties, rule):
             row_slots = None if slots is None else slots[rows]
             self.lists.add(empty.astype(np.intp), row_slots)
             if weights is None:

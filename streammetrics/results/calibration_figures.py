@@ -9,23 +9,45 @@ from fractions import Fraction
 from functools import cached_property
 from math import nan
 from operator import add
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core import conversion
 from streammetrics.core.batch import Batch
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.errors import InputError
 from streammetrics.core.parts.exact_sums import scaled_sum
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy, log_losses
+from streammetrics.kernels.inference.t_interval import critical
+from streammetrics.kernels.tables.equal_mass import (
+    Boundary,
+    Gap,
+    boundaries,
+    gaps,
+    greatest_gap,
+    mean_gap,
+    plain_mean_gap,
+)
+from streammetrics.kernels.tables.probabilities import (
+    ScoreBuckets,
+    bin_edges,
+    binary_entropy,
+    log_losses,
+)
 from streammetrics.present.notebook import ShownColumns
+from streammetrics.present.value_rows import checked_level
 from streammetrics.present.view import LOWER, NONE, POSITIVE, SHARE, Direction, View
+from streammetrics.results.mass_table import MassTable, mass_table
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 _NEAR_1: Final = Direction("target", 1.0)
+_UNDEFINED: Final = Bounded(nan, nan, nan)
+_BIASED: Final = "chance alone moves it above 0; reliability_by_mass() has intervals"
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
@@ -187,6 +209,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     _row_cubes: tuple[Fraction | None, Fraction | None] = field(
         default_factory=lambda: (None, None), repr=False
     )
+    _by_score: ScoreBuckets | None = None  # with a grid
 
     @property
     @View(
@@ -259,6 +282,41 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         )
 
     @property
+    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    def ece_by_mass(self) -> Bounded | None:
+        """Σ_g |Σ p - Σ y| / n over the groups g of equal mass, as many as there are bins; with
+        certain bounds, since a group may end within a bucket. None without `grid`.
+
+        A row with B of the n rows below its score is in group floor(bins B / n), so that tied
+        scores stay together.
+        """
+        if self._by_score is None:
+            return None
+        return mean_gap(self._boundaries, self._most_off) if self._units else _UNDEFINED
+
+    @property
+    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    def mce_by_mass(self) -> Bounded | None:
+        """The greatest |mean score - share of positives| of a group of equal mass, with certain
+        bounds. None without `grid`."""
+        if self._by_score is None:
+            return None
+        return greatest_gap(self._mass_gaps) if self._units else _UNDEFINED
+
+    @property
+    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    def ace(self) -> Bounded | None:
+        """Adaptive calibration error: the mean, over the groups of equal mass that have rows, of
+        |mean score - share of positives|, with certain bounds. None without `grid`.
+
+        It is `ece_by_mass` where all groups have as many rows; tied scores make them unequal. Of
+        two classes both have the same error. (Nixon et al. 2019, CVPR Workshops.)
+        """
+        if self._by_score is None:
+            return None
+        return plain_mean_gap(self._mass_gaps) if self._units else _UNDEFINED
+
+    @property
     @View(estimator=_MEAN_SCORE, better=NONE, range=SHARE)
     def mean_score(self) -> float:
         """Σ p / n."""
@@ -274,6 +332,24 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     def positives(self) -> int:
         """Σ y, in units of weight."""
         return sum(self._columns_of_bins[1])
+
+    def reliability_by_mass(self, n: int = 10, *, level: float = 0.95) -> MassTable:
+        """The reliability table of n groups of equal mass, tenths by default; see MassTable.
+
+        level: of the intervals of the positive shares. InputError without `grid`, whose buckets are
+        not divided: each is in the group in which it begins.
+        """
+        if self._by_score is None:
+            raise InputError(
+                expected="a result with buckets of scores",
+                got="one without",
+                where="CalibrationFigures.reliability_by_mass",
+                hint='count the rows with Calibration(grid="relative")',
+            )
+        groups = conversion.parts(n, "CalibrationFigures.reliability_by_mass(n)")
+        q = critical(checked_level(level))
+        weighted = self._surplus or self.rows_rounded
+        return mass_table(self._by_score, groups, nan if weighted else q)
 
     def reliability(self) -> ReliabilityTable:
         """The bins with their mean scores and shares of positives; see ReliabilityTable."""
@@ -329,6 +405,26 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
         _, ones, predicted, scale = self._columns_of_bins
         return [abs(p - y * scale) for p, y in zip(predicted, ones, strict=True)], scale
+
+    @property
+    def _drawn(self) -> ReliabilityTable | MassTable:
+        """The table of the reliability diagram: by mass, with a grid."""
+        if self._by_score is None:
+            return self.reliability()
+        return self.reliability_by_mass(len(self._columns_of_bins[0]))
+
+    @cached_property
+    def _boundaries(self) -> list[Boundary]:
+        return boundaries(cast("ScoreBuckets", self._by_score), len(self._columns_of_bins[0]))
+
+    @cached_property
+    def _mass_gaps(self) -> list[Gap]:
+        return gaps(cast("ScoreBuckets", self._by_score), self._boundaries)
+
+    @property
+    def _most_off(self) -> Fraction:
+        """Σ |p - y|."""
+        return self._predicted - 2 * self.hits + self.positives
 
 
 def _sum_ratio(above: Fraction, below: Fraction) -> float:

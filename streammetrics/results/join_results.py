@@ -100,7 +100,7 @@ class LabelDelaysResult(Shown, Mapping[str, OutcomeDelays]):
     def __getitem__(self, name: str) -> OutcomeDelays:
         try:
             return self.results[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise unknown_key(name, self.results, type(self).__name__, "outcomes") from None
 
     def __iter__(self) -> Iterator[str]:

@@ -35,6 +35,10 @@ def _range_of_entry(averages: Averages, measure: str) -> Range | None:
     return None if moments is None else moments.limits
 
 
+def _is_recall(measure: str) -> bool:
+    return measure.partition("@")[0].partition("(")[0] == "R"
+
+
 _MEAN: Final[MeanOfLists[Averages]] = MeanOfLists(moments_of_entry)
 
 
@@ -83,6 +87,14 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
                 expected=f"one of {names}", got=shown(text), where=type(self).__name__, hint=hint
             )
         return self.means[text]
+
+    def _notes(self) -> Iterator[str]:
+        recalls = [name for name, value in self.means.items() if value == 1 and _is_recall(name)]
+        if recalls:
+            yield (
+                f"{', '.join(recalls)}: 1 in every list; if lists hold only what was retrieved, "
+                "n_relevant has to say how many relevant items exist"
+            )
 
     def __contains__(self, measure: object) -> bool:
         return entry_text(str(measure), self.means) in self.means

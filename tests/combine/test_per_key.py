@@ -120,8 +120,8 @@ def test_one_and_true_and_the_text_1_are_not_one_key() -> None:
     state = PerKey(Tally(), 10)
     state.update([1, "1", (1,)], cells=[1, 2, 3])
     assert len(state.keys()) == 3
-    with pytest.raises(InputError):
-        state.update([True], cells=[1])
+    state.update([True, False, 1.0], cells=[1, 2, 3])
+    assert state.keys() == ("1", "False", "True", 1, (1,))
     with pytest.raises(InputError, match="expected 2 values, one for each row"):
         state.update(["a"], cells=[1, 2])
 

@@ -244,14 +244,13 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         partial(HistogramAUC, positiv=0),
         (),
         "HistogramAUC: expected settings among grid, resolution, range, floor, ceiling, edges, "
-        "positive, weight_unit, round_weights, got 'positiv'; "
-        "pass each setting by one of these names",
+        "positive, weight_unit, round_weights, got 'positiv'; did you mean 'positive'?",
     ),
     (
         partial(SlidingAUC, 5, positiv=0),
         (),
         "SlidingAUC: expected settings among rows, seconds, positive, got 'positiv'; "
-        "pass each setting by one of these names",
+        "did you mean 'positive'?",
     ),
     (
         HistogramAUC().merge,
@@ -294,7 +293,7 @@ def test_what_is_wrong_is_told_with_what_to_do() -> None:
 
 def test_ids_that_became_floats_are_told_why_they_did() -> None:
     rows = {"labels": [0, 1], "scores": [0.1, 0.2]}
-    for ids in ([1.0, 2.0], np.array([1.0, NAN])):
+    for ids in ([1.0, 2.5], np.array([1.0, NAN])):
         for call in (
             partial(GroupedAUC(ids="integer").update, **rows, groups=ids),
             partial(GroupedAUC(ids="hashed").update, **rows, groups=ids),

@@ -132,7 +132,7 @@ def test_the_first_difference_is_named_as_deep_as_it_lies() -> None:
         (Tally(3), Tally(3), ("settings", "equal", "equal")),
         (Tally(3), Reach(), ("type", "Tally", "Reach")),
         (PerKey(Tally(3)), PerKey(Tally(4)), ("metric.size", "3", "4")),
-        (PerKey(Tally()), PerKey(Reach()), ("metric", "Tally(size=4, note='')", "Reach()")),
+        (PerKey(Tally()), PerKey(Reach()), ("metric", "Tally()", "Reach()")),
         (Panel({"a": Reach()}), Panel({"b": Reach()}), ("metrics['a']", "Reach()", "'absent'")),
         (deep[0], deep[1], ("metric.metrics['a'].size", "3", "5")),
         (Settled((1, 2)), Settled((1, 3)), ("value", "(1, 2)", "(1, 3)")),

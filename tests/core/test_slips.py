@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 from streammetrics import (
+    ArgumentError,
     GroupedAUC,
     HistogramAUC,
     InputError,
+    MulticlassConfusion,
     Panel,
     PerKey,
+    RankingMetrics,
     Ratio,
     SlidingAUC,
+    StreamMetricsError,
     UserGroups,
     Windows,
 )
@@ -33,12 +37,12 @@ TWO = 'for a table, name its columns: update_from(table, labels="...", scores=".
     [
         (
             lambda: AUC.update(**DAY),
-            "HistogramAUC.update: expected the arguments labels, scores, weights, got click; "
+            "HistogramAUC.update: expected the arguments labels, scores, weights, got click and p; "
             + TWO,
         ),
         (
             lambda: AUC.check(**DAY),
-            "HistogramAUC.update: expected the arguments labels, scores, weights, got click; "
+            "HistogramAUC.update: expected the arguments labels, scores, weights, got click and p; "
             + TWO,
         ),
         (
@@ -57,7 +61,8 @@ TWO = 'for a table, name its columns: update_from(table, labels="...", scores=".
         ),
         (
             lambda: AUC.update(label=[0], score=[0.5]),  # type: ignore[call-arg]
-            f"{UPDATE} labels, scores, weights, got label; did you mean 'labels'?",
+            f"{UPDATE} labels, scores, weights, got label and score; did you mean 'labels' and "
+            "'scores'?",
         ),
         (
             lambda: GroupedAUC().update([0], [0.5], [7]),  # type: ignore[call-arg, misc]
@@ -66,32 +71,83 @@ TWO = 'for a table, name its columns: update_from(table, labels="...", scores=".
         ),
         (
             lambda: Panel({"auc": AUC}).update([0], [0.5]),  # type: ignore[call-arg]
-            "Panel.update: too many positional arguments; pass each column by its name, as in "
-            "labels=...",
+            "Panel.update: expected the arguments **columns, got 2 more by position; pass each "
+            "column by its name, as in labels=...",
         ),
         (
             lambda: AUC.update_from(DAY, "click", "p"),  # type: ignore[call-arg]
-            f"HistogramAUC.update_from: too many positional arguments; {FOR_A_TABLE}",
+            "HistogramAUC.update_from: expected the arguments table, **columns, got 2 more by "
+            f"position; {FOR_A_TABLE}",
         ),
         (
             lambda: SlidingAUC(9).update([0], score=[0.5]),  # type: ignore[call-arg]
-            "SlidingAUC.update: missing a required argument: 'scores'; got 'score'; did you mean "
-            "'scores'?",
+            "SlidingAUC.update: expected the arguments labels, scores, times_s, got score but no "
+            "scores; did you mean 'scores'?",
         ),
         (
             lambda: PerKey(AUC).update(**DAY),
-            f"PerKey.update: missing a required argument: 'keys'; {FOR_A_TABLE}",
+            f"PerKey.update: expected the arguments keys, **columns, got no keys; {FOR_A_TABLE}",
         ),
         (
             lambda: Windows(AUC, 60).update(**DAY),
-            f"Windows.update: missing a required argument: 'times_ms'; {FOR_A_TABLE}",
+            "Windows.update: expected the arguments times_ms, **columns, got no times_ms; "
+            f"{FOR_A_TABLE}",
         ),
     ],
 )
 def test_wrong_arguments_name_the_right_ones(call: Callable[[], object], text: str) -> None:
-    with pytest.raises(TypeError) as error:
+    with pytest.raises(ArgumentError) as error:
         call()
     assert str(error.value) == text
+    assert isinstance(error.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda: AUC.update(y_true=[0], y_score=[0.5]), "did you mean 'labels' and 'scores'?"),
+        (lambda: AUC.update(target=[0], preds=[0.5]), "did you mean 'labels' and 'scores'?"),
+        (lambda: AUC.update([0], [0.5], sample_weight=[1]), "did you mean 'weights'?"),
+        (
+            lambda: MulticlassConfusion(3).update(y_true=[0], y_pred=[1]),
+            "did you mean 'labels' and 'predictions'?",
+        ),
+        (lambda: GroupedAUC().update([0], [0.5], qid=[7]), "did you mean 'groups'?"),
+        (lambda: Ratio().update(values=[1]), "did you mean 'numerators'?"),
+        (lambda: PerKey(AUC).update(key=[0], labels=[0]), "did you mean 'keys'?"),
+        (lambda: PerKey(AUC).update([0], y_true=[0], p=[0]), "did you mean 'labels' and 'scores'?"),
+        (lambda: Windows(AUC, 60).update(timestamp=[0]), "did you mean 'times_ms'?"),
+        (
+            lambda: Panel({"auc": AUC}).update(y=[0], pred=[0]),
+            "did you mean 'labels' and 'scores'?",
+        ),
+        (lambda: AUC.update_from(DAY, y_true="click"), "did you mean 'labels'?"),
+        (lambda: MulticlassConfusion(num_classes=3), "did you mean 'n_classes'?"),
+        (
+            lambda: HistogramAUC(num_classes=3),
+            "MulticlassConfusion and MulticlassAUC have n_classes",
+        ),
+        (lambda: HistogramAUC(pos_label="spam"), "did you mean 'positive'?"),
+        (lambda: RankingMetrics(metrics=["map"]), "did you mean 'measures'?"),
+        (
+            lambda: MulticlassConfusion(3, average="macro"),
+            'an average is an argument of a view, as in compute().precision("macro") of '
+            "MulticlassConfusion",
+        ),
+        (lambda: AUC.update([0], [0.5], zebra=[1]), TWO),
+    ],
+)
+def test_arguments_of_other_libraries_are_answered_with_ours(
+    call: Callable[[], object], hint: str
+) -> None:
+    with pytest.raises(StreamMetricsError) as error:
+        call()
+    assert error.value.hint == hint
+
+
+def test_users_of_a_metric_over_users_are_called_by_its_name() -> None:
+    with pytest.raises(InputError, match="got user_id=; pass groups="):
+        UserGroups(AUC).update(user_id=[1], labels=[0], scores=[0.5])
 
 
 def test_a_table_as_a_column_says_how_to_pass_it() -> None:

@@ -20,6 +20,7 @@ from streammetrics import (
     MulticlassAUC,
     OverlapError,
     RankingMetrics,
+    SettingsError,
     UnitMean,
     UnitRate,
     load,
@@ -33,6 +34,7 @@ from streammetrics.engines import (
     partial,
     results_rows,
     seal,
+    states_by_group,
     states_schema,
 )
 from streammetrics.testing import Case
@@ -147,6 +149,50 @@ def test_large_states_are_emitted_in_several_batches(monkeypatch: pytest.MonkeyP
         assert all(sum(one) + after[0] > most for one, after in pairwise(held))
 
 
+@pytest.mark.parametrize(
+    "by", [(), ("variant",), ("mobile",), ("variant", "topic", "mobile", "phase")]
+)
+def test_the_states_of_one_process_are_those_that_partial_emits(by: tuple[str, ...]) -> None:
+    table = log()
+    emitted = states(table, SPEC, by)
+    for size in (70, N):
+        batches = table.to_batches(size)
+        batches = [batches[0].slice(0, 0), *batches, batches[-1].slice(0, 0)]
+        found = list(states_by_group(batches, SPEC, by, columns=COLUMNS))
+        assert [group for group, _ in found] == [tuple(row[name] for name in by) for row in emitted]
+        assert [type(value) for group, _ in found for value in group] == [
+            type(row[name]) for row in emitted for name in by
+        ]
+        for (_, state), row in zip(found, emitted, strict=True):
+            assert state.digest() == load(row["state"]).digest()
+
+
+def test_states_without_rows_have_no_group() -> None:
+    for batches in ([], log(0).to_batches(), [log().to_batches()[0].slice(0, 0)]):
+        assert list(states_by_group(batches, SPEC, ["variant"])) == []
+        assert list(states_by_group(batches, SPEC)) == []
+
+
+def test_the_states_of_one_process_refuse_what_partial_refuses() -> None:
+    table = log(10)
+    counted = alone(table, SPEC)[()]
+    bad = table.set_column(4, "score", pa.array([0.5] * 9 + [None], pa.float32()))
+    for rows, spec, by, columns in (
+        (bad, SPEC, [], COLUMNS),
+        (bad, SPEC, ["variant"], COLUMNS),
+        (table, SPEC, ["score"], COLUMNS),
+        (table, SPEC, ["nobody"], COLUMNS),
+        (table, SPEC, [], {**COLUMNS, "users": "nobody"}),
+        (table, counted, [], COLUMNS),
+    ):
+        errors = []
+        for read in (partial, states_by_group):
+            with pytest.raises((InputError, SettingsError)) as raised:
+                list(read(rows.to_batches(), spec, by, columns=columns))  # type: ignore[operator]
+            errors.append(str(raised.value).replace(read.__name__, "read"))
+        assert errors[0] == errors[1]
+
+
 def test_an_empty_batch_among_others_changes_nothing() -> None:
     scores = pa.array([[0.2, 0.3, 0.5], [0.1, 0.8, 0.1]])
     rows = pa.record_batch({"labels": pa.array([2, 1]), "scores": scores})
@@ -159,8 +205,9 @@ def test_an_empty_batch_among_others_changes_nothing() -> None:
 def test_rows_that_a_metric_does_not_take_one_by_one_have_no_groups() -> None:
     flat = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4], "offsets": [0, 1, 2, 4]}
     rows = pa.record_batch({**flat, "variant": ["a", "a", "b", "b"]})
-    with pytest.raises(InputError, match="by"):
-        list(partial([rows], RankingMetrics(["NDCG@10"]), ["variant"]))
+    for by in (["variant"], []):
+        with pytest.raises(InputError, match="by"):
+            list(partial([rows], RankingMetrics(["NDCG@10"]), by))
 
 
 def test_a_task_is_counted_once() -> None:

@@ -118,6 +118,9 @@ def test_trec_eval_has_equal_scores_by_descending_id_after_rounding_to_float32()
     close = {"d1": 1.0, "d2": 1.0 + 1e-9, "d3": 1.0}
     assert evaluate(truth, {"q": close}, "mrr")["mrr"] == 1.0
     assert evaluate(truth, {"q": close}, "mrr", ties="trec_eval")["mrr"] == 0.5
+    beyond = {"d1": 1e300, "d2": math.inf, "d3": 1e301, "d4": 5.0, "d0": -math.inf}
+    assert evaluate(truth, {"q": beyond}, "mrr", ties="trec_eval")["mrr"] == 0.5
+    assert "trec_eval has recip_rank 0.5" in repr(evaluate(truth, {"q": beyond}, "recip_rank"))
     ranked = {"q": ["d1", "d2"]}
     assert evaluate(truth, ranked, "mrr", ties="trec_eval")["mrr"] == 0.5
 
@@ -131,7 +134,7 @@ def test_a_grade_below_0_is_no_judgment() -> None:
 
 
 def test_results_are_found_by_every_name_and_shown_as_a_table() -> None:
-    found = evaluate(QRELS, RUN, ["NDCG@10", "map"])
+    found = evaluate(QRELS, RUN, ["NDCG@10", "AP"])
     assert found["ndcg @ 10"] == found[NDCG @ 10] == found["nDCG@10"]
     assert found.interval("average_precision") == found.interval("AP")
     with pytest.raises(KeyError, match=r"did you mean 'NDCG@10'\?"):
@@ -198,3 +201,34 @@ def test_a_run_of_other_queries_and_unknown_settings_are_refused() -> None:
         assert raised.value.where == setting
     with pytest.raises(SettingsError, match="several names may mean one measure"):
         evaluate(QRELS, RUN, ["map", "AP"])
+
+
+def test_documents_of_the_pool_that_are_not_judged_count_in_inferred_ap_alone() -> None:
+    # Above b, at rank 5, are a and y of the judged and p of the pool: 1/5 + 3/5 · 1/2, and 1 for a.
+    truth = {"q": {"a": 1, "p": -1, "y": 0, "b": 1}}
+    run = {"a": 5.0, "p": 4.0, "x": 3.0, "y": 2.0, "b": 1.0}
+    for scores in (run, list(run), {**run, "hidden": -math.inf}):
+        for ties in ("expected", "trec_eval"):
+            found = evaluate(truth, {"q": scores}, ["infAP", "ap", "bpref"], ties=ties)
+            assert found["infAP"] == pytest.approx((1 + 1 / 5 + 3 / 5 * 1 / 2) / 2, rel=1e-15)
+            without = {"q": {d: grade for d, grade in truth["q"].items() if grade >= 0}}
+            other = evaluate(without, {"q": scores}, ["infAP", "ap", "bpref"], ties=ties)
+            assert (found["ap"], found["bpref"]) == (other["ap"], other["bpref"])
+            assert other["infAP"] == pytest.approx((1 + 1 / 5 + 2 / 5 * 1 / 2) / 2, rel=1e-15)
+
+
+def test_the_geometric_mean_is_that_of_the_queries_that_count() -> None:
+    found = evaluate(QRELS, RUN, ["map", "mrr"], like="trec_eval", missing="zero")
+    values = [max(value, 1e-5) for value in found.by_query["MRR"].tolist()]
+    assert found.geometric_mean("mrr") == pytest.approx(math.prod(values) ** 0.25, rel=1e-14)
+    skipped = evaluate(QRELS, RUN, "mrr", by=dict.fromkeys(QRELS, "all"))
+    three = math.prod([0.5, 0.5, 0.01]) ** (1 / 3)
+    assert skipped.geometric_mean("mrr", floor=0.01) == pytest.approx(three, rel=1e-14)
+    assert skipped.slices["all"].geometric_mean("MRR", floor=0.01) == pytest.approx(three)
+    assert math.isnan(evaluate({"q": {"a": 0}}, {"q": ["a"]}, "mrr").geometric_mean("mrr"))
+    with pytest.raises(InputError, match="a number above 0"):
+        found.geometric_mean("mrr", floor=0)
+    with pytest.raises(KeyError):
+        found.geometric_mean("ndcg")
+    with pytest.raises(SettingsError, match=r'result.geometric_mean\("map"\)'):
+        evaluate(QRELS, RUN, "gm_map")

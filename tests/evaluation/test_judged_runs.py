@@ -107,7 +107,7 @@ def test_relevant_documents_alone_and_ranked_documents_are_taken() -> None:
         ((["q"], ["a"], [float("nan")]), "qrels grades[0]", "nan"),
         ((["q"], ["a"], ["high"]), "qrels grades[0]", "numbers"),
         (pandas.DataFrame({"qid": ["q"], "docs": ["a"], "rel": [1]}), "qrels", "mean 'doc'"),
-        (pandas.DataFrame({"qid": ["q"], "docno": ["a"]}), "qrels", "relevance, rel"),
+        ({"qid": ["q"], "docno": ["a"], "relevances": [1]}, "qrels", "mean 'relevance'"),
         (pandas.DataFrame({"qid": ["q", None], "docno": ["a"] * 2, "rel": [1, 1]}),
          "qrels queries[1]", "a missing value"),
     ],
@@ -118,3 +118,23 @@ def test_other_forms_are_refused_with_their_place(given: object, where: str, par
     error = raised.value
     assert error.where == where and part in str(error)
     assert all((error.expected, error.got, error.hint))
+
+
+def test_judgments_without_a_column_of_grades_have_grade_1() -> None:
+    given = {"user": np.array(["u", "u", "v"]), "item": [7, 8, 7]}
+    frames = (given, pandas.DataFrame(given), polars.DataFrame(given), pyarrow.table(given))
+    columns = {name: pandas.Series(values) for name, values in given.items()}
+    for table in (*frames, columns, {**given, "time": [1.5, 2.5, 3.5]}):
+        assert judgments_of(table) == {"u": {7: 1, 8: 1}, "v": {7: 1}}
+    run = {"u": [9, 8], "v": [7]}
+    found = evaluate(given, run, "recall")
+    assert found["recall"] == 0.75
+    assert "no column of grades" in repr(found)
+    assert "no column of grades" not in repr(evaluate(judgments_of(given), run, "recall"))
+
+
+def test_a_dict_of_documents_is_one_of_queries_unless_it_has_columns_of_both() -> None:
+    assert judgments_of({"user": ["a"], "query": ["b"]}) == {"user": ["a"], "query": ["b"]}
+    assert judgments_of({"user": {"a"}, "item": {"b"}}) == {"user": {"a"}, "item": {"b"}}
+    with pytest.raises(InputError, match="a column of each score"):
+        run_of({"user": ["u"], "item": [7]})

@@ -128,7 +128,7 @@ def test_equal_differences_of_all_queries_have_no_interval_and_no_p_value() -> N
 def test_notes_name_the_run_that_they_are_of() -> None:
     qrels = {**QRELS, "none": {"a": 0}}
     lacking = {q: v for q, v in RUNS["good"].items() if q != "q3"}
-    lines = repr(compare_runs(qrels, {"a": RUNS["poor"], "b": lacking}, "map", level=0.9))
+    lines = repr(compare_runs(qrels, {"a": RUNS["poor"], "b": lacking}, "ap", level=0.9))
     assert lines.splitlines()[0] == "RunComparison: 31 queries, paired; differences from a"
     assert "  90 % CI  " in lines
     assert lines.splitlines()[-3:] == [
@@ -219,3 +219,8 @@ def test_a_measure_without_a_value_is_not_drawn() -> None:
     runs = {"bm25": {"q1": ["a"], "q2": ["b"]}, "ours": {"q1": ["a"], "q2": ["b"]}}
     spec = check(figure_of(compare_runs(qrels, runs, ["mrr"])))
     assert spec["usermeta"]["reason"] == "no difference is defined"
+
+
+def test_a_single_query_is_called_one() -> None:
+    found = compare_runs({"q": {"a": 1}}, {"x": {"q": ["a"]}, "y": {"q": ["b"]}}, "ap")
+    assert "no interval: 1 query: at least 2 needed" in repr(found)

@@ -27,7 +27,7 @@ def test_lines_are_read_whatever_their_spaces_order_and_comments(tmp_path: Path)
         "301": {"é": -2, "a": 1},
         "302": {"b": 3},
     }
-    run = b"1 Q0 a 9 -1e-3 t\n2 Q0 a 1 inf t\n1 Q0 b 9 7. t\n1 Q0 c 1 .5 t\n1 Q0 d 1 -INF t\n"
+    run = b"1 Q0 a 9 -1e-3 my tag\n2 Q0 a 1 inf t\n1 Q0 b 9 7. t\n1 Q0 c 1 .5 t\n1 Q0 d 1 -INF t\n"
     assert read_run(written(tmp_path, run)) == {
         "1": {"a": -0.001, "b": 7.0, "c": 0.5, "d": -float("inf")},
         "2": {"a": float("inf")},
@@ -50,7 +50,8 @@ BAD_QRELS = {
 }
 BAD_RUNS = {
     b"1 Q0 a 1\n": (1, "this looks like qrels"),
-    b"1 Q0 a 1 0.5 my tag\n": (1, "7 column(s)"),
+    b"1 0.5\n": (1, "2 column(s)"),
+    b"0.5\n": (1, "need judgments by row: a file of LETOR or LightGBM"),
     b"1 Q0 a 1 nan t\n": (1, "not nan"),
     b"1 Q0 a 1 1_0 t\n": (1, "a number"),
     b"1 Q0 a 1 0x10 t\n": (1, "a number"),

@@ -21,6 +21,7 @@ from benchmarks.coverage import (
     looks,
     one_look,
     pairs,
+    planned,
     policies,
     ramps,
     sparse,
@@ -73,6 +74,20 @@ FIGURES = {
 def test_the_interval_of_independent_rows_holds_the_truth_in_95_of_100(name: str) -> None:
     (held,) = means(lambda rng: [FIGURES[name](rng, 1_000)])
     assert is_near(held, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("name", "power"),
+    [
+        ("rate 30 %, +10 %, treatment 10 %, power .8", 0.8),
+        ("mean, normal, +10 %, power .95", 0.95),
+        ("AUC .75, +.03, 20 % positives", 0.8),
+    ],
+)
+def test_planned_units_find_the_planned_effect_as_often_as_planned(name: str, power: float) -> None:
+    row = next(row for row in planned.PLANNED.rows if row.name == name)
+    daily, _, single, _ = row.run(REPLICATES)
+    assert is_near(daily, power) and is_near(single, power)
 
 
 def test_an_a_a_test_of_independent_rows_alarms_in_5_of_100_and_a_true_effect_is_held() -> None:

@@ -188,6 +188,7 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "binary-confusion-rounded": (BinaryConfusion(weight_unit=2, round_weights=True), _weighted),
     "binary-confusion-weighted": (BinaryConfusion(weight_unit="1/10"), _weighted),
     "calibration": (Calibration(), _SCORED),
+    "calibration-by-mass": (Calibration(grid="relative", resolution=4), _SCORED),
     "calibration-weighted": (
         Calibration(clip=2.0**-40, bins=7, weight_unit=Fraction(1, 10)),
         _weighted,
@@ -424,11 +425,22 @@ def readable(result: object) -> Any:
     return found
 
 
+def all_settings(value: object) -> str:
+    """A metric with all of its settings that bytes hold, and the metrics in them alike; the text
+    of any other setting."""
+    if isinstance(value, Accumulator):
+        inner = (f"{name}={all_settings(setting)}" for name, setting in value._written().items())
+        return f"{type(value).__name__}({', '.join(inner)})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{k!r}: {all_settings(v)}' for k, v in value.items())}}}"
+    return repr(value)
+
+
 def described(name: str) -> dict[str, Any]:
     """What `results.json` says of a state, beside its file."""
     state = computed(name)
     return {
-        "metric": repr(state),
+        "metric": all_settings(state),
         "schema": state.schema,
         "digest": state.digest(),
         f"digest of {LARGE} rows": computed(name, LARGE).digest(),

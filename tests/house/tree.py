@@ -29,9 +29,8 @@ def both_halves() -> tuple[Source, ...]:
 def classes(sources: Iterable[Source]) -> Iterator[tuple[Source, ast.ClassDef]]:
     """Every class, also those within others and within functions, with its file."""
     for source in sources:
-        for node in source.nodes:
-            if isinstance(node, ast.ClassDef):
-                yield source, node
+        for node in source.classes:
+            yield source, node
 
 
 def last_name(node: ast.expr) -> str:

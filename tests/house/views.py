@@ -230,12 +230,13 @@ def figures() -> Iterator[Figure]:
     yield Figure("hook methods for views", len(hooks), 12, details=hooks)
     kinds_of_hooks = [f"{n} {name}" for name, n in by_name.most_common()]
     yield Figure("kinds of hook methods for views", len(by_name), 4, details=kinds_of_hooks)
-    places = classes_asked_for(sources, metrics_of_rows(library()))
+    metrics = metrics_of_rows(library())
+    places = classes_asked_for(sources, metrics)
     yield Figure("isinstance of a metric outside its file", len(places), 8, details=places)
     sets = {
         name: homes
         for name, homes in derived(library(), "Accumulator").items()
-        if name not in metrics_of_rows(library())
+        if name not in metrics
     }
     places = classes_asked_for(sources, sets)
     name = "isinstance of a set of metrics (Panel ...) outside its file"

@@ -87,12 +87,13 @@ def assigned_names(sources: Sources) -> Counter[str]:
     for source in sources:
         counted: set[ast.AST] = set()
         for function in source.nodes:
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                for node in ast.walk(function):
-                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                        if node not in counted:
-                            names[node.id.lstrip("_") or "_"] += 1
-                        counted.add(node)
+            is_function = isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            if not is_function or function in counted:
+                continue
+            for node in ast.walk(function):  # functions within it too
+                counted.add(node)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    names[node.id.lstrip("_") or "_"] += 1
     return names
 
 

@@ -37,6 +37,10 @@ CALLS: Mapping[str, Callable[..., object]] = {
     "Safeguard": lambda **flag: Safeguard("ctr", **flag),
     "ScoreCurve.lift": lambda **flag: HistogramAUC().compute().lift(**flag),
     "ScoreCurve.partial_auc": lambda **flag: HistogramAUC().compute().partial_auc(0.5, **flag),
+    **{
+        f"Shown.{name}": lambda name=name, **flag: getattr(Ratio().compute(), name)(**flag)
+        for name in ("to_csv", "to_frame", "to_latex", "to_markdown")
+    },
     "between": lambda **flag: between(0.1, 0.2, 2, **flag),
     "check_law": lambda **flag: check_law(lambda *given: None, CASES[0], **flag),
     "compare": lambda **flag: compare(Ratio(), Ratio(), **flag),

@@ -100,12 +100,16 @@ def test_the_page_has_the_keys_of_every_other_document(store: Path, capsys: Capt
         "quarantine": [store],
         "show": [state],
         "drift": [scores, scores],
+        "plan": ["--rate", 0.05, "--effect", 0.01],
     }
     assert [spans(row[0])[0] for row in table("document")] == [f"{one} --json" for one in given]
     for (command, words), row in zip(given.items(), table("document"), strict=True):
         _, found = document(capsys, *command.split(), *map(str, words))
         assert found.pop("format") == spans(row[1])[0]
         assert set(found) == set(spans(row[2]))
+        if command == "plan":
+            said = PAGE.partition("A test of `tests` has")[2].partition(";")[0]
+            assert set(found["tests"][0]) == set(spans(said))
         if command == "quarantine":
             said = PAGE.partition("An entry of quarantine has")[2].partition(";")[0]
             assert set(found["entries"][0]) == set(spans(said))

@@ -157,6 +157,16 @@ def _calibration() -> Calibration:
     return state
 
 
+def _by_mass(bucket: int, row: int, score: float) -> Calibration:
+    """A state of three rows with one more in a bucket alone, or a score more."""
+    state = Calibration(bins=2, grid="relative", resolution=0)
+    state.update([0, 1, 1], [0.25, 0.5, 0.75])
+    state.compute()
+    state.by_score.add(np.array([bucket]), None, np.array([row]))
+    state.sums_by_score.add(np.array([score, -score]), np.array([bucket, bucket - 1]))
+    return state
+
+
 def _ranks() -> MulticlassConfusion:
     state = MulticlassConfusion(3, (1, 2))
     state.update([0, 1], [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]])
@@ -239,6 +249,9 @@ IMPOSSIBLE: dict[str, Callable[[], Accumulator]] = {
     "Calibration, squares above the scores": lambda: _more(_calibration(), "squares", 1.0),
     "Calibration, squares below the mean's": lambda: _more(_calibration(), "squares", -0.25),
     "Calibration, a loss below 0": lambda: _more(_calibration(), "losses", -99.0),
+    "Calibration, a row in the buckets alone": lambda: _by_mass(23, 1, 0.0),
+    "Calibration, scores outside of their buckets": lambda: _by_mass(24, 0, 0.25),
+    "Calibration, scores without rows": lambda: _by_mass(3, 0, 2.0**-22),
     "MulticlassConfusion, ranks of more rows": _ranks,
     "IntraListSimilarity, above 1": _similarity,
     "RankingMetrics, more hits than lists": _hits,
@@ -276,6 +289,7 @@ _MANY_READ = {
     "Ratio, clicks": (Ratio(), (0.0, 1.0)),
     "Ratio, amounts": (Ratio(), (0.0, 1.0, 2.0, 0.7, 1e200)),
     "Calibration": (Calibration(bins=3), _PROBABLE),
+    "Calibration, by mass": (Calibration(bins=3, grid="relative", resolution=0), _PROBABLE),
     "Calibration, tiny scores": (Calibration(bins=3), (*_PROBABLE, 1e-100, 1e-200)),
     "Regression": (Regression(), (0.0, 1.0, -2.5, 1e9, 0.1)),
     "Regression, of any size": (Regression(), (0.0, 1.0, 1e100, -1e140, 1e-130)),

@@ -47,6 +47,24 @@ def figures(rows: Sequence[Row], bins: int, unit: Fraction = Fraction(1)) -> dic
     return found
 
 
+def by_mass(rows: Sequence[Row], groups: int) -> dict[str, Any]:
+    """The errors over groups of equal mass: a row with the weight b below its score, of n, is in
+    group floor(groups b / n). Rows (label, score, weight)."""
+    rows = [(y, s, Fraction(w)) for y, s, w in rows if w]
+    n = sum((w for *_, w in rows), Fraction(0))
+    gaps: dict[int, tuple[Fraction, Fraction]] = {}
+    for y, s, w in rows:
+        group = int(groups * sum((v for _, t, v in rows if t < s), Fraction(0)) / n)
+        off, size = gaps.get(group, (Fraction(0), Fraction(0)))
+        gaps[group] = off + (Fraction(s) - y) * w, size + w
+    errors = [abs(off) / size for off, size in gaps.values()]
+    return {
+        "ece_by_mass": _over(sum(abs(off) for off, _ in gaps.values()), n),
+        "mce_by_mass": max(errors, default=None),
+        "ace": _over(sum(errors), len(errors)),
+    }
+
+
 def errors(rows: Sequence[tuple[float, float, Fraction | int]]) -> dict[str, Any]:
     """Rows (label, score, weight)."""
     exact = [(Fraction(y), Fraction(s), w) for y, s, w in rows if w]

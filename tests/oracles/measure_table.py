@@ -19,11 +19,20 @@ from streammetrics.ranking import (
     NDCG,
     RBP,
     Bpref,
+    InfAP,
+    IPrec,
+    Judged,
     Measure,
+    NumRel,
+    NumRelRet,
+    NumRet,
     P,
     PooledHR,
     R,
     RPrec,
+    SetAP,
+    SetF,
+    SetP,
 )
 from tests.oracles import ranking_measures as one
 from tests.oracles import tied_means as mean
@@ -84,6 +93,10 @@ class Truth:
         return got == exact or abs(got - exact) <= self.ulps * math.ulp(exact)
 
 
+# The measures that the stored states of the cases have.
+STORED = ("CG", "MRR", "HR", "PooledHR", "P", "R", "F1", "AP", "ERR", "RBP", "RPrec", "Bpref")
+
+
 def truths(
     cuts: Sequence[int | None], *, rel: Sequence[int] = (1, 2), max_grade: Sequence[int] = (4, 2)
 ) -> list[Truth]:
@@ -113,6 +126,7 @@ def _at(k: int | None, rels: Sequence[int], highest: Sequence[int]) -> Iterator[
                 one.average_precision(rel, over, k),
                 mean.average_precision(rel, over, k),
             )
+    yield Truth(cut(Judged), one.judged_share(k), mean.judged_share(k))
     for most in highest:
         yield Truth(
             cut(ERR(max_grade=most)),
@@ -128,9 +142,32 @@ def _at(k: int | None, rels: Sequence[int], highest: Sequence[int]) -> Iterator[
 
 
 def _without_cut(rels: Sequence[int]) -> Iterator[Truth]:
+    yield Truth(NumRet, one.number_listed(0), mean.any_order(one.number_listed(0)))
     for rel in rels:
         yield Truth(RPrec(rel=rel), one.r_precision(rel), mean.r_precision(rel))
         yield Truth(Bpref(rel=rel), one.bpref(rel), mean.bpref(rel))
+        whole: list[tuple[Measure, Formula]] = [
+            (SetP(rel=rel), one.set_precision(rel)),
+            (SetF(rel=rel), one.set_f(rel, "1")),
+            (SetF(rel=rel, beta=0.123), one.set_f(rel, "0.123")),
+            (SetAP(rel=rel), one.set_average_precision(rel)),
+            (NumRelRet(rel=rel), one.number_listed(rel)),
+            (NumRel(rel=rel), one.number_known(rel)),
+        ]
+        for measure, formula in whole:
+            yield Truth(measure, formula, mean.any_order(formula))
+
+
+def ordered_truths(rels: Sequence[int] = (1, 2)) -> list[Truth]:
+    """The measures that have no mean over the orders of tied items."""
+    found = []
+    for rel in rels:
+        formula = one.inferred_precision(rel)
+        found.append(Truth(InfAP(rel=rel), formula, mean.any_order(formula)))
+        for recall in (0.0, 0.1, 0.35, 1.0):
+            formula = one.interpolated_precision(rel, recall)
+            found.append(Truth(IPrec(rel=rel, recall=recall), formula, mean.any_order(formula)))
+    return found
 
 
 def differences(

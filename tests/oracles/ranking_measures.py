@@ -169,6 +169,83 @@ def bpref(rel: int) -> Formula:
     return formula
 
 
+def set_precision(rel: int) -> Formula:
+    """Relevant items over all items of the list; 0 for a list of none."""
+
+    def formula(ranked: Grades, known: Grades) -> Fraction:
+        return Fraction(len(_relevant_ranks(ranked, rel)), len(ranked)) if ranked else Fraction(0)
+
+    return formula
+
+
+def set_f(rel: int, beta: str) -> Formula:
+    """(beta + 1) P R / (R + beta P), as m_set_F.c of trec_eval has it."""
+    weight = Fraction(beta)
+
+    def formula(ranked: Grades, known: Grades) -> Fraction:
+        p, r = set_precision(rel)(ranked, known), recall(rel, None)(ranked, known)
+        return (weight + 1) * p * r / (r + weight * p) if p else Fraction(0)
+
+    return formula
+
+
+def set_average_precision(rel: int) -> Formula:
+    """P times R, as m_set_map.c of trec_eval has it."""
+    return lambda ranked, known: (
+        set_precision(rel)(ranked, known) * recall(rel, None)(ranked, known)
+    )
+
+
+def number_listed(rel: int) -> Formula:
+    """How many items the list has of this grade or more; 0: of all."""
+    return lambda ranked, known: Fraction(len(_relevant_ranks(ranked, rel)) if rel else len(ranked))
+
+
+def number_known(rel: int) -> Formula:
+    """R."""
+    return lambda ranked, known: Fraction(n_relevant(known, rel))
+
+
+def judged_share(cut: int | None) -> Formula:
+    """The share of judged items in the first `cut`, or in all if there are fewer."""
+
+    def formula(ranked: Grades, known: Grades) -> Fraction:
+        top = ranked[:cut]
+        return Fraction(sum(g != UNJUDGED for g in top), len(top)) if top else Fraction(0)
+
+    return formula
+
+
+def interpolated_precision(rel: int, recall_share: float) -> Formula:
+    """The greatest precision of any rank at or below that of the item with this share of recall, as
+    m_iprec_at_recall.c of trec_eval 9 counts the items."""
+
+    def formula(ranked: Grades, known: Grades) -> Fraction:
+        needed = int(recall_share * n_relevant(known, rel) + 0.9)
+        ranks = enumerate(_relevant_ranks(ranked, rel), 1)
+        return max((Fraction(j, rank) for j, rank in ranks if j >= needed), default=Fraction(0))
+
+    return formula
+
+
+def inferred_precision(rel: int) -> Formula:
+    """m_infap.c of trec_eval, where all of the pool is judged."""
+
+    def formula(ranked: Grades, known: Grades) -> Fraction:
+        found, above, others, epsilon = Fraction(0), 0, 0, Fraction(1, 100_000)
+        for rank, grade in enumerate(ranked, 1):
+            if grade >= rel:
+                share = (above + epsilon) / (above + others + 2 * epsilon)
+                found += Fraction(1, rank) + Fraction(above + others, rank) * share
+                above += 1
+            elif grade != UNJUDGED:
+                others += 1
+        relevant = n_relevant(known, rel)
+        return found / relevant if relevant else Fraction(0)
+
+    return formula
+
+
 def n_relevant(known: Grades, rel: int) -> int:
     """R: how many judged items have at least this grade."""
     return sum(grade >= rel for grade in known)

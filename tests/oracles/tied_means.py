@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import comb
 
 from tests.oracles import ranking_measures as measures
-from tests.oracles.ranking import UNJUDGED, Grades
+from tests.oracles.ranking import UNJUDGED, Formula, Grades
 
 Mean = Callable[[Sequence[Grades], Grades], Fraction]
 
@@ -204,3 +204,20 @@ def bpref(rel: int) -> Mean:
         return found / relevant if relevant else Fraction(0)
 
     return of
+
+
+def any_order(formula: Formula) -> Mean:
+    """The mean of what is the same in each order."""
+    return lambda ties, known: formula(best_order(ties), known)
+
+
+def judged_share(cut: int | None) -> Mean:
+    """A rank has the mean share of judged items of its tie."""
+    mean = _weighted(lambda grade: int(grade != UNJUDGED), lambda rank: 1, cut)
+
+    def share(ties: Sequence[Grades], known: Grades) -> Fraction:
+        size = sum(map(len, ties))
+        size = size if cut is None else min(size, cut)
+        return mean(ties) / size if size else Fraction(0)
+
+    return share

@@ -56,6 +56,34 @@ def test_the_table_is_their_calibration_curve(bins: int) -> None:
     np.testing.assert_allclose(table.mean_score[used], mean, rtol=1e-14)
 
 
+@pytest.mark.parametrize("groups", [4, 10])
+def test_the_bounds_by_mass_contain_their_curve_of_quantiles(groups: int) -> None:
+    labels, scores = scored()["rare"]
+    metric = Calibration(bins=groups, grid="relative")
+    metric.update(labels, scores)
+    result = metric.compute()
+    table = result.reliability_by_mass(groups)
+    share, mean = calibration.calibration_curve(labels, scores, n_bins=groups, strategy="quantile")
+    assert (table.share_low <= share).all() and (share <= table.share_high).all()
+    gaps = np.abs(share - mean)  # groups of 1,250 or 500 rows, none tied
+    for view, theirs in (("ece_by_mass", gaps.mean()), ("ace", gaps.mean()),
+                         ("mce_by_mass", gaps.max())):  # fmt: skip
+        bounded = getattr(result, view)
+        assert bounded.low * (1 - 1e-12) <= theirs <= bounded.high * (1 + 1e-12), view
+        assert bounded.width < 0.1 * theirs
+
+
+def test_groups_of_scores_in_buckets_of_their_own_are_their_quantiles() -> None:
+    scores = np.repeat([0.001, 0.01, 0.02, 0.3, 0.9], 40)
+    labels = np.random.default_rng(9).integers(0, 2, 200)
+    metric = Calibration(grid="relative")
+    metric.update(labels, scores)
+    table = metric.compute().reliability_by_mass(5)
+    share, mean = calibration.calibration_curve(labels, scores, n_bins=5, strategy="quantile")
+    np.testing.assert_allclose(table.positive_share, share, rtol=1e-14)
+    np.testing.assert_allclose(table.mean_score, mean, rtol=1e-14)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 def test_errors_are_theirs_but_for_their_roundings(weighted: bool, offset: float) -> None:

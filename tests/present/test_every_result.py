@@ -44,6 +44,7 @@ from streammetrics import (
     compare_runs,
     drift,
     evaluate,
+    plan_test,
 )
 from streammetrics.authoring import Result
 from streammetrics.core.bounded import equal
@@ -74,14 +75,14 @@ OTHERS = {
     "one number, with a text of one line": "Bounded Interval GroupVariance PairedError",
     "settings, plans and other arguments": (
         "ConfidenceSequence Content Covariate DictionaryColumn Direction Evidence Experiment "
-        "Guardrail Horizon Measure Monitor Plan PlannedCovariate Ragged Safeguard SampleRatio "
-        "UserTotals"
+        "Guardrail Horizon Measure Monitor Plan PlannedCovariate Ragged Safeguard SampleLog "
+        "SampleRatio UserTotals"
     ),
     "statistics between a state and a result": (
         "Arm ArmCounts Arms Estimates Moments Names Ordered Precision QuantileEvidence Reading "
         "RowsAndUsers Shortage Sided SinceDecision Stratum Successes Traits ValueRow WithoutGroups"
     ),
-    "sentences and records, without a value": "Gate Look Recommendation",
+    "sentences and records, without a value": "Gate Look PlannedUnits Recommendation",
 }
 
 
@@ -184,9 +185,9 @@ def curves() -> list[object]:
         for effect in (Uplift(resolution=0), ExactUplift()):
             effect.update(labels, scores, [i % 2 for i in range(rows)])
             found += [effect.compute().curve(), effect.compute().by_part(3)]
-        bins = Calibration(bins=4)
+        bins = Calibration(bins=4, grid="relative")
         bins.update(labels, scores)
-        found.append(bins.compute().reliability())
+        found += [bins.compute().reliability(), bins.compute().reliability_by_mass(3)]
         join = JoinRows({"group": "key"}, {"click": "once"}, label_window_ms=1000)
         join.update_impressions([*range(rows)], [*range(rows)], group=["a", "b"] * (rows // 2))
         found.append(join.close(30))
@@ -204,6 +205,9 @@ def comparisons() -> list[object]:
     runs = {"bm25": {"q1": ["y", "x"], "q2": ["y"]}, "a" * 60: {"q1": ["x"], "q2": ["y"]}}
     pairs = compare_runs(qrels, runs, ["ndcg@10", "map"])
     found += [pairs, *pairs.differences, evaluate(qrels, runs["bm25"], "map")]
+    slices = {"q1": "short", "q2": "long", "q3": "short"}
+    sliced = evaluate(qrels, runs["bm25"], "map", by=slices)
+    found += [sliced, sliced.slices, compare_runs(qrels, runs, ["map"], by={"length": slices})]
     models = Paired(BinaryConfusion())
     models.update(labels=[1, 0, 1], scores_a=[0.9, 0.2, 0.7], scores_b=[0.9, 0.8, 0.1])
     found.append(models.compute().mcnemar())
@@ -220,6 +224,7 @@ def comparisons() -> list[object]:
     found += [Monitor.of(looks).watched("x", 1, name) for name in ("ctr", "none")]
     found += [Contamination(3.0, 0.5), Contamination(0.0, math.nan)]
     found += [RowsPerUnit(4.0, 5.0, 9.0), RowsPerUnit(math.nan, 1.0, reason="no units")]
+    found += [plan_test(a, lift=0.1, days=7), plan_test(mean=0.0, std=1.0, effect=0.1)]
     found += [Guarded(-math.inf, reason="too few"), Guarded(-0.01, passed=True), Anytime()]
     return found
 

@@ -27,11 +27,13 @@ from streammetrics.ranking import (
     RBP,
     AlphaNDCG,
     Bpref,
+    IPrec,
     Measure,
     P,
     PooledHR,
     R,
     RPrec,
+    SetF,
     StRecall,
 )
 from streammetrics.ranking.measures import MEASURES, measures_of, parse_measure
@@ -58,7 +60,8 @@ def test_measures_are_values_that_are_found_by_the_name_that_they_print() -> Non
 
 
 def test_every_measure_has_a_formula_in_fractions() -> None:
-    names = {truth.measure.name for truth in measure_table.truths((2, None))}
+    every = [*measure_table.truths((2, None)), *measure_table.ordered_truths()]
+    names = {truth.measure.name for truth in every}
     # Those of subtopics are in test_subtopics.py.
     assert names == {measure.name for measure in EVERY if not measure.subtopics}
 
@@ -107,6 +110,8 @@ def test_cuts_and_parameters_out_of_range_are_refused() -> None:
         ),
         (AP, "denominator", ("hits", "R", None, 7, ["all"]), '"all" or "min"'),
         (ERR, "max_grade", NO_GRADES, "a grade from 1 to 15"),
+        (SetF, "beta", (0, 0.0005, 1000.5, 0.1234, np.nan, np.inf, True, "1", None), "thousandths"),
+        (IPrec, "recall", (-0.1, 1.5, np.nan, "0.1", None), "a float from 0 to 1"),
         (RBP, "p", (0.0, 1.0, -0.1, 1.5, np.nan, np.inf, 1, "0.8", None), "below 1"),
     ]
     for measure, name, values, expected in wrong:
@@ -114,7 +119,7 @@ def test_cuts_and_parameters_out_of_range_are_refused() -> None:
             make = lambda m=measure, v=value, n=name: m(**{n: v})  # noqa: E731
             refused(make, expected, f"{measure.name}.{name}")
     for measure in EVERY:
-        for name in ("cut", "name", "beta", "pooled", "rational"):
+        for name in ("cut", "name", "gamma", "pooled", "rational"):
             make = lambda m=measure, n=name: m(**{n: 3})  # noqa: E731
             assert refused(make, f"a parameter of {measure.name} ").got == name
 
@@ -286,7 +291,7 @@ def test_measures_of_ir_measures_keep_their_meaning() -> None:
     assert measures_of(theirs.AP @ 10) == (AP @ 10,)
     for text in ("nDCG(dcg='log2')@10", "NDCG(gain=linear)@10"):
         assert parse_measure(text) == NDCG(gain="linear") @ 10
-    assert refused(lambda: measures_of([theirs.SetF]), "one of NDCG").got == "'SetF'"
+    assert refused(lambda: measures_of([theirs.Compat]), "one of NDCG").got == "'Compat'"
     refused(lambda: measures_of([theirs.AP(judged_only=True)]), "name=value")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from streammetrics import evaluate
 from streammetrics.core.errors import InputError
 from streammetrics.ranking import (
     AP,
@@ -141,3 +142,28 @@ def test_items_that_nobody_judged_are_skipped_by_bpref_and_are_not_relevant() ->
     without = RankingMetrics([Bpref])
     without.update([[0, 0, 1, 0]], judged=[[False, False, True, True]])
     assert without.compute()[Bpref] == 1
+
+
+def test_recall_of_ranked_lists_needs_the_number_of_known_items() -> None:
+    for measure in ("R", "R(rel=2)", "PooledHR"):
+        metric = RankingMetrics([measure, "MRR"])
+        with pytest.raises(InputError, match="without it the value is 1") as raised:
+            metric.update([[1, 0], [0, 2]])
+        assert raised.value.where == "n_relevant" and "update_ranked" in raised.value.hint
+        metric.update([[0, 0]])  # whose recall is of nothing
+        metric.update([[1, 0]], n_relevant=[[4, 0]])
+        metric.update([[1, 0]], [[0.5, 0.2]])  # another item may have the score -inf
+        metric.update_ranked([["a"]], [{"a", "b"}])
+    whole = RankingMetrics(["R@2", "AP"])
+    whole.update([[1, 0], [0, 1]])
+    assert whole.compute()["R@2"] == 1.0
+
+
+def test_a_recall_of_1_says_what_it_may_rest_on() -> None:
+    metric = RankingMetrics(["R@2", "R(rel=2)@1", "MRR"])
+    metric.update([[2, 0], [2, 1]], n_relevant=[1, 2])
+    note = "R@2, R(rel=2)@1: 1 in every list; if lists hold only what was retrieved"
+    assert note in repr(metric.compute())
+    metric.update([[0, 0, 2]])
+    assert "if lists hold" not in repr(metric.compute())
+    assert "if lists hold" not in repr(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "recall@2"))

@@ -10,118 +10,40 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from streammetrics_consumers.cli.exit_codes import EXIT_CODES
+from streammetrics_consumers.cli.flags import (
+    BINS,
+    BY,
+    CONFIG,
+    DROP,
+    DROP_WINDOWS,
+    EVERY,
+    GENERATION,
+    JSON,
+    LABEL,
+    METRIC,
+    OFFSETS,
+    OUTPUT,
+    PARTITIONS,
+    PORT,
+    REPLAY,
+    RESTART,
+    RESUME,
+    STORE,
+    STORE_WORD,
+    TOKEN,
+    VIEWS,
+    WHERE,
+    WINDOW,
+    Command,
+    Flag,
+)
 
 ENVIRONMENT: Final = "Flags may also be set as STREAMMETRICS_<FLAG>; a flag has precedence"
 
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A flag. `kind` converts its text; bool is for a switch without a value."""
-
-    name: str
-    about: str
-    kind: type[str] | type[int] | type[float] | type[bool] = str
-    short: str = ""
-    again: bool = False
-    choices: tuple[str, ...] = ()
-    metavar: str | None = None
-    default: str | int | float | None = None
-
-    @property
-    def dest(self) -> str:
-        """Its name as an attribute."""
-        return self.name.replace("-", "_")
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that replaces it."""
-        return "STREAMMETRICS_" + self.dest.upper()
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command: its purpose, its positional words, and its flags."""
-
-    name: str
-    about: str
-    metavar: str
-    words_about: str
-    flags: tuple[Flag, ...]
-    nargs: str | int | None = None
-    choices: tuple[str, ...] = ()
-
-
-JSON: Final = Flag("json", "print JSON", bool)
-LABEL: Final = Flag("label", "only the scores of rows with this label, 0 or 1", int, metavar="N")
-BINS: Final = Flag("bins", "bins of PSI (default: 10)", int, metavar="N", default=10)
-OUTPUT: Final = Flag("output", "the file to write", short="o", metavar="FILE")
-WINDOW: Final = Flag(
-    "window", "total (default), all, latest, or START/END in ISO UTC", metavar="WINDOW",
-    default="total",
-)  # fmt: skip
-WHERE: Final = Flag(
-    "where", "only slices with this value, such as variant=bts; repeat it to require several",
-    again=True, metavar="NAME=VALUE",
-)  # fmt: skip
-METRIC: Final = Flag("metric", "only this metric; tables show all its views", metavar="NAME")
-BY: Final = Flag(
-    "by", "the grouping, such as variant,phase; '' is all rows", metavar="NAMES"
-)  # fmt: skip
-GENERATION: Final = Flag(
-    "generation", "the results of this generation (default: the newest)", int, metavar="N"
-)
-EVERY: Final = Flag(
-    "every", "seconds between two updates", float, metavar="SECONDS", default=1.0
-)  # fmt: skip
-CONFIG: Final = Flag("config", "for retry: the config to read the events with", metavar="FILE")
-VIEWS: Final = Flag(
-    "views", "for JSON: headline (default), the main views of a metric, or all",
-    choices=("headline", "all"), default="headline",
-)  # fmt: skip
-TOKEN: Final = Flag(
-    "token", "the token that requests must carry; STREAMMETRICS_TOKEN hides it from process lists",
-    metavar="TOKEN",
-)  # fmt: skip
-PORT: Final = Flag("port", "the port to serve on; 0 selects a free one", int, metavar="N")
-STORE_WORD: Final = "the store: the path of a SQLite file, or postgresql://USER@HOST/DATABASE"
-STORE: Final = Flag("store", STORE_WORD, metavar="STORE")
-PARTITIONS: Final = Flag(
-    "partitions",
-    "only these partitions, such as 0,1 or clicks/0, without a consumer group",
-    metavar="PARTITIONS",
-)
-OFFSETS: Final = Flag(
-    "offsets", "only these offsets of a partition, such as 0:1000-2000, or 0:1000- up to its head; "
-    "repeat it for another partition", again=True, metavar="PARTITION:FROM-TO",
-)  # fmt: skip
-
-REPLAY: Final = Flag(
-    "replay", "refuse (default) or skip a file whose rows are all counted already",
-    choices=("refuse", "skip"), default="refuse",
-)  # fmt: skip
-
-DROP: Final = Flag(
-    "drop-metric", "end a metric that is no longer in the config; repeat it for another",
-    again=True, metavar="NAME",
-)  # fmt: skip
-RESUME: Final = Flag(
-    "resume-metric", "resume a metric that has ended; results state the offsets that it missed; "
-    "repeat it for another", again=True, metavar="NAME",
-)  # fmt: skip
-
-RESTART: Final = Flag(
-    "restart-metric", "count a metric anew from the offsets reached so far, and drop its stored "
-    "states: for states that this version cannot read, or changed settings; repeat it for another",
-    again=True, metavar="NAME",
-)  # fmt: skip
-DROP_WINDOWS: Final = Flag(
-    "drop-windows", "drop the windows that a shorter retention_s no longer keeps", bool
-)
 
 RUN: Final = (
     Flag("until-end", "stop at the present end of the log", bool),
@@ -227,10 +149,28 @@ EVAL: Final = (
     *(Flag(name.replace("_", "-"), what, int, metavar="N") for name, what in EVAL_SETTINGS.items()),
     Flag(
         "qrels",
-        "a TREC file of judgments; FILE is then a TREC run, and the metrics are measures of lists",
+        "a file of judgments, of TREC, LETOR or LightGBM; each FILE is then a run, or the scores "
+        "of its rows, and the metrics are measures of lists",
         metavar="FILE",
     ),
-    Flag("by", "a line for each value of these columns, such as variant,country", metavar="NAMES"),
+    Flag(
+        "by",
+        "a line for each value of these columns, such as variant,country; for runs a file of "
+        "queries and their slices; for logs a field of the samples",
+        metavar="NAMES",
+    ),
+    Flag(
+        "users",
+        "intervals over users: the column whose rows are correlated; for runs a file of queries "
+        "and their users; for logs a field of the samples",
+        metavar="NAME",
+    ),
+    Flag(
+        "like",
+        "the rules of another program, for runs: ties, queries without an answer, gains",
+        choices=("trec_eval", "ir_measures"),
+    ),
+    Flag("per-query", "the value of each query of a run, or of each sample of a log", bool),
     Flag(
         "threshold",
         "of f1, precision, recall and the like: the least score that is a prediction "
@@ -244,6 +184,41 @@ EVAL: Final = (
         "the metrics, such as auc,logloss,ctr,ndcg@10,precision_at_recall(0.8),p99,snips",
         metavar="NAMES",
     ),
+    Flag(
+        "format",
+        "text (default), md, latex, csv or json",
+        choices=("text", "md", "latex", "csv", "json"),
+        default="text",
+    ),
+    JSON,
+)  # fmt: skip
+# The numbers of `plan`, which are arguments of `plan_test`.
+PLANNED: Final[Mapping[str, str]] = {
+    "rate": "a rate: its value in an earlier period",
+    "mean": "a mean of units, with --std",
+    "ratio": "a ratio of sums, with --std, that of a unit's numerator - ratio · denominator",
+    "auc": "an area under the ROC curve, with --positives",
+    "std": "the standard deviation of a unit",
+    "denominator": "of --ratio: the mean denominator of a unit (default: 1)",
+    "positives": "of --auc: the share of positive rows",
+    "skewness": "of --mean and --ratio: the skewness of a unit, for the gate",
+    "deff": "the design effect, of rows of the same users",
+    "power": "the probability with which the effect is found (default: 0.8)",
+    "level": "the level of the decision (default: 0.95, or that of the experiment)",
+    "units-per-day": "the units, or rows, that arrive on a day",
+    "days": "of --state: the days that it holds",
+}
+PLAN: Final = (
+    *(Flag(name, what, float, metavar="X") for name, what in PLANNED.items()),
+    Flag("effect", "the difference: 0.001, or relative, 2%; a fall: --effect=-2%", metavar="X"),
+    Flag("share", "the share of the treatment in all units (default: 0.5), or of both arms, "
+         "such as 0.05,0.05", metavar="SHARES"),
+    Flag("state", "the state file of an earlier period, in place of numbers", metavar="FILE"),
+    Flag("config", "the config whose store has an earlier period; with [experiment] each decision "
+         "metric is planned, by its mde and shares", metavar="CONFIG"),
+    STORE,
+    Flag("metric", "only this metric of a state, store or experiment, or its view: auc.ap",
+         metavar="NAME"),
     JSON,
 )  # fmt: skip
 SHELLS: Final = ("bash", "zsh")
@@ -266,6 +241,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
     Command("demo", "Simulate an A/B test, count it, print the results, and serve the live page.",
             "", "", DEMO),
+    Command("plan", "Print how many units and days a test needs, and when it can be judged.",
+            "", "", PLAN),
     Command("status", "Print how far a store has counted each log.", "STORE", STORE_WORD,
             (JSON, GENERATION,
              Flag("history", "which version, with which schema and config, counted which offsets",
@@ -283,8 +260,11 @@ COMMANDS: Final[tuple[Command, ...]] = (
                   "a proxy's", int, metavar="N", default=64),
              Flag("cache-bytes", "the memory for answers that are kept", int, metavar="N"),
              Flag("max-slices", "slices of one answer", int, metavar="N", default=10_000))),
-    Command("eval", "Print metrics of the rows of one file, without a config.", "FILE",
-            "a .parquet, .csv or .jsonl file; with --qrels a run", EVAL),
+    Command("eval", "Print metrics of the rows of files, of runs, or of logs, without a config.",
+            "FILE",
+            ".parquet, .csv or .jsonl files of the same columns; with --qrels runs, the first of "
+            "which the others are compared with; or logs of inspect_ai or lm-eval; - is standard "
+            "input", EVAL, nargs="+"),
     Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
             ()),
     Command("completion", "Print a script by which a shell completes these commands.", "SHELL",
@@ -423,8 +403,9 @@ def _add_words(parser: argparse.ArgumentParser, command: Command) -> Iterator[ar
         )
     for flag in command.flags:
         names = [*([f"-{flag.short}"] if flag.short else []), f"--{flag.name}"]
+        about = flag.about.replace("%", "%%")
         if flag.kind is bool:
-            yield parser.add_argument(*names, dest=flag.dest, action="store_true", help=flag.about)
+            yield parser.add_argument(*names, dest=flag.dest, action="store_true", help=about)
         else:
             yield parser.add_argument(
                 *names,
@@ -434,7 +415,7 @@ def _add_words(parser: argparse.ArgumentParser, command: Command) -> Iterator[ar
                 choices=flag.choices or None,
                 metavar=flag.metavar,
                 required=False,
-                help=flag.about,
+                help=about,
             )
 
 

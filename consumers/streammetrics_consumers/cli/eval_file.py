@@ -1,40 +1,34 @@
-"""`eval`: metrics of one file of rows, or of a run against judgments, without a config."""
+"""`eval`: metrics of the rows of files, of runs against judgments, or of logs of scored samples,
+without a config."""
 
 from __future__ import annotations
 
-import math
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from streammetrics import (
-    InputError,
-    Interval,
-    Panel,
-    evaluate,
-)
-from streammetrics.engines import partial
-from streammetrics.registry import load
-from streammetrics.results import counts_of, views_of
+from streammetrics import Accumulator, Bounded, InputError, Interval, Panel, UserGroups
+from streammetrics.evaluation import is_sample_log
+from streammetrics.results import counts_of, value_of
 from streammetrics_consumers.cli.arguments import (
     COLUMNS,
     EVAL_SETTINGS,
     Arguments,
     UsageError,
 )
+from streammetrics_consumers.cli.eval_inputs import InputFile, input_files
+from streammetrics_consumers.cli.eval_lines import GroupValue, group_key, values_table
 from streammetrics_consumers.cli.eval_metrics import (
     RequestedValue,
     chosen_threshold,
-    column_of,
     flag_of,
     inputs_of,
-    measure_of,
     request_of,
 )
+from streammetrics_consumers.cli.eval_runs import eval_logs, eval_runs
 from streammetrics_consumers.cli.exit_codes import DONE
+from streammetrics_consumers.cli.file_rows import ROWS, FileRows, parquet_batches, unreadable
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.encoding import dumps
@@ -43,82 +37,86 @@ from streammetrics_consumers.query.json_kinds import Json
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Reads the batches of a file: of these columns at least.
+ReadsBatches: TypeAlias = "Callable[[list[str]], Iterator[pa.RecordBatch]]"
+
 _FORMATS: Final = (".parquet", ".csv", ".jsonl", ".ndjson")
-_ROWS: Final = 1 << 16  # of a batch
-_DECIMALS: Final = 4
-_MOST: Final = 1000  # lines of a table
-_MOST_REASONS: Final = 20
 
 
 def eval_file(arguments: Arguments) -> int:
-    """Compute metrics of a file, and print them."""
-    path = Path(arguments.words[0])
+    """Compute metrics of files, and print them."""
+    form = "json" if arguments.on("json") else arguments.text("format") or "text"
+    if arguments.on("json") and arguments.text("format") not in ("text", "json"):
+        raise UsageError("--json: expected none with --format, got both; leave one out")
     names = [name for name in _words(arguments.text("metrics"), ",") if name]
-    if not names:
-        raise UsageError("eval: expected --metrics NAMES, got nothing; for example --metrics auc")
     columns = {name: arguments.text(flag_of(name).removeprefix("--")) for name in COLUMNS}
+    flags = [flag_of(name) for name, column in columns.items() if column is not None]
     qrels = arguments.text("qrels")
-    if qrels is not None:
-        return _eval_run(path, Path(qrels), names, arguments, columns)
-    key_columns = _words(arguments.text("by"), ",")
-    schema, batches = _opened(path)
-    _require_columns(schema, columns, key_columns, path)
+    with input_files([*arguments.words, *([] if qrels is None else [qrels])]) as files:
+        is_log = qrels is None and not flags and all(is_sample_log(file.path) for file in files)
+        if not names and not is_log:
+            raise UsageError(
+                "eval: expected --metrics NAMES, got nothing; for example --metrics auc"
+            )
+        if qrels is not None and flags:
+            raise UsageError(f"{flags[0]}: expected none with --qrels, got a column; leave it out")
+        if qrels is not None:
+            *runs, judgments = files
+            text = eval_runs(runs, judgments.path, names, arguments, form)
+        elif is_log:
+            text = eval_logs(files, names, arguments, form)
+        else:
+            text = _eval_rows(files, names, columns, arguments, form)
+    sys.stdout.write(text)
+    return DONE
+
+
+def _eval_rows(
+    files: Sequence[InputFile],
+    names: Sequence[str],
+    columns: Mapping[str, str | None],
+    arguments: Arguments,
+    form: str,
+) -> str:
+    """The metrics of the rows of all files, as text."""
+    for flag, given in (("per-query", arguments.on("per-query")), ("like", arguments.text("like"))):
+        if given:
+            raise UsageError(f"--{flag}: expected runs with --qrels, got a table; leave it out")
+    key_columns, users = _words(arguments.text("by"), ","), arguments.text("users")
+    schema, read = _opened(files[0])
+    named = {**columns, "users": users}
+    _require_columns(schema, named, key_columns, files[0])
     threshold = arguments.real("threshold") or 0.0
     settings = {name: arguments.number(name.replace("_", "-")) for name in EVAL_SETTINGS}
     request = request_of(names, columns, settings, schema, threshold)
-    spec, reads = Panel(request.metrics, inputs=inputs_of(request.metrics)), request.reads
+    spec: Accumulator = Panel(request.metrics, inputs=inputs_of(request.metrics))
+    reads = dict(request.reads)
+    if users is not None:
+        spec, reads = UserGroups(spec), {**reads, "groups": users}
     used = [*dict.fromkeys([*reads.values(), *key_columns])]
-    rows = _FileBatches(batches, used, reads, path)
-    states = list(rows.guarded(partial(rows, spec, key_columns, columns=reads)))
+    totals: dict[tuple[object, ...], Accumulator] = {}
+    for file in files:
+        if file is not files[0]:
+            other, read = _opened(file)
+            keys = (*key_columns, columns["lists"], users)
+            _require_same(other, schema, [key for key in keys if key], file, files[0])
+        for group, state in FileRows(read(used), used, reads, file).states(spec, key_columns):
+            if group in totals:
+                totals[group].merge(state)
+            else:
+                totals[group] = state
     lines = sorted(
-        (line for batch in states for line in _lines(batch, key_columns, request.asked)),
-        key=_group_key,
+        (
+            line
+            for group, state in totals.items()
+            for line in _lines(group, state, request.asked, clustered=users is not None)
+        ),
+        key=group_key,
     )
-    if arguments.on("json"):
-        sys.stdout.write(
-            dumps(cast("Json", [line.as_json(key_columns) for line in lines])).decode()
-        )
-    else:
-        sys.stdout.write(_table(lines, key_columns, request.notes))
-    return DONE
-
-
-def _eval_run(
-    run: Path,
-    qrels: Path,
-    names: Sequence[str],
-    arguments: Arguments,
-    columns: Mapping[str, str | None],
-) -> int:
-    """Evaluate a run against judgments, both files of TREC, and print the measures."""
-    grouping = arguments.text("by")
-    flags = [name for name, column in {**columns, "by": grouping}.items() if column is not None]
-    if flags:
-        raise UsageError(
-            f"{flag_of(flags[0])}: expected none with --qrels, got a column; leave it out"
-        )
-    measures = [*dict.fromkeys(measure_of(name, ()) for name in names)]
-    result = evaluate(qrels, run, measures)
-    counts = counts_of(result)
-    lines = []
-    for name, value in result.items():
-        interval = result.interval(name)
-        if interval.defined:  # the table says for all lines that lists are independent
-            interval = replace(interval, reason="")
-        lines.append(_GroupValue((), name, value, interval, counts))
-    if arguments.on("json"):
-        sys.stdout.write(dumps(cast("Json", [line.as_json([]) for line in lines])).decode())
-        return DONE
-    notes = []
-    for n, reason in (
-        (len(result.missing), "of the judgments that the run lacks: counted as 0"),
-        (len(result.unjudged), "of the run without judgments: left out"),
-        (counts["lists_empty"], "with nothing relevant: left out"),
-    ):
-        if n:
-            notes.append(f"{formatting.count(n)} {'query' if n == 1 else 'queries'} {reason}")
-    sys.stdout.write(_table(lines, [], notes))
-    return DONE
+    if form == "json":
+        return dumps(cast("Json", [line.as_json(key_columns) for line in lines])).decode()
+    independent = [] if users is None else ["intervals assume that users are independent"]
+    return values_table(lines, key_columns, request.notes, *independent).written(form)
 
 
 def _words(text: str | None, separator: str) -> list[str]:
@@ -137,10 +135,11 @@ def _words(text: str | None, separator: str) -> list[str]:
 # The file.
 
 
-def _opened(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The columns of a file, and its rows in batches."""
+def _opened(file: InputFile) -> tuple[pa.Schema, ReadsBatches]:
+    """The columns of a file, and what reads its rows."""
     import pyarrow as pa
 
+    path = file.path
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(
             f"eval: expected a file that ends in {', '.join(_FORMATS)}, got {str(path)!r}; "
@@ -152,79 +151,55 @@ def _opened(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if path.suffix.lower() == ".parquet":
             import pyarrow.parquet
 
-            file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-            return file.schema_arrow, file.iter_batches(_ROWS)
+            parquet = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+            return parquet.schema_arrow, lambda columns: parquet_batches(parquet, columns)
         if path.suffix.lower() == ".csv":
             import pyarrow.csv
 
             reader = pyarrow.csv.open_csv(path)
-            return reader.schema, iter(reader)
+            return reader.schema, lambda _: iter(reader)
         import pyarrow.json
 
         table = pyarrow.json.read_json(path)
-        return table.schema, iter(table.to_batches(_ROWS))
+        return table.schema, lambda _: iter(table.to_batches(ROWS))
     except pa.ArrowException as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(file, error) from None
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
-    error_text = " ".join(str(error).split())
-    return InputError(
-        expected=f"a {path.suffix} file",
-        got=error_text if len(error_text) < 160 else error_text[:159] + "…",
-        where=str(path),
-        hint="write the file again, or correct the row",
-    )
+def _require_same(
+    schema: pa.Schema, first: pa.Schema, keys: Sequence[str], file: InputFile, first_file: InputFile
+) -> None:
+    """Check that another file has the columns of the first one, and keys of the same kinds."""
+    names = ", ".join(map(formatting.name, sorted({*schema.names} ^ {*first.names})))
+    if names:
+        raise UsageError(
+            f"{file.name}: expected the columns of {first_file.name}, got others or fewer "
+            f"({names}); evaluate it by itself"
+        )
+    for name in keys:
+        kinds = _kind(schema.field(name).type), _kind(first.field(name).type)
+        if kinds[0] != kinds[1]:
+            raise UsageError(
+                f"{file.name}: expected {kinds[1]} as {formatting.name(name)}, as in "
+                f"{first_file.name}, got {kinds[0]}; convert them"
+            )
 
 
-class _FileBatches:
-    """The batches of a file, of some columns, which know where they are for messages."""
+def _kind(column_type: pa.DataType) -> str:
+    """What a column holds, in words."""
+    import pyarrow.types as kinds
 
-    def __init__(
-        self,
-        batches: Iterator[pa.RecordBatch],
-        columns: Sequence[str],
-        reads: Mapping[str, str],
-        path: Path,
-    ) -> None:
-        self.batches, self.columns, self.reads, self.path = batches, columns, reads, path
-        self.first = self.n = 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self.batches:
-            self.first, self.n = self.first + self.n, batch.num_rows
-            yield batch.select(self.columns)
-
-    def guarded(self, states: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same, with the file and the row in errors."""
-        import pyarrow as pa
-
-        try:
-            yield from states
-        except InputError as error:
-            raise error.but(where=self._place(error), hint=_hint(error)) from None
-        except pa.ArrowException as error:
-            raise _unreadable(self.path, error) from None
-
-    def _place(self, error: InputError) -> str:
-        """The row and the column in the file, where the library names those of a batch."""
-        if not len(error.rows):
-            return f"{self.path}: {error.where}"
-        argument = re.sub(r"^metric '[^']*', |\[.*", "", error.where)
-        column = column_of(argument, self.reads) or error.where
-        row = self.first + int(error.rows[0])
-        return f"{self.path}, row {row} (the first is 0), {formatting.name(column)}"
-
-
-def _hint(error: InputError) -> str:
-    """The hint, without a keyword that only programs have."""
-    if "positive=" not in error.hint:
-        return error.hint
-    return "map the labels to 0 and 1, or ask for measures of lists, which take grades"
+    if kinds.is_dictionary(column_type):
+        return _kind(column_type.value_type)
+    texts = kinds.is_string(column_type) or kinds.is_large_string(column_type)
+    return "texts" if texts else "integers" if kinds.is_integer(column_type) else str(column_type)
 
 
 def _require_columns(
-    schema: pa.Schema, columns: Mapping[str, str | None], key_columns: Sequence[str], path: Path
+    schema: pa.Schema,
+    columns: Mapping[str, str | None],
+    key_columns: Sequence[str],
+    file: InputFile,
 ) -> None:
     """Check that each column is there, and that labels and scores are numbers."""
     import pyarrow.types as kinds
@@ -234,14 +209,16 @@ def _require_columns(
     for flag, column in [*flag_columns, *(("by", name) for name in key_columns)]:
         if column not in names:
             raise UsageError(
-                f"{flag_of(flag)}: expected a column of {path.name} "
+                f"{flag_of(flag)}: expected a column of {Path(file.name).name} "
                 f"({', '.join(formatting.name(name) for name in names[:30])}), "
                 f"got {formatting.name(column)!r}; "
                 + did_you_mean(column, names, "name one of these")
             )
     for flag, column in flag_columns:
         kind = schema.field(column).type
-        if flag != "lists" and (kinds.is_string(kind) or kinds.is_large_string(kind)):
+        if flag not in ("lists", "users") and (
+            kinds.is_string(kind) or kinds.is_large_string(kind)
+        ):
             expected, hint = "numbers", "name another, or convert it"
             if flag in ("subtopics", "shown"):
                 expected = "arrays"
@@ -252,124 +229,28 @@ def _require_columns(
             )
 
 
-# What is printed.
-
-
-@dataclass(frozen=True, slots=True)
-class _GroupValue:
-    """One value of one group."""
-
-    group: tuple[object, ...]
-    name: str
-    value: float
-    interval: Interval
-    counts: Mapping[str, int]
-    threshold: float | None = None  # the score that the rows choose for this view
-
-    @property
-    def over(self) -> str:
-        """What the value is over: rows, lists or groups."""
-        for name in ("lists_kept", "groups_kept", "rows"):
-            if name in self.counts:
-                n, unit = self.counts[name], name.removesuffix("_kept")
-                return f"{formatting.count(n)} {unit.removesuffix('s') if n == 1 else unit}"
-        return "0 rows"
-
-    @property
-    def lacks(self) -> str:
-        """What its reason explains."""
-        if math.isnan(self.value):
-            return "no value of"
-        return "doubts about" if self.interval.defined else "no interval of"
-
-    def as_json(self, key_columns: Sequence[str]) -> dict[str, object]:
-        """The line for JSON."""
-        return {
-            "slice": dict(zip(key_columns, self.group, strict=True)),
-            "metric": self.name,
-            "value": self.value,
-            "lower": self.interval.lower,
-            "upper": self.interval.upper,
-            "level": self.interval.level,
-            "reason": self.interval.reason,
-            "counts": dict(self.counts),
-            **({} if self.threshold is None else {"threshold": self.threshold}),
-        }
-
-
 def _lines(
-    batch: pa.RecordBatch, key_columns: Sequence[str], figures: Sequence[RequestedValue]
-) -> Iterator[_GroupValue]:
-    """The values of each group of these states."""
-    for row in range(batch.num_rows):
-        group = tuple(batch.column(name)[row].as_py() for name in key_columns)
-        state = load(batch.column("state")[row].as_py())
-        results = cast("Mapping[str, Any]", state.compute())
-        for figure in figures:
-            result = results[figure.metric]
-            interval, counts = result.interval(figure.view), counts_of(result)
-            value = float(views_of(result).get(figure.view, interval.estimate))
-            yield _GroupValue(
-                group, figure.name, value, interval, counts, chosen_threshold(result, figure.view)
-            )
+    group: tuple[object, ...],
+    state: Accumulator,
+    figures: Sequence[RequestedValue],
+    *,
+    clustered: bool,
+) -> Iterator[GroupValue]:
+    """The values of a group of rows. clustered: whether the results are over users."""
+    results = cast("Mapping[str, Any]", state.compute())
+    for figure in figures:
+        interval = results[figure.metric].interval(figure.view)
+        result = results[figure.metric].value if clustered else results[figure.metric]
+        value = _value(result, figure.view, interval)
+        threshold = chosen_threshold(result, figure.view)
+        bounds = value if isinstance(value, Bounded) else None
+        counts = counts_of(result)
+        yield GroupValue(group, figure.name, float(value), interval, counts, threshold, bounds)
 
 
-def _group_key(line: _GroupValue) -> list[tuple[str, object]]:
-    """The order of groups: numbers by size, then texts, and None last."""
-    return [
-        ("~", 0) if key is None else ("", key) if isinstance(key, int | float) else ("a", str(key))
-        for key in line.group
-    ]
-
-
-def _table(
-    all_lines: Sequence[_GroupValue], key_columns: Sequence[str], notes: Sequence[str]
-) -> str:
-    """The lines as a table. notes: about some of them."""
-    lines = all_lines[:_MOST]
-    chosen = ["threshold"] * any(line.threshold is not None for line in lines)
-    rows = [[*map(formatting.name, key_columns), "metric", "value", "95 % CI", *chosen, "over"]]
-    for line in lines:
-        cells = [*map(formatting.name, line.group), line.name]
-        cells.append(formatting.number(line.value, _DECIMALS))
-        ends = line.interval.lower, line.interval.upper
-        cells.append(formatting.between(*ends, _DECIMALS) if line.interval.defined else "—")
-        if chosen:
-            threshold = line.threshold  # with all digits: a rounded one may select other rows
-            cells.append("—" if threshold is None else repr(threshold))
-        rows.append([*cells, line.over])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = len(key_columns) + 1
-    texts = [
-        "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    remarks = [] if all_lines else ["no rows"]
-    remarks += ["intervals assume that rows and lists are independent", *notes]
-    remarks += ["a value whose threshold was chosen on these rows is optimistic"] * bool(chosen)
-    reasons = _reasons(lines)
-    remarks += reasons[:_MOST_REASONS]
-    if len(reasons) > _MOST_REASONS:
-        remarks.append(f"{len(reasons) - _MOST_REASONS} more reasons: use --json")
-    if len(all_lines) > _MOST:
-        remarks.append(f"{formatting.count(len(all_lines) - _MOST)} more lines: use --json")
-    return "\n".join([*texts, *remarks]) + "\n"
-
-
-def _reasons(lines: Sequence[_GroupValue]) -> list[str]:
-    """Why values or intervals are missing or doubtful, each reason with its values and groups."""
-    lines_by_reason: dict[tuple[str, str], list[_GroupValue]] = {}
-    for line in lines:
-        if line.interval.reason:
-            lines_by_reason.setdefault((line.lacks, line.interval.reason), []).append(line)
-    every = len({line.group for line in lines})
-    sentences = []
-    for (lacks, reason), reason_lines in lines_by_reason.items():
-        first, *rest = dict.fromkeys(line.group for line in reason_lines)
-        where = ", ".join(map(formatting.name, first)) + (f" and {len(rest)} more" if rest else "")
-        names = ", ".join(dict.fromkeys(line.name for line in reason_lines))
-        sentences.append(f"{lacks} {names}{f' ({where})' * (len(rest) + 1 < every)}: {reason}")
-    return sentences
+def _value(result: object, view: str, interval: Interval) -> float | Bounded:
+    """The value of a view; some have only the estimate of their interval."""
+    try:
+        return value_of(result, view)
+    except InputError:
+        return interval.estimate

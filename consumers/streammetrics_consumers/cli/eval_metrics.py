@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the settings of the metrics are made of: flags, the kind of the ids of lists, and all
-    requested measures of lists."""
+    """What the settings of the metrics are made of: flags, the kind of the ids of lists, all
+    requested measures of lists, and the grid of scores, if a requested value needs one."""
 
     threshold: float = 0.5
     n_classes: int = 2
@@ -46,6 +46,7 @@ class Given:
     k: int = 1
     ids: str = "hashed"
     measures: tuple[str, ...] = ("AP",)
+    grid: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,21 @@ def _list_metric(options: Given) -> Accumulator:
 
 _MEASURES: Final = Offer(_list_metric, "")
 _OF_SUBTOPICS: Final = Offer(_list_metric, "", also=("subtopics",))
+_GRID: Final = "relative"
+_BY_MASS: Final = Offer(
+    lambda _: Calibration(grid=_GRID),
+    "ece mce ace ece_by_mass mce_by_mass",
+    note=f"over {Calibration.bins} groups of equal mass; ece_by_width is over bins of equal width",
+)
 # A view with arguments, such as `f_beta(2)`, is of the first metric that has it. A name that
 # several metrics offer is of the first one whose columns are given.
 _OFFERS: Final = (
     Offer(lambda _: ExactAUC(), "auc gini ks pr_auc_trapezoid"),
     Offer(
-        lambda _: Calibration(),
-        "log_loss normalized_entropy brier copc mean_score base_rate",
+        lambda options: Calibration(grid=options.grid),
+        "log_loss normalized_entropy brier copc mean_score base_rate ece_by_width mce_by_width",
     ),
+    _BY_MASS,
     Offer(
         lambda options: BinaryConfusion(threshold=options.threshold),
         "accuracy error_rate balanced_accuracy g_mean precision recall specificity f1 mcc kappa "
@@ -171,7 +179,14 @@ _READS: Final = {
     "lists": "shown",
 }
 # The view of its metric that a name means, if that is not its own.
-_VIEWS: Final[Mapping[str, str]] = {"ctr": "ratio", "exposure_gini": "gini"}
+_VIEWS: Final[Mapping[str, str]] = {
+    "ctr": "ratio",
+    "exposure_gini": "gini",
+    "ece": "ece_by_mass",
+    "mce": "mce_by_mass",
+    "ece_by_width": "ece",
+    "mce_by_width": "mce",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +233,8 @@ def request_of(
     choices = [_with_flags(name, _candidates(name, options), flags) for name in names]
     of_lists = (_MEASURES, _OF_SUBTOPICS)
     measures = dict.fromkeys(choice.view for choice in choices if choice.offer in of_lists)
-    options = replace(options, measures=tuple(measures))
+    grid = _GRID if any(choice.offer is _BY_MASS for choice in choices) else None
+    options = replace(options, measures=tuple(measures), grid=grid)
     metrics: dict[str, Accumulator] = {}
     figures: list[RequestedValue] = []
     reads: dict[str, str] = {}
@@ -376,7 +392,7 @@ def inputs_of(metrics: Mapping[str, Accumulator]) -> dict[str, dict[str, str]]:
 
 def column_of(argument: str, reads: Mapping[str, str]) -> str | None:
     """The column of the file that an argument of a metric reads."""
-    return reads.get(_READS.get(argument, argument))
+    return reads.get(_READS.get(argument, argument), reads.get(argument))
 
 
 def chosen_threshold(result: object, view: str) -> float | None:

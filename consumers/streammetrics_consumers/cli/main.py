@@ -116,6 +116,10 @@ def _run(arguments: Arguments) -> int:
                 from streammetrics_consumers.cli.eval_file import eval_file
 
                 return eval_file(arguments)
+            case "plan":
+                from streammetrics_consumers.cli.plan_command import plan
+
+                return plan(arguments)
             case "serve":
                 from streammetrics_consumers.cli.run import serve_store
 

@@ -44,14 +44,14 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
     lines: list[str] = []
     for name, empty in earlier.items():
         try:
-            read = partial(_counted, name=name, empty=empty)
+            read = partial(counted_metric, name=name, empty=empty)
             counted = None if ledger is None else view(ledger, read)
         except StateError as error:
             lines.append(f"experiment: nothing is known of {name} so far: {unless_damaged(error)}")
             continue
         if counted is not None:
             earlier[name], days[name] = counted
-    plan = _plan(experiment, config.event.variants or ())
+    plan = plan_of_config(experiment, config.event.variants or ())
     metric_gates = gates(plan, earlier, days=days)
     lines += [f"experiment: {gate.sentence(experiment.days)}" for gate in metric_gates]
     if plan.min_days is not None:
@@ -59,16 +59,20 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _plan(experiment: ExperimentConfig, variants: tuple[str, ...]) -> Plan:
+def plan_of_config(experiment: ExperimentConfig, variants: tuple[str, ...]) -> Plan:
+    """The plan of [experiment]."""
     least = experiment.days if experiment.min_days is None else experiment.min_days
     return replace(plan_of(experiment.plan, variants, experiment.better), min_days=least)
 
 
-def _counted(now: StoreView, name: str, empty: Accumulator) -> tuple[Accumulator, float] | None:
-    """The state of a metric over all events, and the days that these span; None without any."""
+def counted_metric(
+    now: StoreView, name: str, empty: Accumulator | None = None
+) -> tuple[Accumulator, float] | None:
+    """The state of a metric over all events, and the days that these span; None without any. empty:
+    the metric as it is counted now, or None for however it was."""
     for metric in (PREFIX + name, name):
         panes = [size.pane for size in now.snapshot.panes if size.pane.metric == metric]
-        state = _sum(now, panes, (empty, without_groups(empty)))
+        state = _sum(now, panes, () if empty is None else (empty, without_groups(empty)))
         if state is not None:
             return state, _days(now, panes)
     return None
@@ -78,7 +82,7 @@ def _sum(
     now: StoreView, panes: Collection[Pane], alike: Collection[Accumulator]
 ) -> Accumulator | None:
     """The sum of the totals over all keys of one grouping; None if there are none, if they are too
-    large, or of a metric that is not `alike`."""
+    large, or of a metric that is not one of `alike`."""
     totals = [pane for pane in panes if pane.is_total]
     if not totals:
         return None
@@ -90,7 +94,7 @@ def _sum(
     total: Accumulator | None = None
     for row, stored in now.states(rows):
         for state in _each(state_of(row, stored)):
-            if state.empty() not in alike:
+            if alike and state.empty() not in alike:
                 return None
             total = state if total is None else total + state
     return total

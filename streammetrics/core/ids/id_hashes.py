@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import bad_rows
+from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.rows import DictionaryColumn, offsets_of
 
 KEY: Final = b"streammetrics-id"
@@ -63,6 +63,13 @@ def hash_ids(names: Sequence[str]) -> HashedIds:
     try:
         return hashed_ids(names).view(HashedIds)
     except TypeError:
+        if not isinstance(names, Sequence | np.ndarray):
+            raise InputError(
+                expected="a sequence of strings",
+                got=shown(names),
+                where="names",
+                hint="pass a list of ids",
+            ) from None
         row = [isinstance(name, str) for name in names].index(False)
         hint = "pass integers to update directly, or strings here"
         raise bad_rows(names, np.array([row]), "names", "strings", hint) from None
@@ -79,6 +86,23 @@ def hash_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> HashedIds
     >>> hash_texts(data, offsets).tolist() == hash_ids(["ann", "bo"]).tolist()
     True
     """
+    given: tuple[tuple[str, object, str], ...] = (("data", data, "u1"), ("offsets", offsets, "i8"))
+    for name, array, kind in given:
+        if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
+            raise InputError(
+                expected=f"an array [n] of {np.dtype(kind).name}",
+                got=shown(array),
+                where=f"hash_texts({name})",
+                hint="pass the buffers of a string array of Arrow, or use hash_ids",
+            )
+    ends = (0, *offsets[[0, -1]].tolist(), len(data)) if len(offsets) else (1, 0)
+    if list(ends) != sorted(ends) or bool((np.diff(offsets) < 0).any()):
+        raise InputError(
+            expected=f"ascending offsets from 0 to {len(data)}, one more than texts",
+            got=shown(offsets),
+            where="hash_texts(offsets)",
+            hint="pass [n + 1] offsets into data",
+        )
     return hashed_texts(data, offsets).view(HashedIds)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count, repeat
@@ -20,11 +20,11 @@ from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import HashedIds, hashes_of
-from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, Scalar
-from streammetrics.core.slips import ids_instead
+from streammetrics.core.ids.key_forms import SCALARS, stored_key
+from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, KeyLike, Scalar
+from streammetrics.core.slips import ids_instead, times_instead
 
 MAX_KEY_BYTES: Final = 4096
-_SCALARS: Final = frozenset({str, int, type(None)})
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 NOT_FOUND: Final = -1
 _HASH_NAME: Final = b"streammetrics-key/1"
@@ -89,6 +89,45 @@ def dictionary_column(
     return _from_objects(array.tolist(), name)
 
 
+def key_column(
+    keys: ArrayLike | DictionaryColumn | Sequence[KeyLike], name: str = "keys"
+) -> DictionaryColumn:
+    """A column of keys as `dictionary_column` reads it, which also takes what `stored_key` turns
+    into a key: booleans, whole floats and dates, also as datetime64[D].
+
+    >>> key_column(np.array(["2026-01-31", "2026-02-01"], "datetime64[D]")).values
+    ('2026-01-31', '2026-02-01')
+    >>> key_column([1, True, 1.0, ("de", False)]).values
+    (1, 'True', ('de', 'False'))
+    """
+    if isinstance(keys, DictionaryColumn):
+        return _stored_values(whole(keys, name), name)
+    if isinstance(keys, list | tuple):
+        return _from_objects(list(keys), name, stored_key)
+    array: NDArray[Any] = vector(keys, name)
+    if array.dtype.name in _FEW:  # the different values alone: such columns repeat them
+        different, codes = np.unique(array, return_inverse=True)
+        return _stored_values(DictionaryColumn(codes.astype(np.intp), tuple(different)), name)
+    if array.dtype.kind == "O":
+        return _from_objects(array.tolist(), name, stored_key)
+    return dictionary_column(array, name)
+
+
+def _stored_values(keys: DictionaryColumn, name: str) -> DictionaryColumn:
+    """The column with each value in the form of a state; InputError for one that is no key."""
+    if _most_bytes_of(keys.values, set(map(type, keys.values))) < MAX_KEY_BYTES:
+        return keys
+    values = [*map(stored_key, keys.values)]
+    if not all(map(_is_key, values)):  # read by row, for the rows of the error
+        return _from_objects([values[i] for i in keys.codes.tolist()], name)
+    numbers: dict[Key, int] = {}  # several values may be one key
+    codes = np.array([numbers.setdefault(value, len(numbers)) for value in values], np.intp)
+    return _checked_codes(DictionaryColumn(codes[keys.codes], tuple(numbers)), name)
+
+
+_FEW: Final = ("bool", "datetime64[D]", "float16", "float32", "float64")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundKeys(DictionaryColumn):
     """A column with a value for each row; at[i] is what `index` has for values[i], NOT_FOUND if
@@ -99,7 +138,7 @@ class FoundKeys(DictionaryColumn):
 
 
 def found_keys(
-    keys: ArrayLike | DictionaryColumn | Sequence[Key],
+    keys: ArrayLike | DictionaryColumn | Sequence[KeyLike],
     index: Mapping[Key, int],
     at_least: int,
     name: str = "keys",
@@ -119,7 +158,7 @@ def found_keys(
     else:
         return None
     kinds = set(map(type, values))
-    if not (set(map(type, chain.from_iterable(values))) if kinds == {tuple} else kinds) <= _SCALARS:
+    if not (set(map(type, chain.from_iterable(values))) if kinds == {tuple} else kinds) <= SCALARS:
         return None  # True is 1 to a map
     places = np.fromiter(map(index.get, values, repeat(NOT_FOUND)), np.intp, len(values))
     new = [values[i] for i in np.flatnonzero(places == NOT_FOUND).tolist()]
@@ -203,19 +242,22 @@ def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
     return DictionaryColumn(inverse.astype(np.intp), tuple(values.tolist()))
 
 
-def _from_objects(objects: list[Key], name: str) -> DictionaryColumn:
+def _from_objects(
+    objects: list[Any], name: str, read: Callable[[Any], Any] | None = None
+) -> DictionaryColumn:
+    """read: turns other values into keys; by default only those of numpy are."""
     values, kinds = objects, set(map(type, objects))
     # Rows of scalars repeat so often that only different ones are worth another pass.
     sure = tuple in kinds and _most_bytes_of(values, kinds) < MAX_KEY_BYTES
-    if not (sure or kinds <= _SCALARS):
-        values = [_plain(value) for value in objects]
+    if not (sure or kinds <= SCALARS):
+        values = [*map(read or _plain, objects)]
         if not all(map(_is_key, values)):
-            raise _bad_keys(objects, name)
+            raise _bad_keys(objects, name, read or _plain)
     # True, 1.0 and 1 are one key of a dict, so the dict is made of values of known types.
     key_codes: defaultdict[Key, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(key_codes.__getitem__, values), np.intp, len(values))
     keys = DictionaryColumn(codes, tuple(key_codes))
-    return keys if sure else _checked_codes(keys, name, kinds if kinds <= _SCALARS else None)
+    return keys if sure else _checked_codes(keys, name, kinds if kinds <= SCALARS else None)
 
 
 # Functions of all values at once take a tenth of the time of one call for each value.
@@ -247,7 +289,7 @@ def _most_bytes_of_scalars(values: Sequence[Any], kinds: set[type]) -> int:
         return MAX_KEY_BYTES if pairs else _text_bytes(max(map(len, values)))
     if kinds == {int}:
         return _integer_bytes(max(max(values), -min(values)).bit_length())
-    if not kinds <= _SCALARS:
+    if not kinds <= SCALARS:
         return MAX_KEY_BYTES
     by_kind = [(kind, [v for v in values if type(v) is kind]) for kind in kinds & {str, int}]
     bounds = [_most_bytes_of_scalars(scalars, {kind}) for kind, scalars in by_kind]
@@ -335,10 +377,12 @@ def _integer_bytes(bits: int) -> int:
     return bits // 3 + 8
 
 
-def _bad_keys(values: Sequence[object], name: str) -> InputError:
-    bad = np.flatnonzero([not _is_key(_plain(v)) for v in values])
+def _bad_keys(
+    values: Sequence[object], name: str, read: Callable[[Any], Any] | None = None
+) -> InputError:
+    bad = np.flatnonzero([not _is_key((read or _plain)(v)) for v in values])
     first = values[bad[0]]
-    hint = ids_instead(first) or "convert them to strings or integers first"
+    hint = ids_instead(first) or times_instead(first) or "convert them to strings or integers first"
     got = f"{shown(first)} ({type(first).__name__})"
     return bad_rows(values, bad, name, "strings, integers, None, or tuples of them", hint, got)
 

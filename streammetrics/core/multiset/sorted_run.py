@@ -6,7 +6,7 @@ A key has one or two unsigned words: `low`, and above it `high` if 64 bits do no
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -187,16 +187,36 @@ def merged(runs: Sequence[Run]) -> Run:
         end += len(run)
     if all(run_counts is None for run_counts in counts):
         return room
+    few = all(run_counts is not None for run_counts in counts)
+    if not few and 2 * end > n and all(run.counts is None for run in runs):
+        _repeat_in_place(room, sizes, counts)
+        return room
     filled = [
         _ones(k) if run_counts is None else run_counts
         for k, run_counts in zip(sizes, counts, strict=True)
     ]
     run = room.cut(end, np.concatenate(filled))
-    if all(run_counts is not None for run_counts in counts):
-        return run
-    if 2 * end > n and all(run.counts is None for run in runs):
-        return run.repeated()
-    return combined([run], ours=True)
+    return run if few else combined([run], ours=True)
+
+
+def _repeat_in_place(room: Run, sizes: Sequence[int], counts: Sequence[Words | None]) -> None:
+    """Repeat the first keys of a run by their counts, so that they fill it: another run would take
+    the memory of a large state again.
+
+    The keys lie in ranges of these sizes, each with its counts, or None for 1 each. They only move
+    up, so the last range is first.
+    """
+    start, end = sum(sizes), len(room)
+    for size, range_counts in zip(reversed(sizes), reversed(counts), strict=True):
+        if start == end:
+            return
+        start -= size
+        keys = replace(room.slice(start, start + size), counts=range_counts).repeated()
+        target = room.slice(end - len(keys), end)
+        target.low[:] = keys.low
+        if target.high is not None and keys.high is not None:
+            target.high[:] = keys.high
+        end -= len(keys)
 
 
 def in_pieces(runs: Sequence[Run], ignored_bits: int = 0) -> Iterator[Run]:

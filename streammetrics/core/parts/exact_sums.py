@@ -53,6 +53,13 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
         """The exact sums of one state's finite values alone; [n]."""
         return tuple(self.units(np.array([slot], np.intp)).fractions())
 
+    def total(self, slot: int = 0) -> int:
+        """The sum of all cells of one state that was read, of finite values, in quanta."""
+        cells = self.inner.limbs[slot * self.n : (slot + 1) * self.n]
+        limbs: list[int] = cells.sum(axis=0).tolist()
+        units = sum(limb << BITS * i for i, limb in enumerate(limbs))
+        return units << BITS * self.inner.first
+
     def finite(self, cell: int, slot: int = 0) -> bool:
         """Whether no infinity was added to this cell."""
         return self.inner.finite(slot * self.n + cell)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from streammetrics.core.checks import same_length
 from streammetrics.core.conversion import vector
-from streammetrics.core.errors import InputError, nearest, shown
-from streammetrics.core.ids.keys import dictionary_column, tuples_of
+from streammetrics.core.errors import InputError, argument_hint, nearest, shown
+from streammetrics.core.ids.keys import key_column, tuples_of
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.tables.arrow_values import Lists, Values, arrow_column, refused
 from streammetrics.core.tables.frame_values import pandas_column, polars_column
@@ -89,8 +89,8 @@ def arguments_of(
                 expected=f"arguments of update ({', '.join(takes)})" if takes else "no argument",
                 got=shown(argument),
                 where=where,
-                hint=nearest(
-                    argument, takes, _instead(spec, column_names, table_columns.names, column)
+                hint=argument_hint(
+                    [argument], takes, _instead(spec, column_names, table_columns.names, column)
                 ),
             )
         _require_names(argument, column, where, roles)
@@ -356,7 +356,7 @@ def _tuples(argument: str, names: Sequence[str], columns: Sequence[object]) -> D
     for name, column in zip(names, columns, strict=True):
         if isinstance(column, Lists):
             raise _lists_of_keys(name)
-        keys.append(dictionary_column(column, name))  # type: ignore[arg-type]
+        keys.append(key_column(column, name))  # type: ignore[arg-type]
         same_length(len(keys[0]), keys[-1], name, names[0])
     return tuples_of(keys, len(keys[0]))
 

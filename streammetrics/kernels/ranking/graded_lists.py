@@ -28,7 +28,8 @@ class Lists:
     lists that are ranked already. offsets: int64 [n + 1], the start of each list and the end of the
     last. unseen: int64 [n, 16] or None, the known items of each grade that are not in the list.
     judged: bool [items], or None if all items are judged; an unjudged item has grade 0. subtopics:
-    those that the items answer, or None if they are not known.
+    those that the items answer, or None if they are not known. pooled: bool [items], unjudged items
+    of the pool from which the judged ones were drawn, or None for none.
     """
 
     grades: Grades
@@ -37,6 +38,7 @@ class Lists:
     unseen: Lengths | None = None
     judged: NDArray[np.bool_] | None = None
     subtopics: Subtopics | None = None
+    pooled: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -51,6 +53,7 @@ class Lists:
             None if self.unseen is None else self.unseen[first:last],
             None if self.judged is None else self.judged[a:b],
             None if self.subtopics is None else self.subtopics.part(first, last),
+            None if self.pooled is None else self.pooled[a:b],
         )
 
 
@@ -81,7 +84,8 @@ def shown_lists(lists: Lists) -> Lists:
         before = np.where(places < 0, 0, lists.offsets[owners] + places)
         is_listed = (places >= 0) & shown[before] if len(shown) else places >= 0
         subtopics = subtopics.moved(np.where(is_listed, n_shown[before] - ends[owners], -1))
-    return Lists(lists.grades[shown], scores[shown], ends, unseen, judged, subtopics)
+    pooled = None if lists.pooled is None else lists.pooled[shown]
+    return Lists(lists.grades[shown], scores[shown], ends, unseen, judged, subtopics, pooled)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,13 +147,14 @@ class Ranked:
 
     whole: the lists. hits: the relevant items, down to the requested depth, of all lists whose
     order is known. ties: the tie groups of the others, which have no hits. counts: [n, g + 1], the
-    known items of each grade, in the list or not; column 0 has no meaning.
+    known items of each grade, in the list or not; column 0 has no meaning. order: of equal scores.
     """
 
     whole: Lists
     hits: Relevant
     ties: TieGroups
     counts: Lengths
+    order: str = "expected"
     _found: dict[tuple[int | None, int], Relevant] = field(default_factory=dict, init=False)
     _made: dict[object, object] = field(default_factory=dict, init=False)
 

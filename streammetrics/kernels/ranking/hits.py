@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.exact.double_double import Pair, minus, quotient, times, totals
-from streammetrics.kernels.ranking.graded_lists import Cut, Ranked
+from streammetrics.kernels.ranking.graded_lists import Cut, Lists, Ranked
 from streammetrics.kernels.ranking.positions import deduplicate
 from streammetrics.kernels.ranking.rank_tables import GAINS, MAX_GRADE, Floats, reciprocals
-from streammetrics.kernels.ranking.ranked import groups_of_length
+from streammetrics.kernels.ranking.ranked import groups_of_length, ranked
 from streammetrics.kernels.ranking.ties import Indices, run_starts
 
 # The rank of the first relevant item: MRR and HR (Voorhees 1999, TREC-8 question answering
@@ -114,6 +114,22 @@ def relevant_shown(lists: Ranked, rel: int, cut: Cut, divisors: Floats | None = 
     """Items of grade `rel` or more among the first `cut` ranks, divided by `divisors`; [n]."""
     weights = (np.arange(MAX_GRADE + 1) >= rel).astype(np.int64)
     return _shown(lists, weights, rel, cut, divisors)
+
+
+def judged_shown(lists: Ranked, cut: int | None) -> Pair:
+    """The share of judged items among the first `cut` ranks that the list has; [n]."""
+    whole = lists.whole
+    sizes = np.diff(whole.offsets)
+    divisors = np.maximum(sizes if cut is None else np.minimum(sizes, cut), 1).astype(np.float64)
+    if whole.judged is None:
+        return Pair((sizes > 0).astype(np.float64), np.zeros(lists.n))
+    # As lists in which the judged items are the relevant ones.
+    as_grades = Lists(whole.judged.astype(np.uint8), whole.scores, whole.offsets)
+    parts = [
+        relevant_shown(part, 1, cut, divisors[first : first + part.n])
+        for first, part in ranked(as_grades, cut, lists.order)
+    ]
+    return Pair(*(np.concatenate([np.empty(0), *halves]) for halves in zip(*parts, strict=True)))
 
 
 def cumulative_gain(lists: Ranked, gain: str, cut: Cut) -> Pair:

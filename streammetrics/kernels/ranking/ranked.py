@@ -184,7 +184,7 @@ def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
                 hits.append(relevant.moved(first))
                 if tied is not None:
                     groups.append(tied.moved(first))
-        return Ranked(lists, Relevant.join(hits), TieGroups.join(groups), counts)
+        return Ranked(lists, Relevant.join(hits), TieGroups.join(groups), counts, ties)
     unjudged = None
     if lists.judged is not None:
         running = np.concatenate([[0], np.cumsum(~lists.judged)])

@@ -104,6 +104,11 @@ class Grid(ABC):
         holds the highest possible score."""
         return np.append(self.least[1:], np.nan)
 
+    @property
+    def largest(self) -> NDArray[np.float64]:
+        """The largest float64 of each bucket of scores in [0, 1]: float64 [n_buckets]."""
+        return np.append(np.nextafter(self.least[1:], -np.inf), 1.0)
+
     @abstractmethod
     def _least(self) -> NDArray[np.float64]: ...
 

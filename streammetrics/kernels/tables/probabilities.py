@@ -1,11 +1,12 @@
-"""Calibration of probabilities: bins, log losses and their entropy, and recalibration."""
+"""Calibration of probabilities: bins and buckets, log losses and their entropy, recalibration."""
 
 from __future__ import annotations
 
 import decimal
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from streammetrics.core import checks
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.exact.double_double import Pair, two_sum
 from streammetrics.kernels.exact.elementary import log
+from streammetrics.kernels.tables.grids import RelativeGrid
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +42,31 @@ def equal_bins(scores: Floats, n: int) -> NDArray[np.intp]:
     bins -= scores < edges[bins]  # the product may have been rounded across an edge, either way
     bins += scores >= edges[bins + 1]
     return bins
+
+
+@lru_cache(maxsize=16)
+def probability_grid(resolution: int) -> RelativeGrid:
+    """Buckets of a relative width of 2 ** -resolution, from 2 ** -24 on, toward 0 and toward 1.
+
+    >>> probability_grid(1).least[43:50].tolist()
+    [0.125, 0.1875, 0.25, 0.375, 0.5, 0.5000000000000001, 0.6250000000000001]
+    """
+    return RelativeGrid(resolution, 2**-24, 2.0**24, mirrored=True)
+
+
+class ScoreBuckets(NamedTuple):
+    """The occupied buckets of scores [k], ascending.
+
+    least, largest: float64 [k], the least and the largest score that a bucket may hold. counts:
+    int64 [2, k], negatives and positives, in units of weight. sums: of the scores of each, in units
+    of 2 ** -shift.
+    """
+
+    least: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    sums: Sequence[int]
+    shift: int
 
 
 def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = None) -> Pair:

@@ -486,7 +486,7 @@ def test_a_run_takes_measures_of_lists_alone(tmp_path: Path, capsys: Capture) ->
     for words, said in (
         ("--metrics auc", "expected a measure of lists such as ndcg@10, got 'auc'"),
         ("--metrics P@1 --labels y", "--labels: expected none with --qrels"),
-        ("--metrics P@1 --by y", "--by: expected none with --qrels"),
+        ("--metrics P@1 --by y", "--by: expected a file of queries and their values, got 'y'"),
         ("", "expected --metrics NAMES"),
     ):
         assert main(["eval", str(run), "--qrels", str(qrels), *words.split()]) == 2, words
