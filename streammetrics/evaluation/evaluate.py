@@ -185,6 +185,9 @@ def evaluate(
     count as not relevant, and Bpref skips them. run: the same with scores; {query: documents in
     ranked order} has no ties.
 
+    Judgments of rows: the path of a file of LETOR, SVMlight or LightGBM. A run is then the score of
+    each row, in their order: an array, or the path of a file with one a line.
+
     AlphaNDCG, ERRIA and StRecall read judgments by subtopic: {query: {document: {subtopic: grade}}}
     or {query: {document: subtopics}}; a data frame with a column such as subtopic_id or iteration;
     the path of a TREC diversity file (query, subtopic, document, grade); rows of pyndeval or
