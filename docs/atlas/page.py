@@ -110,7 +110,7 @@ HEAD: Final = """\
 One name, several numbers: {definitions} definitions, asked of {libraries} libraries with the same
 few rows. A program ran each of them, in the version and on the day of this table. A value that
 differs is bold, and its reason stands beside it. Equal means to six digits, since some compute in
-float32. A library that a table lacks was not asked: it has no such function, or none that we know.
+float32. A library that a table lacks was not asked, mostly because it has no such function.
 
 {overview}
 
