@@ -100,7 +100,7 @@ class Experiment:
         for name in ("states", "units", "days"):
             outer: object = getattr(self, name)
             inner = [*outer.values()] if isinstance(outer, Mapping) else [None]
-            is_units = name != "states" and all(isinstance(units, Units) for units in inner)
+            is_units = name != "states" and all(isinstance(units, Accumulator) for units in inner)
             if not is_units and not all(isinstance(arms, Mapping) for arms in inner):
                 hint = 'pass {"control": state, "treatment": state} for each metric, by its name'
                 raise refused(f"Experiment({name})", "states by name and variant", outer, hint)
