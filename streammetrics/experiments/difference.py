@@ -114,7 +114,7 @@ def compare(
     equally_many = pair.control.counts.rows == pair.treatment.counts.rows
     warning = same_rows(control, treatment, equally_many=equally_many)
     if warning is not None:
-        warnings.warn(f"compare: {warning}", stacklevel=2)
+        warnings.warn(f"compare: {warning}", stacklevel=3)  # of who called `explained`
     if covariate is not None:
         pair = adjusted_pair(pair, covariate, level)
     return compared(pair, level, relative=relative)
