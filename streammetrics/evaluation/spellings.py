@@ -7,6 +7,7 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
+from streammetrics.core.slips import explained
 from streammetrics.present.notebook import Shown
 
 P = ParamSpec("P")
@@ -22,11 +23,11 @@ def spelled(
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        takes = signature(function)
+        takes, explained_function = signature(function), explained(function)
 
         @wraps(function)
         def call(*values: P.args, **keywords: P.kwargs) -> R:
-            result = function(*values, **keywords)
+            result = explained_function(*values, **keywords)
             given: object = takes.bind(*values, **keywords).arguments["measures"]
             several = [given] if isinstance(given, str) else given
             if isinstance(several, list | tuple):
