@@ -69,16 +69,16 @@ def write_rows(path: Path, parts: int, rows: int, kind: type[np.floating]) -> No
         writer.close()
 
 
-def ours(path: Path, name: str, task: str) -> Line:
-    """A process of `eval`."""
-    words = ["eval", str(path), *COLUMNS, *METRICS[task], "--json"]
-    return Line(name, [sys.executable, "-c", MAIN, *words], task)
+def ours(path: Path, task: str, work: str) -> Line:
+    """A process of `eval`. work: of METRICS."""
+    words = ["eval", str(path), *COLUMNS, *METRICS[work], "--json"]
+    return Line(task, [sys.executable, "-c", MAIN, *words], task)
 
 
-def peers(path: Path, name: str, task: str) -> list[Line]:
-    """The peers that are installed."""
+def peers(path: Path, task: str, work: str) -> list[Line]:
+    """The peers that are installed, at the same task."""
     return [
-        Line(f"{peer}, {name}", [sys.executable, "-c", code[task], str(path)], task, peer)
+        Line(f"{peer}, {task}", [sys.executable, "-c", code[work], str(path)], task, peer)
         for peer, code in PROGRAMS.items()
         if missing(peer) is None
     ]
@@ -126,20 +126,15 @@ def ask(quick: bool) -> Answer:
         narrow, wide = Path(name) / "rows.parquet", Path(name) / "float64.parquet"
         write_rows(narrow, 1, rows, np.float32)
         write_rows(wide, 1, rows, np.float64)
-        lines = [
-            line
-            for task in METRICS
-            for line in (ours(narrow, task, task), *peers(narrow, task, task))
-        ]
-        floats = "AUC, float64"
-        lines += [ours(wide, floats, "AUC")._replace(task=floats)]
-        lines += [line._replace(task=floats) for line in peers(wide, floats, "AUC")]
+        tasks = [(narrow, work, work) for work in METRICS]
+        tasks.append((wide, "AUC, float64", "AUC"))
+        lines = [line for task in tasks for line in (ours(*task), *peers(*task))]
         timings, peaks = measured(lines, rows, 1 if quick else ROUNDS)
         wide.unlink()
         if not quick:
             narrow.unlink()
             write_rows(narrow, MANY // ROWS, ROWS, np.float32)
-            many, of_many = measured([ours(narrow, LARGE, "AUC")._replace(task=LARGE)], MANY, 1)
+            many, of_many = measured([ours(narrow, LARGE, "AUC")], MANY, 1)
             timings, peaks = [*timings, *many], [*peaks, *of_many]
     found.add(*timings, *(why for peer in PROGRAMS if (why := missing(peer))))
     found.points += [
