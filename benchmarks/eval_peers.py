@@ -75,6 +75,7 @@ _RUN_DUCKDB: Final = """
 import sys
 import duckdb
 
+duckdb.sql("set threads = 1")
 print(*duckdb.sql({query!r}.replace("{{file}}", sys.argv[1])).fetchall()[0])
 """
 
