@@ -82,7 +82,7 @@ def numbers(array: pa.Array) -> NDArray[np.generic]:
 
     buffer, start, end = array.buffers()[1], array.offset, array.offset + len(array)
     if buffer is None or start == end:
-        return np.empty(0, array.type.to_pandas_dtype())
+        return np.zeros(len(array), array.type.to_pandas_dtype())
     if kinds.is_boolean(array.type):
         octets = np.frombuffer(buffer, np.uint8)[start // 8 : (end + 7) // 8]
         return np.unpackbits(octets, bitorder="little").view(np.bool_)[start % 8 :][: len(array)]
