@@ -19,7 +19,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters generated docs notebooks site screenshots demo off-policy bench bench-against coverage mutants
+.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters generated docs notebooks site screenshots atlas demo off-policy bench bench-against coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -97,6 +97,9 @@ site: .cache/site/.made  ## only build the site, in strict mode, into .cache/sit
 
 screenshots: .venv/.dev  ## take pictures of the page in three sizes and two themes; ARGS=--help
 	$(BIN)/python -m tests.screenshots $(ARGS)
+
+atlas: .venv/.dev $(patsubst %,.cache/%/.made,atlas rectools ranx torch obp uplift-peers)  ## ask other libraries for each definition, and write the atlas; nightly: ARGS=--check (6 GB)
+	$(BIN)/python -m docs.atlas $(ARGS)
 
 demo: .venv/.serve  ## simulate an A/B test, count it, print the results and serve the live page; ARGS=--once, --join, --help
 	$(BIN)/streammetrics demo $(ARGS)
@@ -177,6 +180,19 @@ NOT_COMPILED := pip install -q --disable-pip-version-check --no-compile
 .cache/evidently/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/evidently
 	.cache/evidently/bin/python -m $(NOT_COMPILED) -e '.[evidently]'
+	@touch $@
+
+# The libraries of the atlas that no other environment has, likewise, and in their newest versions:
+# the page says which. RecTools needs an older numpy.
+.cache/atlas/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/atlas
+	.cache/atlas/bin/python -m $(NOT_COMPILED) --upgrade catboost fairlearn ir-measures lifelines \
+	  lightgbm pycm pytrec_eval-terrier recommenders river scikit-learn scipy statsmodels xgboost-cpu
+	@touch $@
+
+.cache/rectools/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/rectools
+	.cache/rectools/bin/python -m $(NOT_COMPILED) --upgrade rectools
 	@touch $@
 
 # The site and what its pages run, likewise.

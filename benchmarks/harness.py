@@ -30,7 +30,7 @@ REPEATS = 7  # enough for a median that one slow run cannot move
 QUICK_S = 0.02  # a job faster than this is repeated until its repeats last this long
 SLOW_S = 1.0  # a peer slower than this is run once
 PACKAGES = (
-    *("numpy", "scikit-learn", "polars", "pytrec_eval-terrier", "ir_measures"),
+    *("numpy", "scikit-learn", "polars", "duckdb", "pytrec_eval-terrier", "ir_measures"),
     *("river", "datasketches"),
 )
 

@@ -16,12 +16,15 @@ from typing import Final
 
 from benchmarks import bench_sorting, growth_picture, targets
 from benchmarks.answer import Answer
+from benchmarks.chinese import translated
 from benchmarks.questions import QUESTIONS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIGURES: Final = ROOT / "docs" / "performance.json"
 PICTURE: Final = ROOT / "docs" / "performance.svg"
-PAGES: Final = (ROOT / "README.md", ROOT / "docs" / "performance.md")
+PAGES: Final = tuple(
+    ROOT / name for name in ("README.md", "README.zh-CN.md", "docs/performance.md")
+)
 # The text between these two lines is generated; everything else is written by hand.
 _MARKED: Final = re.compile(r"(<!-- measured ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
@@ -41,6 +44,7 @@ def tables(path: Path = FIGURES) -> dict[str, str]:
         f"{targets.table(answers, QUESTIONS)}\n\n{targets.figures(answers, QUESTIONS)}"
     )
     found["summary"] = f"{targets.summary(answers)}\n\n{_conditions(on, kept['versions'])}"
+    found["summary-zh"] = translated(found["summary"])
     return found
 
 

@@ -219,6 +219,12 @@ TARGETS: Final = (
     Target("results", "results of one slice", 76, _SORT),
     Target("results", "1,000 slices: results --by variant,country", 150, _SORT),
     Target("results", _SLICES, 910, _SORT),
+    # Of what polars takes for the value without its interval.
+    Target("eval", "AUC", 0.6, "polars, AUC"),
+    Target("eval", "AUC, float64", 0.6, "polars, AUC, float64"),
+    Target("eval", "log loss and click rate", 1.8, "polars, log loss and click rate"),
+    Target("eval", "GAUC", 1, "polars, GAUC"),
+    Target("eval", "AUC, 100,000,000 rows", 0.6, "polars, AUC"),
     # The sort of a thousand.
     Target("store", "a commit without its events", 9_100, _SORT),
     Target("store", "its events, 1,000 of them", 45, _SORT),
@@ -229,6 +235,10 @@ FIGURES: Final = (
     *(
         Figure("results", f"{words}, peak MB", 150, _of(words, "peak MB"))
         for words in _JSON
+    ),
+    *(
+        Figure("eval", f"{line}, peak MB", 500, _of(line, "peak MB"))
+        for line in ("AUC", "AUC, float64", "log loss and click rate", "GAUC")
     ),
     Figure("store", f"{_COMMITS}, GB a day", 40, _of(_COMMITS, "GB a day")),
     Figure("store", f"{_COMMITS}, stored over least", 1.25, _of(_COMMITS, "stored over least")),

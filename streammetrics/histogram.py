@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.parts.many_slots import AnySlots, distinct
+from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
+from streammetrics.core.rows import distinct
 from streammetrics.kernels.tables.grids import check_grid, grid_of
 
 R = TypeVar("R")

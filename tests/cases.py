@@ -118,7 +118,7 @@ def per_key(inner: Case[Any], max_keys: int) -> Case[Any]:
         columns,
         refused=[
             *({"keys": ["a", "b"], **bad} for bad in inner.refused if bad),
-            *({**_first(inner), "keys": keys} for keys in ([1.5], [True], ["a", "b"], "a", [])),
+            *({**_first(inner), "keys": keys} for keys in ([1.5], [b"a"], ["a", "b"], "a", [])),
         ],
         others=(PerKey(inner.empty, max_keys + 1), PerKey(Panel({"x": inner.empty}), max_keys)),
         oracle=maps.per_key(inner.oracle, max_keys) if inner.oracle else None,

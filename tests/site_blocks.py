@@ -55,7 +55,7 @@ def shown(page: str) -> Iterator[tuple[Block, str | None]]:
     """Each block that is not an output, and the output that the page shows for it, if any."""
     found = blocks(page)
     outputs = [block.text if block.kind == "text" and not block.title else None for block in found]
-    for block, output, after in zip(found, outputs, [*outputs[1:], None], strict=True):
+    for block, output, after in zip(found, outputs, [*outputs, None][1:], strict=True):
         if output is None:
             yield block, after
 

@@ -23,7 +23,7 @@ TOP = {
     *("pyproject.toml", "streammetrics", "consumers", "tests", "benchmarks", "README.md"),
     *("Makefile", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", ".ci", ".gitignore", "docs"),
     *("SECURITY.md", "CODE_OF_CONDUCT.md", "CITATION.cff", "llms.txt", ".github"),
-    *(".pre-commit-config.yaml", "mkdocs.yml", "examples"),
+    *(".pre-commit-config.yaml", "mkdocs.yml", "examples", "README.zh-CN.md"),
 }
 # Absolute paths of somebody's machine, settings of somebody's package index, and hosts of package
 # registries. Each is written so that it does not match itself.

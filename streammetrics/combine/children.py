@@ -23,9 +23,9 @@ from streammetrics.core.ids.keys import (
     key_column,
     key_hash,
 )
-from streammetrics.core.parts.many_slots import NO_SLOT, Grouping, distinct
+from streammetrics.core.parts.many_slots import NO_SLOT, Grouping
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, keys_nbytes
+from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, distinct, keys_nbytes
 from streammetrics.core.stacked import decoded
 
 Rank = tuple[int, bytes]

@@ -17,6 +17,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import whole
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.slips import explained
 from streammetrics.kernels.curves.drift_distances import (
     DesignEffects,
     Places,
@@ -44,6 +45,7 @@ _KINDS: Final = ("a state on a grid", "an exact state")
 _READABLE: Final = "Quantiles, ExactQuantiles, HistogramAUC or ExactAUC"  # by `Forms._drift_of`
 
 
+@explained
 def drift(
     reference: Accumulator,
     current: Accumulator,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, cast
 
 import numpy as np
@@ -30,6 +31,8 @@ from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn, Key, KeyLike
 from streammetrics.core.slips import explained
 from streammetrics.core.stacked import digests
+from streammetrics.present.row_table import MOST as MOST_LINES
+from streammetrics.present.row_table import notes_of
 from streammetrics.present.views import Part
 
 OneColumn: TypeAlias = ArrayLike | DictionaryColumn | Sequence[KeyLike]
@@ -56,6 +59,12 @@ class KeyedResult(Results[Key, R]):
         yield from ((Part(f"[{key!r}]", keys=(key,)), result) for key, result in self.items())
         if self.overflow is not None:
             yield Part("overflow", keys=(OTHER,)), self.overflow
+
+    def _notes(self) -> Iterator[str]:
+        """What the results of all of the first keys have below their tables."""
+        first = [dict.fromkeys(notes_of(result)) for result in islice(self.values(), MOST_LINES)]
+        if first:
+            yield from (note for note in first[0] if all(note in notes for notes in first))
 
     def _other_keys(self) -> str:
         return "" if self.overflow is None else "keys past max_keys are summed in `overflow`"

@@ -19,6 +19,8 @@ Key: TypeAlias = Scalar | tuple[Scalar, ...]
 # What is turned into a key: a date, a boolean (an int to type checkers), a float that is whole.
 KeyLike: TypeAlias = Scalar | float | date | tuple[Scalar | float | date, ...]
 NO_KEY: Final = cast("Key", object())  # among the values of a column: these rows have no key in it
+_SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
+_FEW: Final = 1024
 _SAMPLE: Final = 16  # keys from which the size of all is estimated
 
 
@@ -100,6 +102,23 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
+
+
+def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The different values [m], ascending, and the index among them of each row's value [n], by
+    marking instead of sorting.
+
+    values: [n], from 0 to below `size`.
+    """
+    if size > _SPARSE * len(values) + _FEW:
+        present, positions = np.unique(values, return_inverse=True)
+        return present, positions.astype(np.intp, copy=False)
+    marks = np.zeros(size, np.bool_)
+    marks[values] = True
+    present = np.flatnonzero(marks)
+    index = np.empty(size, np.intp)
+    index[present] = np.arange(len(present))
+    return present, index[values]
 
 
 def sorted_distinct(values: NDArray[V]) -> NDArray[V]:

@@ -196,20 +196,22 @@ def wrong_call(
     return ArgumentError(expected=f"the arguments {expected}", got=got, where=where, hint=hint)
 
 
-def explained(method: F) -> F:
-    """The method, whose TypeError for wrong arguments says how to pass them, or a table."""
-    method_signature = signature(method)
+def explained(function: F) -> F:
+    """The method or function, whose TypeError for wrong arguments says how to pass them."""
+    takes = signature(function)
+    is_method = next(iter(takes.parameters)) == "self"
 
-    @wraps(method)
-    def call(self: object, /, *values: object, **keywords: object) -> object:
+    @wraps(function)
+    def call(*values: object, **keywords: object) -> object:
         try:
-            return method(self, *values, **keywords)
+            return function(*values, **keywords)
         except TypeError:
             try:
-                method_signature.bind(self, *values, **keywords)
+                takes.bind(*values, **keywords)
             except TypeError:
-                where = f"{type(self).__name__}.{method.__name__}"
-                raise _other_arguments(method_signature, where, values, keywords) from None
+                owner = f"{type(values[0]).__name__}." if is_method and values else ""
+                where, rest = f"{owner}{function.__name__}", values[1:] if is_method else values
+                raise _other_arguments(takes, where, rest, keywords) from None
             raise
 
     return cast("F", call)
@@ -234,7 +236,9 @@ def _other_arguments(
     got = [" and ".join(wrong[:_NAMED])] if wrong else []
     got += [f"no {' and no '.join(absent)}"] if absent else []
     hint = argument_hint(is_other_meant, absent or named, "") if is_other_meant else ""
-    if not hint and not any(map(table_instead, values)) and len(values) > 1:
+    if not hint and len(takes) == len(method.parameters):  # of a function
+        hint = f"help({where}) has the arguments"
+    elif not hint and not any(map(table_instead, values)) and len(values) > 1:
         hint = "pass each column by its name, as in labels=..."
     texts = [*named, *(f"**{name}" for name in takes if name not in named)]
     return ArgumentError(

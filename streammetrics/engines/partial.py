@@ -17,6 +17,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.tables import arguments_of
+from streammetrics.core.tables.arrow_values import numbers
 from streammetrics.engines.groups import (
     BUCKET,
     STATE,
@@ -96,7 +97,7 @@ class Counted:
                 where=f"column {self._positions.offset!r}",
                 hint="leave these rows out, or pass a Task instead",
             )
-        offsets = np.array(column.to_numpy(zero_copy_only=False), np.int64)
+        offsets = np.array(numbers(column), np.int64)
         sources = grouped(batch, self._positions.source)
         for code, source in enumerate(sources.values):
             source_offsets = offsets[sources.codes == code]

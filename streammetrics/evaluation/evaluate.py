@@ -32,7 +32,7 @@ from streammetrics.evaluation.ranked_documents import (
 )
 from streammetrics.evaluation.rules import TREC_EVAL, Rules, listed_measures, trec_names
 from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
-from streammetrics.evaluation.spellings import with_spellings
+from streammetrics.evaluation.spellings import spelled
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
 from streammetrics.present.measure_names import entry_text
@@ -160,7 +160,7 @@ def _measures(result: Evaluation) -> Mapping[str, float]:
     return result.means
 
 
-@with_spellings(_measures)
+@spelled(_measures)
 def evaluate(
     qrels: object,
     run: object,
@@ -184,6 +184,9 @@ def evaluate(
     whole numbers from 0 to 15; a document of a grade below 0 is not judged. Unjudged documents
     count as not relevant, and Bpref skips them. run: the same with scores; {query: documents in
     ranked order} has no ties.
+
+    Judgments of rows: the path of a file of LETOR, SVMlight or LightGBM. A run is then the score of
+    each row, in their order: an array, or the path of a file with one a line.
 
     AlphaNDCG, ERRIA and StRecall read judgments by subtopic: {query: {document: {subtopic: grade}}}
     or {query: {document: subtopics}}; a data frame with a column such as subtopic_id or iteration;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias, cast
 
@@ -37,6 +37,10 @@ class SliceResults(KeyedResult[R]):
     overflow: R | None = None
 
     _kind: ClassVar[str] = "slices"
+
+    def _notes(self) -> Iterator[str]:
+        """None: what one slice has to say, such as how many queries it lacks, is of that slice."""
+        return iter(())
 
 
 class SlicesOfQueries:

@@ -7,13 +7,14 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
+from streammetrics.core.slips import explained
 from streammetrics.present.notebook import Shown
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Shown)
 
 
-def with_spellings(
+def spelled(
     printed: Callable[[R], Iterable[str]],
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function with an argument `measures`: its result knows how each was typed.
@@ -22,11 +23,11 @@ def with_spellings(
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        takes = signature(function)
+        takes, explained_function = signature(function), explained(function)
 
         @wraps(function)
         def call(*values: P.args, **keywords: P.kwargs) -> R:
-            result = function(*values, **keywords)
+            result = explained_function(*values, **keywords)
             given: object = takes.bind(*values, **keywords).arguments["measures"]
             several = [given] if isinstance(given, str) else given
             if isinstance(several, list | tuple):

@@ -17,6 +17,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import flag
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.interval import Interval
+from streammetrics.core.slips import explained
 from streammetrics.experiments.arm import arm_of, effects_of, is_effect
 from streammetrics.experiments.arms import NO_VARIANCE, Arm, Arms, pair_of, without_effect
 from streammetrics.experiments.comparison import NO_LIFT, Comparison, Estimates
@@ -48,6 +49,7 @@ _ONE_LOOK: Final = "the interval of two quantiles with the same users is of one 
 _UNBOUNDED: Final = "an arm has too few rows to bound its quantile on both sides"
 
 
+@explained
 def compare(
     control: Accumulator,
     treatment: Accumulator | None = None,
@@ -112,7 +114,7 @@ def compare(
     equally_many = pair.control.counts.rows == pair.treatment.counts.rows
     warning = same_rows(control, treatment, equally_many=equally_many)
     if warning is not None:
-        warnings.warn(f"compare: {warning}", stacklevel=2)
+        warnings.warn(f"compare: {warning}", stacklevel=3)  # of who called `explained`
     if covariate is not None:
         pair = adjusted_pair(pair, covariate, level)
     return compared(pair, level, relative=relative)

@@ -96,7 +96,7 @@ class Experiment:
             for state in metrics.values()
         ):
             object.__setattr__(self, "states", {"": self.states})
-        if any(isinstance(units, Units) for units in self.units.values()):
+        if _are_units([*self.units.values()]):
             object.__setattr__(self, "units", {"": self.units})
         for name, epochs in (("states", self.states), ("units", self.units)):
             for epoch, arms in epochs.items():
@@ -110,7 +110,7 @@ class Experiment:
         for name in ("states", "units", "days"):
             outer: object = getattr(self, name)
             inner = [*outer.values()] if isinstance(outer, Mapping) else [None]
-            is_units = name != "states" and all(isinstance(units, Units) for units in inner)
+            is_units = name != "states" and _are_units(inner)
             if not is_units and not all(isinstance(arms, Mapping) for arms in inner):
                 hint = 'pass {"control": state, "treatment": state} for each metric, by its name'
                 raise refused(f"Experiment({name})", "states by name and variant", outer, hint)
@@ -443,3 +443,8 @@ def _results(units: UnitStates) -> Found:
 def _pair(control: Arm, treatment: Arm) -> tuple[Arm, Arm]:
     """Control and treatment; a treatment whose view is itself an effect is compared with 0."""
     return (without_effect(treatment) if treatment.sides is not None else control), treatment
+
+
+def _are_units(values: list[object]) -> bool:
+    """Whether these are units by variant, not by epoch or day and variant."""
+    return bool(values) and all(isinstance(units, Units) for units in values)

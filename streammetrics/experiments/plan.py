@@ -24,9 +24,9 @@ def check_plan(plan: Plan) -> None:
     for where in ("variants", "decision", "epochs", "lower_is_better"):
         _names(where, getattr(plan, where))
     for where in ("better", "horizons", "covariates", "shares", "epoch_shares"):
-        _by_name(where, getattr(plan, where))
+        _require_mapping(where, getattr(plan, where))
     for epoch, epoch_weights in plan.epoch_shares.items():
-        _by_name(f"epoch_shares ({epoch})", epoch_weights)
+        _require_mapping(f"epoch_shares ({epoch})", epoch_weights)
     _check_safeguards(plan)
     if not plan.watched:
         refuse("decision", "a metric, or a guardrail", plan.decision, 'pass decision=("ctr",)')
@@ -74,10 +74,12 @@ def _names(where: str, given: object) -> None:
         refuse(where, "a tuple of names", given, 'write them as in ("ctr", "auc")')
 
 
-def _by_name(where: str, given: object) -> None:
+def _require_mapping(where: str, given: object) -> None:
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        hint = 'write a dict, such as {"bounce": "lower"} for better'
-        refuse(where, "a mapping from names", given, hint)
+        is_better = where == "better"
+        expected = "directions by metric" if is_better else "a mapping from names"
+        hint = 'write {"bounce": "lower"}' if is_better else 'write a dict, as in {"ctr": ...}'
+        refuse(where, expected, given, hint)
 
 
 def _check_safeguards(plan: Plan) -> None:

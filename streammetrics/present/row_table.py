@@ -56,6 +56,18 @@ def _has_notes(result: object) -> TypeGuard[HasNotes]:
     return hasattr(type(result), "_notes")
 
 
+def notes_of(result: object) -> Iterator[str]:
+    """The sentences of a result, or of the one that it has as `value`, as that of UserGroups.
+
+    >>> from streammetrics import Ratio
+    >>> list(notes_of(Ratio().compute()))
+    []
+    """
+    metric_result = result if _has_notes(result) else getattr(result, "value", None)
+    if _has_notes(metric_result):
+        yield from metric_result._notes()
+
+
 class HasTable(Protocol):
     """A result whose lines are not one for each value."""
 
@@ -117,9 +129,7 @@ def table_of(result: object, most: int, level: float = LEVEL) -> RowTable:
     notes = list(_reasons(shown))
     reason = texts_of(result).get("reason", "")
     notes += [reason] if reason and not shown else []
-    # The result of UserGroups has that of its metric as `value`.
-    metric_result = result if _has_notes(result) else getattr(result, "value", None)
-    notes += metric_result._notes() if _has_notes(metric_result) else ()
+    notes += notes_of(result)
     notes += [f"alarm: {alarm}"] if (alarm := texts_of(result).get("alarm", "")) else []
     cells = [tuple(line[i] for i in used) for line in lines]
     return RowTable(

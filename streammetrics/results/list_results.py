@@ -89,11 +89,11 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
         return self.means[text]
 
     def _notes(self) -> Iterator[str]:
-        recalls = [name for name, value in self.means.items() if value == 1 and _is_recall(name)]
-        if recalls:
+        recalls = [name for name in self.means if _is_recall(name)]
+        if recalls and self.rows:
             yield (
-                f"{', '.join(recalls)}: 1 in every list; if lists hold only what was retrieved, "
-                "n_relevant has to say how many relevant items exist"
+                f"{', '.join(recalls)}: of the relevant items in the lists and those that "
+                "n_relevant, ids or items not shown add; lists of what was retrieved need these"
             )
 
     def __contains__(self, measure: object) -> bool:

@@ -22,6 +22,10 @@ from streammetrics import (
     StreamMetricsError,
     UserGroups,
     Windows,
+    compare,
+    compare_runs,
+    drift,
+    evaluate,
 )
 from streammetrics.core.errors import FOR_A_TABLE
 from streammetrics.core.slips import explained
@@ -135,6 +139,11 @@ def test_wrong_arguments_name_the_right_ones(call: Callable[[], object], text: s
             "MulticlassConfusion",
         ),
         (lambda: AUC.update([0], [0.5], zebra=[1]), TWO),
+        (lambda: evaluate({}, {}, metrics="map"), "did you mean 'measures'?"),
+        (lambda: evaluate({}, {}, "map", cut=3), "help(evaluate) has the arguments"),
+        (lambda: compare_runs({}, run={}, measures="map"), "did you mean 'runs'?"),
+        (lambda: compare(Ratio(), Ratio(), "auc"), "help(compare) has the arguments"),
+        (lambda: drift(Ratio(), Ratio(), n_bins=3), "did you mean 'bins'?"),
     ],
 )
 def test_arguments_of_other_libraries_are_answered_with_ours(

@@ -60,6 +60,15 @@ def test_the_slices_give_the_whole() -> None:
     assert found["success@1"] == pytest.approx(fmean(hits), rel=1e-15)
 
 
+def test_a_note_of_each_slice_is_not_one_of_all() -> None:
+    qrels = {"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "d": {"x": 0}}
+    by = {"a": 1, "b": 1, "c": 2, "d": 2}
+    found = evaluate(qrels, {query: ["x"] for query in qrels}, "ap", by=by)
+    assert "2 queries with nothing relevant" in repr(found)
+    assert "1 query with nothing relevant" in repr(found.slices[2])
+    assert "nothing relevant" not in repr(found.slices)
+
+
 def test_one_slice_of_all_queries_is_the_whole() -> None:
     plain = evaluate(QRELS, RUN, MEASURES)
     everything = evaluate(QRELS, RUN, MEASURES, by=dict.fromkeys([*QRELS, "extra"], 1))

@@ -192,9 +192,25 @@ def test_keys_of_windows_are_counted_by_a_dict_of_both() -> None:
 
 @pytest.mark.parametrize("form", [*further_are_slow(as_list, as_codes, as_array)])
 @pytest.mark.parametrize(
-    "bad", [True, 1.0, float("nan"), b"1", (True,), (1.0,), ((1,),), "x" * 5_000], ids=repr
+    ("like", "key"), [(True, "True"), (1.0, 1), ((True,), ("True",)), ((1.0,), (1,))], ids=repr
 )
-def test_what_equals_a_key_without_being_one_is_refused(form: Any, bad: object) -> None:
+def test_what_equals_a_key_is_counted_as_the_key_that_it_is(
+    form: Any, like: object, key: object
+) -> None:
+    """True equals 1 in a map, and is another key; 1.0 is the same one."""
+    state, expected = PerKey(Ratio()), PerKey(Ratio())
+    for keys in ([1, "a", (1,)], [1, like], [like, 1], [(1,), "a", like], [(1,), like]):
+        for n in (len(keys), 9_000):
+            codes = np.maximum(np.arange(n) - n + len(keys), 0)
+            state.update(form(keys, codes), numerators=np.ones(n))
+            plain = [key if each is like else each for each in keys]
+            expected.update([plain[code] for code in codes.tolist()], numerators=np.ones(n))
+    assert state.to_bytes() == expected.to_bytes()
+
+
+@pytest.mark.parametrize("form", [*further_are_slow(as_list, as_codes, as_array)])
+@pytest.mark.parametrize("bad", [1.5, float("nan"), b"1", (1.5,), ((1,),), "x" * 5_000], ids=repr)
+def test_what_is_no_key_is_refused_beside_known_ones(form: Any, bad: object) -> None:
     state = PerKey(Ratio())
     state.update([1, "a", (1,)], numerators=[1, 1, 1])
     before = state.to_bytes()

@@ -21,6 +21,8 @@ from streammetrics import (
     Windows,
     authoring,
     compare,
+    compare_runs,
+    evaluate,
 )
 from streammetrics.core.errors import StreamMetricsError
 from streammetrics.experiments import Guardrail, Safeguard
@@ -44,6 +46,10 @@ CALLS: Mapping[str, Callable[..., object]] = {
     "between": lambda **flag: between(0.1, 0.2, 2, **flag),
     "check_law": lambda **flag: check_law(lambda *given: None, CASES[0], **flag),
     "compare": lambda **flag: compare(Ratio(), Ratio(), **flag),
+    "compare_runs": lambda **flag: compare_runs(
+        {"q": {"a": 1}}, {"one": {"q": ["a"]}, "other": {"q": ["a"]}}, "map", **flag
+    ),
+    "evaluate": lambda **flag: evaluate({"q": {"a": 1}}, {"q": ["a"]}, "map", **flag),
     "number": lambda **flag: number(0.5, 2, **flag),
     "values": lambda **flag: values([], **flag),
     "views_of": lambda **flag: views_of(Ratio().compute(), **flag),

@@ -216,7 +216,7 @@ ADDITIONS = (
                 "AlphaNDCG, ERRIA, StRecall),",
                 "AlphaNDCG, ERRIA, StRecall, Top),",
             ),
-            Edit("tests/oracles/measure_table.py", "    RPrec,\n)", "    RPrec,\n    Top,\n)"),
+            Edit("tests/oracles/measure_table.py", "    SetP,\n)", "    SetP,\n    Top,\n)"),
             Edit(
                 "tests/oracles/measure_table.py",
                 "        yield Truth(Bpref(rel=rel), one.bpref(rel), mean.bpref(rel))\n",

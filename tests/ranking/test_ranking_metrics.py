@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from streammetrics import evaluate
+from streammetrics import GroupedScores, PerKey, evaluate
 from streammetrics.core.errors import InputError
 from streammetrics.ranking import (
     AP,
@@ -159,11 +159,19 @@ def test_recall_of_ranked_lists_needs_the_number_of_known_items() -> None:
     assert whole.compute()["R@2"] == 1.0
 
 
-def test_a_recall_of_1_says_what_it_may_rest_on() -> None:
+def test_a_recall_says_which_relevant_items_it_is_of() -> None:
     metric = RankingMetrics(["R@2", "R(rel=2)@1", "MRR"])
-    metric.update([[2, 0], [2, 1]], n_relevant=[1, 2])
-    note = "R@2, R(rel=2)@1: 1 in every list; if lists hold only what was retrieved"
-    assert note in repr(metric.compute())
-    metric.update([[0, 0, 2]])
-    assert "if lists hold" not in repr(metric.compute())
-    assert "if lists hold" not in repr(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "recall@2"))
+    assert "n_relevant" not in repr(metric.compute())
+    metric.update([[2, 0], [0, 1]])
+    by_row = GroupedScores(["R@2", "R(rel=2)@1"])
+    by_row.update([2, 0], [0.5, 0.2], groups=[1, 1])
+    note = "R@2, R(rel=2)@1: of the relevant items in the lists and those that n_relevant"
+    for result in (metric.compute(), by_row.compute()):
+        assert note in repr(result).replace("\n  ", " ")
+    by_key = PerKey(RankingMetrics(["R@2", "MRR"]))
+    by_key.update(["a", "b"], labels=[[2, 0], [0, 1]])
+    assert "R@2: of the relevant items in the lists" in repr(by_key.compute())
+    others = GroupedScores(["MRR", "AP", "RPrec"])
+    others.update([2, 0], [0.5, 0.2], groups=[1, 1])
+    assert "n_relevant" not in repr(others.compute())
+    assert "n_relevant" not in repr(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "recall@2"))

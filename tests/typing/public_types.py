@@ -71,7 +71,10 @@ def what_is_known() -> None:
     assert_type(RankingMetrics(["MRR"]).compute(), Averages)
     assert_type(RankingMetrics(["MRR"]).compute()["MRR"], float)
     assert_type(evaluate({"q": {"d": 1}}, {"q": ["d"]}, "map"), Evaluation)
-    assert_type(evaluate({"q": {"d": 1}}, {"q": ["d"]}, ["map"])["map"], float)
+    sliced = evaluate({"q": {"d": 1}}, {"q": ["d"]}, ["map"], by={"q": "short"}, like="trec_eval")
+    assert_type(sliced["map"], float)
+    assert_type(sliced.slices["short"], Evaluation)
+    assert_type(sliced.geometric_mean("map"), float)
     assert_type(compare_runs({}, {"a": {}, "b": {}}, "map").difference("b", "map"), RunDifference)
 
     panel = Panel({"auc": auc, "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})

@@ -52,17 +52,16 @@ def eval_file(arguments: Arguments) -> int:
     columns = {name: arguments.text(flag_of(name).removeprefix("--")) for name in COLUMNS}
     flags = [flag_of(name) for name, column in columns.items() if column is not None]
     qrels = arguments.text("qrels")
-    with input_files([*arguments.words, *([] if qrels is None else [qrels])]) as files:
-        is_log = qrels is None and not flags and all(is_sample_log(file.path) for file in files)
+    with input_files(arguments.words, qrels) as (files, judgments):
+        is_log = judgments is None and not flags and all(is_sample_log(file.path) for file in files)
         if not names and not is_log:
             raise UsageError(
                 "eval: expected --metrics NAMES, got nothing; for example --metrics auc"
             )
-        if qrels is not None and flags:
+        if judgments is not None and flags:
             raise UsageError(f"{flags[0]}: expected none with --qrels, got a column; leave it out")
-        if qrels is not None:
-            *runs, judgments = files
-            text = eval_runs(runs, judgments.path, names, arguments, form)
+        if judgments is not None:
+            text = eval_runs(files, judgments.path, names, arguments, form)
         elif is_log:
             text = eval_logs(files, names, arguments, form)
         else:

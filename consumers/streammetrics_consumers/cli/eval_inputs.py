@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Final, cast
 
 from streammetrics import InputError
 from streammetrics_consumers.cli.arguments import UsageError
@@ -36,17 +36,19 @@ class InputFile:
 
 
 @contextmanager
-def input_files(words: Sequence[str]) -> Iterator[list[InputFile]]:
-    """The files that these words mean, in their order: `-` is standard input, which is kept in a
-    temporary file meanwhile, and patterns mean the files that match them, by name."""
-    if words.count(STDIN) > 1:
+def input_files(
+    words: Sequence[str], alone: str | None
+) -> Iterator[tuple[list[InputFile], InputFile | None]]:
+    """The files that these words mean, in their order, and a file that is one `alone`: `-` is
+    standard input, which is kept in a temporary file meanwhile, and patterns mean the files that
+    match them, by name."""
+    if [*words, alone].count(STDIN) > 1:
         raise UsageError("eval: expected standard input once, got - twice; write it to a file")
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for word in words:
             if word == STDIN:
-                path = _spooled(Path(folder), sys.stdin.buffer)
-                files.append(InputFile(path, "standard input"))
+                files.append(_spooled(Path(folder)))
             elif _GLOB.search(word) and not Path(word).exists():
                 names = sorted(glob.glob(word, recursive=True))
                 if not names:
@@ -57,11 +59,16 @@ def input_files(words: Sequence[str]) -> Iterator[list[InputFile]]:
                 files += [InputFile(Path(name), name) for name in names]
             else:
                 files.append(InputFile(Path(word), word))
-        yield files
+        if alone is None:
+            yield files, None
+        else:
+            is_stdin = alone == STDIN
+            yield files, _spooled(Path(folder)) if is_stdin else InputFile(Path(alone), alone)
 
 
-def _spooled(folder: Path, stream: BinaryIO) -> Path:
-    """The bytes of a stream as a file, whose suffix says what they look like."""
+def _spooled(folder: Path) -> InputFile:
+    """Standard input as a file, whose suffix says what its bytes look like."""
+    stream = sys.stdin.buffer
     head = stream.read(1 << 10)
     suffix = ".csv"
     for mark, meant in ((b"PAR1", ".parquet"), (b"{", ".jsonl"), (b"PK\x03\x04", ".eval")):
@@ -77,7 +84,7 @@ def _spooled(folder: Path, stream: BinaryIO) -> Path:
                     "write them to files"
                 )
             head = stream.read(_PIECE)
-    return path
+    return InputFile(path, "standard input")
 
 
 def run_names(files: Sequence[InputFile], models: Sequence[str] = ()) -> list[str]:

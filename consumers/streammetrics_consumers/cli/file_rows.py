@@ -110,7 +110,10 @@ def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """The rows of several batches, at least one, as one batch."""
     import pyarrow as pa
 
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    if len(batches) == 1:
+        return batches[0]
+    joined = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined[0] if joined else batches[0]  # a table without rows has no batch
 
 
 def unreadable(file: InputFile, error: Exception) -> InputError:

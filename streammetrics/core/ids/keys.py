@@ -21,7 +21,7 @@ from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import HashedIds, hashes_of
 from streammetrics.core.ids.key_forms import SCALARS, stored_key
-from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, KeyLike, Scalar
+from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, KeyLike, Scalar, distinct
 from streammetrics.core.slips import ids_instead, times_instead
 
 MAX_KEY_BYTES: Final = 4096
@@ -177,7 +177,7 @@ def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
     codes, keys = np.zeros(n, np.intp), [()] if n else []
     for column in columns:
         size, values = len(column.values), column.values
-        pairs, codes = np.unique(codes * size + column.codes, return_inverse=True)
+        pairs, codes = distinct(codes * size + column.codes, len(keys) * size)
         keys = [(*keys[pair // size], values[pair % size]) for pair in pairs.tolist()]
     return DictionaryColumn(codes, tuple(keys))
 

@@ -17,7 +17,6 @@ from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of, l
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
 from streammetrics.core.multiset.sorted_run import Run, Words, in_pieces
 from streammetrics.core.multiset.tiers import Ints, PairSum
-from streammetrics.core.parts.many_slots import distinct
 from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots
 from streammetrics.core.parts.score_bits import (
     AUTO,
@@ -30,7 +29,7 @@ from streammetrics.core.parts.score_bits import (
     typed_values,
 )
 from streammetrics.core.pieces import Pieces, parts_of
-from streammetrics.core.rows import DictionaryColumn, exact_total
+from streammetrics.core.rows import DictionaryColumn, distinct, exact_total
 from streammetrics.core.weights import Units, add_surplus
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.ids.group_ids import ID_KINDS, Ids, Indices
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of
 from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
-from streammetrics.core.parts.many_slots import distinct
 from streammetrics.core.parts.score_bits import (
     AUTO,
     Codes,
@@ -28,7 +27,7 @@ from streammetrics.core.parts.score_bits import (
     codes_of,
     scores_of,
 )
-from streammetrics.core.rows import exact_total, ranges
+from streammetrics.core.rows import distinct, exact_total, ranges
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,9 +179,7 @@ def merged(runs: Sequence[Run]) -> Run:
             continue
         target = room.slice(end, end + sum(map(len, pieces)))
         run = _counted(_sorted(Run.join(pieces, target), in_runs=True, skewed=skewed))
-        target.low[: len(run)] = run.low
-        if target.high is not None and run.high is not None:
-            target.high[: len(run)] = run.high
+        _move(target, 0, run)
         sizes.append(len(run))
         counts.append(run.counts)
         end += len(run)
@@ -191,12 +189,31 @@ def merged(runs: Sequence[Run]) -> Run:
     if not few and 2 * end > n and all(run.counts is None for run in runs):
         _repeat_in_place(room, sizes, counts)
         return room
-    filled = [
-        _ones(k) if run_counts is None else run_counts
-        for k, run_counts in zip(sizes, counts, strict=True)
-    ]
-    run = room.cut(end, np.concatenate(filled))
-    return run if few else combined([run], ours=True)
+    return _counted_in_place(room, sizes, counts)
+
+
+def _counted_in_place(room: Run, sizes: Sequence[int], counts: Sequence[Words | None]) -> Run:
+    """The first keys of a run with equal ones counted, each range of these sizes by itself: equal
+    keys are in one. counts: of each range, whose keys then differ, or None for 1 each."""
+    start = end = 0
+    range_counts: list[Words] = []
+    for size, some_counts in zip(sizes, counts, strict=True):
+        keys = room.slice(start, start + size)
+        if some_counts is None:
+            keys = _counted(replace(keys, counts=_ones(size)))
+            some_counts = cast("Words", keys.counts)
+        _move(room, end, keys.slice(0, len(some_counts)))
+        range_counts.append(some_counts)
+        start, end = start + size, end + len(some_counts)
+    return room.cut(end, np.concatenate(range_counts))
+
+
+def _move(room: Run, start: int, keys: Run) -> None:
+    """Write keys, perhaps of the same run, into a run from this position on."""
+    end = start + len(keys)
+    room.low[start:end] = keys.low
+    if room.high is not None and keys.high is not None:
+        room.high[start:end] = keys.high
 
 
 def _repeat_in_place(room: Run, sizes: Sequence[int], counts: Sequence[Words | None]) -> None:
@@ -212,11 +229,8 @@ def _repeat_in_place(room: Run, sizes: Sequence[int], counts: Sequence[Words | N
             return
         start -= size
         keys = replace(room.slice(start, start + size), counts=range_counts).repeated()
-        target = room.slice(end - len(keys), end)
-        target.low[:] = keys.low
-        if target.high is not None and keys.high is not None:
-            target.high[:] = keys.high
         end -= len(keys)
+        _move(room, end, keys)
 
 
 def in_pieces(runs: Sequence[Run], ignored_bits: int = 0) -> Iterator[Run]:

@@ -14,31 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.parts.part import Slots
+from streammetrics.core.rows import distinct
 
-_SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
-_FEW: Final = 1024
+_SPARSE: Final = 4  # times as many combinations as rows, beyond which they are not numbered
 _MORE_SUMS: Final = 2  # for each row of each grouping
 NO_SLOT: Final = -1  # of a row that does not count in a grouping
 MOST: Final = 1 << 8  # groupings, whose sums of 2**53 units stay within an int64
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The different values [m], ascending, and the index among them of each row's value [n], by
-    marking instead of sorting.
-
-    values: [n], from 0 to below `size`.
-    """
-    if size > _SPARSE * len(values) + _FEW:
-        present, positions = np.unique(values, return_inverse=True)
-        return present, positions.astype(np.intp, copy=False)
-    marks = np.zeros(size, np.bool_)
-    marks[values] = True
-    present = np.flatnonzero(marks)
-    index = np.empty(size, np.intp)
-    index[present] = np.arange(len(present))
-    return present, index[values]
 
 
 class Grouping(NamedTuple):

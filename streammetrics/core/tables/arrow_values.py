@@ -65,11 +65,28 @@ def encoded_values(array: pa.Array) -> DictionaryColumn:
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     indices, values = array.indices, array.dictionary.to_pylist()
+    codes = np.array(numbers(indices), np.intp)
     if indices.null_count:
-        indices = indices.cast(pa.int64()).fill_null(len(values))
+        codes[numbers(indices.is_null())] = len(values)
         values.append(None)
-    codes = np.array(indices.to_numpy(zero_copy_only=False), np.intp)
     return DictionaryColumn(codes, tuple(values))
+
+
+def numbers(array: pa.Array) -> NDArray[np.generic]:
+    """Numbers or bools [n], in the memory of the array where they are bytes there; any for a null.
+
+    pyarrow's own `to_numpy` imports pandas if that is installed, which takes longer than a million
+    rows.
+    """
+    import pyarrow.types as kinds
+
+    buffer, start, end = array.buffers()[1], array.offset, array.offset + len(array)
+    if buffer is None or start == end:
+        return np.zeros(len(array), array.type.to_pandas_dtype())
+    if kinds.is_boolean(array.type):
+        octets = np.frombuffer(buffer, np.uint8)[start // 8 : (end + 7) // 8]
+        return np.unpackbits(octets, bitorder="little").view(np.bool_)[start % 8 :][: len(array)]
+    return np.frombuffer(buffer, array.type.to_pandas_dtype(), end)[start:]
 
 
 def decimals(values: Iterable[Decimal | None], scale: int) -> list[object]:
@@ -116,7 +133,7 @@ def _plain_values(array: pa.Array, column: str) -> Values:
         return decimals(array.to_pylist(), kind.scale)
     number = kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)
     if number and not array.null_count:
-        return np.array(array.to_numpy(zero_copy_only=False))  # the buffer is the table's
+        return np.array(numbers(array))  # the buffer is the table's
     values: list[object] = array.to_pylist()
     return values
 
@@ -134,5 +151,5 @@ def _times(array: pa.Array, column: str) -> NDArray[np.generic]:
         raise without_zone(column, 'cast(pyarrow.timestamp("us", "UTC"))')
     if array.null_count:
         raise null_times(column, array.null_count)
-    ticks = np.array(array.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    ticks = np.array(numbers(array.cast(pa.int64())))
     return ticks.view(f"M8[{array.type.unit}]")

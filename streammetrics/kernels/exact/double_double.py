@@ -175,7 +175,10 @@ def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The rounded sum and its error, exactly."""
     total = a + b
     part = total - a
-    return total, (a - (total - part)) + (b - part)
+    error = total - part
+    np.subtract(a, error, out=error)
+    error += np.subtract(b, part, out=part)
+    return total, error
 
 
 def _normal(high: Floats, low: Floats) -> Pair:

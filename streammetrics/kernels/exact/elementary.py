@@ -30,6 +30,8 @@ _HEAD: Final = -2 * _HALF  # keeps 23 of the 52 bits of a fraction
 _GRID: Final = 1 << 42  # heads of logarithms are multiples of 2**-42
 _CHUNK: Final = 1 << 13  # rows whose temporaries stay in the cache
 _NORMAL: Final = 2.0**-1022
+_NORMAL_BITS: Final = 1 << 52
+_INF_BITS: Final = 0x7FF << 52
 _LIFT: Final = 64  # binary digits by which subnormals are made normal
 
 
@@ -53,41 +55,64 @@ def log(x: Floats, low: Floats | None = None) -> Pair:
     """
     if len(x) <= _CHUNK:
         return _log(x, low)
-    pieces = [slice(start, start + _CHUNK) for start in range(0, len(x), _CHUNK)]
-    logs = [_log(x[piece], None if low is None else low[piece]) for piece in pieces]
-    return Pair(np.concatenate([f.high for f in logs]), np.concatenate([f.low for f in logs]))
+    logs = Pair(np.empty_like(x), np.empty_like(x))
+    for start in range(0, len(x), _CHUNK):
+        piece = slice(start, start + _CHUNK)
+        of_piece = _log(x[piece], None if low is None else low[piece])
+        logs.high[piece], logs.low[piece] = of_piece.high, of_piece.low
+    return logs
 
 
 def _log(x: Floats, low: Floats | None) -> Pair:
-    ordinary = bool(((x >= _NORMAL) & (x < np.inf)).all())
-    if not ordinary:
+    bits = x.view(np.int64)
+    if len(x) and (bits.min() < _NORMAL_BITS or bits.max() >= _INF_BITS):
         return _log_of_any(x, low)
     reciprocals, heads, tails, (two_head, two_tail) = _tables()
-    bits = x.view(np.int64)
-    above = bits - _LEAST
-    power = above >> 52
-    piece = (above >> _INDEX_BITS) & (_PIECES - 1)
-    power_bits = power << 52
-    significand = bits - power_bits
-    r = reciprocals[piece]
-    m_head = ((significand + _HALF) & _HEAD).view(np.float64)
-    tail = (significand.view(np.float64) - m_head) * r
-    head = m_head * r - 1.0
+    # In place, as new arrays would take a third of the time again.
+    power = bits - _LEAST
+    piece = power >> _INDEX_BITS
+    piece &= _PIECES - 1
+    power >>= 52
     k = power.astype(np.float64)
-    whole = k * two_head + heads[piece] + head
-    rest = k * two_tail + tails[piece]
-    if low is not None:
-        scale = ((1023 << 52) - power_bits).view(np.float64)  # 2**-power
-        tail, error = two_sum(tail, low * scale * r)
+    power <<= 52
+    significand = bits - power
+    m = significand.view(np.float64)
+    r = reciprocals.take(piece)
+    head_bits = significand + _HALF
+    head_bits &= _HEAD
+    head = head_bits.view(np.float64)
+    tail = m - head
+    tail *= r
+    head *= r
+    head -= 1.0
+    whole = k * two_head
+    whole += heads.take(piece)
+    whole += head
+    rest = np.multiply(k, two_tail, out=k)
+    rest += tails.take(piece)
+    if low is not None and low.any():
+        scale = np.subtract(1023 << 52, power, out=power).view(np.float64)  # 2**-power
+        scale *= low
+        scale *= r
+        tail, error = two_sum(tail, scale)
         rest += error
-    half = head * head * 0.5
-    z = head + tail
+    z = np.add(head, tail, out=r)
     series = _series(z)
-    second, second_error = two_sum(tail, -half)
+    minus_half = np.multiply(head, head, out=m)
+    minus_half *= -0.5
+    second, second_error = two_sum(tail, minus_half)
     high, error = two_sum(whole, second)
-    rest += (series - tail * (head + 0.5 * tail)) + (error + second_error)
-    total = high + rest
-    return Pair(total, rest - (total - high))
+    # The rest, + series - tail (head + tail / 2), and the errors.
+    product = np.multiply(tail, 0.5, out=z)
+    product += head
+    product *= tail
+    series -= product
+    error += second_error
+    series += error
+    rest += series
+    total = np.add(high, rest, out=whole)
+    rest -= np.subtract(total, high, out=high)
+    return Pair(total, rest)
 
 
 def _series(z: Floats) -> Floats:

@@ -76,15 +76,21 @@ def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = N
     [clip, 1 - clip]. 1 - p and 1 - clip are held as two doubles each, so small ones lose nothing.
     """
     ones = labels.view(np.bool_)
-    rest, error = two_sum(_ONE, -scores)
-    high, low = np.where(ones, scores, rest), np.where(ones, 0.0, error)
+    rest = 1.0 - scores
+    low = 1.0 - rest  # less the scores it is the error: that of 1 - p is exact, as p is at most 1
+    low -= scores
+    low[ones] = 0.0
+    high = rest if clip is None else rest.copy()
+    np.copyto(high, scores, where=ones)
     if clip is not None:
         # Of the true class and of the other; below 1/2 these are exact and have no second half.
         less, is_above = high < clip, np.where(ones, rest, scores) < clip
         high[less] = clip
         high[is_above], low[is_above] = two_sum(_ONE, np.full(1, -clip))
     logs = log(high, low)
-    return Pair(0.0 - logs.high, 0.0 - logs.low)
+    for part in logs:
+        np.subtract(0.0, part, out=part)
+    return logs
 
 
 _DIGITS: Final = 60  # of which counts below 2**63 may cost 40

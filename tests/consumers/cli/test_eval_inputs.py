@@ -113,6 +113,10 @@ def test_intervals_over_users_are_those_of_user_groups(tmp_path: Path, capsys: C
     for line, alone in zip(lines, plain, strict=True):
         assert (line["value"], line["counts"]) == (alone["value"], alone["counts"])
         assert line.get("threshold") == alone.get("threshold") and line["upper"] != alone["upper"]
+    sliced = printed(capsys, str(path), *asked, "--by", "variant")
+    of_a, part = UserGroups(ExactAUC()), ROWS.filter(polars.col("variant") == "a")
+    of_a.update(part["user"].to_list(), labels=part["label"], scores=part["score"])
+    assert sliced[0]["upper"] == of_a.compute().interval("auc").upper
     assert main(["eval", str(path), *asked]) == 0
     text = capsys.readouterr().out
     assert "intervals assume that users are independent" in text

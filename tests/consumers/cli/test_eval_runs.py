@@ -174,7 +174,6 @@ def test_a_run_comes_from_standard_input(
     for name in ("a.run", "qrels"):
         stream = io.TextIOWrapper(io.BytesIO((folder / name).read_bytes()))
         monkeypatch.setattr(sys, "stdin", stream)
-        words = [name, *OF_RUNS[:2], *OF_RUNS[2:]]
         words = ["-" if word == name else word for word in ["a.run", *OF_RUNS]]
         assert shown(capsys, *words) == shown(capsys, "a.run", *OF_RUNS)
 
@@ -272,6 +271,7 @@ def test_words_that_runs_and_logs_do_not_take_are_exit_2(folder: Path, capsys: C
         ("a.run a.run --qrels qrels --metrics map", "expected different files, got one twice", 2),
         ("- - --qrels qrels --metrics map", "expected standard input once, got - twice", 2),
         ("*.nothing --qrels qrels --metrics map", "which none matches", 2),
+        ("a.run --qrels q* --metrics map", "q*: expected a qrels file, got No such file", 1),
         ("log.json --metrics map", "a score of the log, 'match', 'points', got 'map'", 1),
         ("log.json --users pasage", "users: expected a field of the samples", 1),
         ("log.json --like trec_eval", "--like: expected none for logs", 2),

@@ -59,3 +59,16 @@ def test_a_command_imports_only_what_it_uses(
     code, *imported = said.splitlines()[-1].split()
     assert code == "0"
     assert not {*left_out, *SERVER} & {*imported}
+
+
+def test_eval_of_a_file_imports_no_library_of_frames(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
+    table = pa.table({"label": [True, False], "score": [0.5, 0.2], "variant": ["a", None]})
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(table, tmp_path / "rows.parquet")
+    words = "--labels label --scores score --metrics auc,log_loss --by variant"
+    command = [sys.executable, "-c", SCRIPT, "eval", "eval", str(tmp_path / "rows.parquet")]
+    process = subprocess.run([*command, *words.split()], capture_output=True, text=True, check=True)
+    code, *imported = process.stderr.splitlines()[-1].split()
+    assert code == "0"
+    assert not {"pandas", "polars", "sqlalchemy", "rich"} & {*imported}

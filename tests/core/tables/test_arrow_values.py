@@ -99,3 +99,19 @@ def test_states_do_not_keep_the_engines_buffers() -> None:
     fresh = HistogramAUC(range="real")
     fresh.update([0, 1] * 4, np.arange(8.0))
     assert state == fresh
+
+
+@pytest.mark.parametrize("kind", ["bool_", "int8", "uint64", "float16", "float32", "float64"])
+def test_a_slice_of_numbers_has_the_rows_of_the_slice(kind: str) -> None:
+    labels = np.random.default_rng(3).integers(0, 2, 70).tolist()
+    column = pa.array(labels).cast(getattr(pa, kind)())
+    for start, end in ((0, 0), (0, 70), (3, 3), (3, 8), (7, 9), (8, 16), (9, 70), (63, 65)):
+        by_value, by_slice = PerKey(Ratio()), PerKey(Ratio())
+        places = list(range(end - start))
+        by_value.update(places, numerators=labels[start:end])
+        by_slice.update_from(
+            {"place": places, "label": column.slice(start, end - start)},
+            keys="place",
+            numerators="label",
+        )
+        assert by_slice == by_value

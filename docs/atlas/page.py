@@ -1,0 +1,134 @@
+"""From the values to the page docs/coming_from/atlas.md."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from docs.atlas.definition import Definition
+from docs.atlas.definitions import DEFINITIONS, FAMILIES
+
+VALUES: Final = Path(__file__).with_name("values.json")
+PAGE: Final = Path(__file__).resolve().parent.parent / "coming_from" / "atlas.md"
+DIGITS: Final = 1e-6  # relative: several libraries compute in float32
+
+
+def kept() -> dict[str, Any]:
+    """The values that were written last."""
+    if not VALUES.exists():
+        return {}
+    found: dict[str, Any] = json.loads(VALUES.read_text(encoding="utf-8"))
+    return found
+
+
+def plain(value: float) -> float | str:
+    """A value in JSON, which knows no nan and no infinity."""
+    return value if math.isfinite(value) else str(value)
+
+
+def agrees(ours: float | str, theirs: float | str) -> bool:
+    """Whether two values are equal to six digits; an error agrees with nothing."""
+    if isinstance(ours, str) or isinstance(theirs, str):
+        return ours == theirs
+    return math.isclose(ours, theirs, rel_tol=DIGITS, abs_tol=DIGITS)
+
+
+def shown(value: float | str) -> str:
+    """A value for people: six digits."""
+    return value if isinstance(value, str) else f"{value + 0.0:.6g}"  # and no -0
+
+
+def differences(found: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float | str, float | str]]:
+    """Our value and that of the library, by library and key, where they differ."""
+    ours = found["ours"]
+    return {
+        (name, key): (ours[key], value)
+        for name, library in found["libraries"].items()
+        for key, value in library["values"].items()
+        if not agrees(ours[key], value)
+    }
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each value and version that is not as the page has it."""
+    for name, library in now["libraries"].items():
+        kept_library = before["libraries"].get(name, {"version": "none", "values": {}})
+        for key, value in library["values"].items():
+            was = kept_library["values"].get(key, "none")
+            if not agrees(was, value):
+                versions = f"{kept_library['version']} to {library['version']}"
+                yield f"{name} {versions}: {key} was {shown(was)}, is {shown(value)}"
+    for key, value in now["ours"].items():
+        if before["ours"].get(key) != value:
+            yield f"ours: {key} was {before['ours'].get(key)}, is {value}"
+
+
+def rows_of(definition: Definition) -> Iterator[str]:
+    """The rows of a definition, a name a line; lists for arrays repeat the run."""
+    for name, rows in definition.rows.items():
+        if name not in ("grades", "scores") or "run" not in definition.rows:
+            yield f"- {name} `{json.dumps(rows)}`"
+
+
+def lines_of(definition: Definition, found: Mapping[str, Any]) -> Iterator[str]:
+    """A definition with the answers of all libraries that have it."""
+    ours = found["ours"][definition.key]
+    yield f"### {definition.title}\n\n{definition.text}\n\n" + "\n".join(rows_of(definition)) + "\n"
+    yield "| library | call | value | why it differs |\n|---|---|--:|---|"
+    yield f"| **streammetrics** | `{definition.ours}` | {shown(ours)} | |"
+    for name, library in sorted(found["libraries"].items(), key=lambda item: item[0].lower()):
+        if definition.key in library["values"]:
+            call, value = (library[one][definition.key] for one in ("calls", "values"))
+            same = agrees(ours, value)
+            reason = "" if same else definition.reasons.get(name, "")
+            said = f"`{value}`" if isinstance(value, str) and ":" in value else shown(value)
+            said, ending = (said, "|") if same else (f"**{said}**", f"| {reason} |")
+            yield f"| {name} | `{call}` | {said} {ending}" + " |" * same
+    yield ""
+
+
+def overview(found: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each library."""
+    differ = differences(found)
+    yield "| library | version | asked on | definitions | as here | otherwise |"
+    yield "|---|---|---|--:|--:|--:|"
+    for name, library in sorted(found["libraries"].items(), key=lambda item: item[0].lower()):
+        total = len(library["values"])
+        other = sum(one == name for one, _ in differ)
+        asked = f"{library['version']} | {library['date']}"
+        yield f"| {name} | {asked} | {total} | {total - other} | {other} |"
+
+
+HEAD: Final = """\
+# Atlas of definitions
+
+<!-- written by `make atlas` from docs/atlas; do not edit -->
+
+One name, several numbers: {definitions} definitions, asked of {libraries} libraries with the same
+few rows. A program ran each of them, in the version and on the day of this table. A value that
+differs is bold, and its reason stands beside it. Equal means to six digits, since some compute in
+float32. A library that a table lacks was not asked, mostly because it has no such function.
+
+{overview}
+
+`make atlas` runs all of them again. `docs/atlas/adapters` has a file a library, with its calls and
+with what surrounds them, such as a mean over lists. Names in a call are the rows above its table;
+`grades` and `scores` of ranked lists are those of the run, in its order.
+
+"""
+
+
+def written(found: Mapping[str, Any]) -> str:
+    """The page."""
+    lines = []
+    for title, family in FAMILIES.items():
+        lines.append(f"## {title}\n")
+        lines.extend(line for one in family for line in lines_of(one, found))
+    head = HEAD.format(
+        definitions=len(DEFINITIONS), libraries=len(found["libraries"]),
+        overview="\n".join(overview(found)),
+    )  # fmt: skip
+    return head + "\n".join(lines).rstrip("\n") + "\n"
