@@ -43,7 +43,14 @@ SECTIONS = {
     "Combinations": combine,
     "Joins": join,
 }
-OF_THE_CODE = ("reference/", "architecture.md", "performance.md", "testing.md")
+# The search shows other pages before these, which have words of all kinds.
+LAST_FOUND = (
+    "reference/",
+    "architecture.md",
+    "coming_from/atlas.md",
+    "performance.md",
+    "testing.md",
+)
 UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "stored_names"}
 SHORT = re.compile(r"<code>(?=[^<\s]*-)([^<\s]{1,24})</code>")
 CODE = re.compile(r"<code>([^<\s]+)</code>")
@@ -130,9 +137,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
     With the address of pictures in HTML, which MkDocs leaves alone, and with the escape that MkDocs
     knows for an angle. What the pages of metrics say is not said again on the page of definitions.
-    The search shows guides before the pages of the code.
     """
-    if page.file.src_uri.startswith(OF_THE_CODE):
+    if page.file.src_uri.startswith(LAST_FOUND):
         page.meta.setdefault("search", {"boost": 0.5})
     if page.file.src_uri == "metrics.md":
         markdown = with_links_to_metrics(markdown)

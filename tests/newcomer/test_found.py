@@ -38,7 +38,7 @@ TASKS: Final = {
     "implicit_feedback": ("implicit feedback", "how_to/rankings.md"),
     "latencies": ("p99 latency", "how_to/quantiles.md"),
     "llm_logs": ("inspect_ai logs", "how_to/llm_logs.md"),
-    "many_classes": ("macro f1", "metrics.md"),
+    "many_classes": ("macro f1", "tutorials/classification_by_example.md"),
     "metrics_by_variant": ("several metrics by variant", "tutorials/offline_evaluation.md"),
     "own_metric": ("write a metric", "write_a_metric.md"),
     "plan": ("how many users sample size", "how_to/planning.md"),

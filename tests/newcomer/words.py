@@ -37,7 +37,7 @@ WORDS: Final = {
     "position bias": "how_to/diversity.md",
     "interleaving": "how_to/interleaving.md",
     # ads
-    "gauc": "reference/GroupedAUC.md",
+    "gauc": "tutorials/classification_by_example.md",
     "calibration": "how_to/calibration.md",
     "ece": "how_to/calibration.md",
     "decile": "how_to/calibration.md",
