@@ -45,7 +45,7 @@ TASKS: Final = {
     "prices": ("rmse", "metrics.md"),
     "qrels_and_run": ("qrels", "how_to/rankings.md"),
     "ranking_slices": ("slices of queries", "how_to/rankings.md"),
-    "report": ("html report", "operation.md"),
+    "report": ("report command", "interface.md"),
     "results_table": ("latex table", "how_to/tables_out.md"),
     "sample_ratio": ("sample ratio mismatch", "coming_from/growthbook.md"),
     "score_drift": ("drift psi", "how_to/drift.md"),

@@ -63,7 +63,6 @@ WORDS: Final = {
     "guardrail": "sequential_testing.md",
     # operation
     "p99": "how_to/quantiles.md",
-    "p95 latency": "how_to/quantiles.md",
     "percentile": "how_to/quantiles.md",
     "psi": "how_to/drift.md",
     "backfill": "faq.md",
