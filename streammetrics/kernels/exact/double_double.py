@@ -102,15 +102,16 @@ def whole(numbers: NDArray[np.int64]) -> Pair:
 
 def total(terms: Pair) -> Fraction:
     """The sum of terms [n] of one sign, correct to 96 of its bits; added pairwise, as in a tree."""
-    return row_totals(Pair(terms.high[None], terms.low[None]))[0]
+    if not len(terms.high):
+        return Fraction()
+    return fractions(row_totals(Pair(terms.high[None], terms.low[None])))[0]
 
 
-def row_totals(terms: Pair) -> list[Fraction]:
-    """The `total` of each row of terms [rows, n].
+def row_totals(terms: Pair) -> Pair:
+    """The `total` of each row of terms [rows, n], n at least 1.
 
-    >>> import numpy as np
-    >>> row_totals(quotient(np.array([[1.0, 1.0], [1.0, 3.0]]), np.full((2, 2), 4.0)))
-    [Fraction(1, 2), Fraction(1, 1)]
+    >>> row_totals(quotient(np.array([[1.0, 1.0], [1.0, 3.0]]), np.full((2, 2), 4.0))).high.tolist()
+    [0.5, 1.0]
     """
     high, low = terms
     while high.shape[1] > 1:
@@ -119,9 +120,12 @@ def row_totals(terms: Pair) -> list[Fraction]:
         summed = add(Pair(high[:, first], low[:, first]), Pair(high[:, second], low[:, second]))
         high = np.concatenate([summed.high, high[:, odd]], axis=1)
         low = np.concatenate([summed.low, low[:, odd]], axis=1)
-    if not high.shape[1]:
-        return [Fraction()] * len(high)
-    return list(map(_fraction, high[:, 0].tolist(), low[:, 0].tolist()))
+    return Pair(high[:, 0], low[:, 0])
+
+
+def fractions(numbers: Pair) -> list[Fraction]:
+    """The numbers without rounding."""
+    return list(map(_fraction, numbers.high.tolist(), numbers.low.tolist()))
 
 
 def _fraction(high: float, low: float) -> Fraction:

@@ -100,29 +100,30 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
 _SMALL: Final = 1 << 20  # rows whose sums of cubes fit int64
 
 
-def placements_of_many(curves: Sequence[tuple[Ints, Ints]]) -> list[Placements | None]:
-    """The `placements` of many small curves, each given by its negatives and its positives; None
-    for one that is not small.
+def placements_of_many(n: Ints, p: Ints, edges: NDArray[np.intp]) -> list[Placements | None]:
+    """The `placements` of many small curves; None for one that is not small.
 
-    >>> curve = np.array([1, 1, 0]), np.array([0, 1, 2])
-    >>> placements_of_many([curve, curve])[1] == placements(*curve)
+    n, p: int64 [b], the negatives and the positives of the buckets of one curve after another.
+    edges: intp [k + 1], where those of each curve begin.
+
+    >>> n, p = np.array([1, 1, 0] * 2), np.array([0, 1, 2] * 2)
+    >>> placements_of_many(n, p, np.array([0, 3, 6]))[1] == placements(n[:3], p[:3])
     True
     """
-    lengths = np.array([len(negatives) for negatives, _ in curves], np.intp)
-    ends = np.cumsum(lengths)
-    n, p = (np.concatenate([np.zeros(0, np.int64), *side]) for side in zip(*curves, strict=True))
+    lengths = np.diff(edges)
+
+    def running(values: Ints) -> Ints:
+        """The sums before each bucket; what wraps around cancels."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
 
     def sums(values: Ints) -> Ints:
-        """The sum within each curve; what wraps around cancels."""
-        running = np.concatenate([[0], np.cumsum(values)])
-        within: Ints = running[ends] - running[ends - lengths]
-        return within
+        """The sum within each curve."""
+        return np.diff(running(values)[edges])
 
     def before(values: Ints) -> Ints:
         """The sum within the curve before each bucket."""
-        running = np.cumsum(values) - values
-        starts = np.concatenate([running, [0]])[ends - lengths] * (lengths > 0)
-        inside: Ints = running - np.repeat(starts, lengths)
+        sums_before = running(values)
+        inside: Ints = sums_before[:-1] - np.repeat(sums_before[edges[:-1]], lengths)
         return inside
 
     negatives, positives = sums(n), sums(p)
