@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -25,10 +26,16 @@ from streammetrics.present.value_rows import (
     why_undefined,
 )
 from streammetrics.present.view import declaration, declared_settings
-from streammetrics.present.views import Part, attribute_names, float_names, has_parts, is_view
+from streammetrics.present.views import (
+    Part,
+    attribute_names,
+    deferred_names,
+    float_names,
+    has_parts,
+)
 
 
-@dataclass(slots=True)
+@dataclass
 class _Group:
     """The parts of one class and one name, such as one metric of all keys; positions: among all
     parts."""
@@ -37,6 +44,18 @@ class _Group:
     name: str
     results: list[object] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
+
+    @cached_property
+    def own_reasons(self) -> list[str]:
+        """Why nothing is known of each result, or ""."""
+        return [_own_reason(result) for result in self.results]
+
+    @cached_property
+    def no_intervals(self) -> list[str]:
+        """Why no view of each result has an interval for independent rows, or ""."""
+        why_of = self.kind._no_interval  # type: ignore[attr-defined] # of one with columns
+        pairs = zip(self.own_reasons, self.results, strict=True)
+        return [why or why_of(result) for why, result in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +141,6 @@ class _PartTable:
                 column = counts.setdefault(name, [None] * len(self.places))
                 for position, cell in zip(group.positions, cells, strict=True):
                     column[position] = cell
-            own = [_own_reason(result) for result in group.results]
             for place, view in enumerate(views):
                 rows = starts + place
                 names[rows] = Part(group.name).of(view.name) if group.name else view.name
@@ -136,7 +154,7 @@ class _PartTable:
                 values[4, rows] = np.where(has, intervals.upper, np.nan)
                 interval_rows[rows], defined[rows] = intervals.n, has
                 methods[rows] = np.where(has, np.array(intervals.methods, object), "")
-                reasons[rows] = _reasons_of_view(group, view, intervals, own, group_counts)
+                reasons[rows] = _reasons_of_view(group, view, intervals, group_counts)
         missing = ~defined
         table = {
             "name": FrameColumn(names),
@@ -191,26 +209,30 @@ def _views_of_group(group: _Group) -> list[_View]:
         compute(group.results)
     views = []
     for name in attribute_names(group.kind):
+        if name in deferred_names(group.kind):
+            continue
         cells = [getattr(result, name) for result in group.results]
-        kinds = {is_view(cell) for cell in cells}
-        if len(kinds) > 1 or any(isinstance(cell, Mapping) for cell in cells):
+        types = set(map(type, cells))
+        kinds = {issubclass(kind, (float, np.floating, Bounded)) for kind in types}
+        if len(kinds) > 1 or any(issubclass(kind, Mapping) for kind in types):
             raise _Uneven
         if kinds == {True}:
-            views.append(_view_of_cells(group, name, cast("list[float | Bounded]", cells)))
+            views.append(_view_of_cells(group, name, cast("list[float | Bounded]", cells), types))
     return views
 
 
-def _view_of_cells(group: _Group, name: str, cells: Sequence[float | Bounded]) -> _View:
-    bounded = {isinstance(cell, Bounded) for cell in cells}
+def _view_of_cells(
+    group: _Group, name: str, cells: Sequence[float | Bounded], types: set[type]
+) -> _View:
     exact = is_exact(group.results[0], name)
     if hasattr(group.kind, "value"):
         raise _Uneven  # what is exact may depend on the value
-    if len(bounded) > 1:
-        raise _Uneven
-    values = np.array([float(cell) for cell in cells])
-    if bounded != {True}:
-        return _View(name, cells, values, None, exact)
-    pairs = [cast("Bounded", cell) for cell in cells]
+    if types != {Bounded}:
+        if Bounded in types:
+            raise _Uneven
+        return _View(name, cells, np.array(cells, np.float64), None, exact)
+    pairs = cast("Sequence[Bounded]", cells)
+    values = np.array([cell.value for cell in pairs], np.float64)
     bounds = np.array([cell.low for cell in pairs]), np.array([cell.high for cell in pairs])
     return _View(name, cells, values, bounds, exact)
 
@@ -223,12 +245,7 @@ def _counts_of_group(group: _Group) -> dict[str, list[object]]:
         if name in left_out:
             continue
         cells = [getattr(result, name) for result in group.results]
-        whole = [
-            int(cell)
-            if isinstance(cell, (int, np.integer)) and not isinstance(cell, bool)
-            else None
-            for cell in cells
-        ]
+        whole = cells if set(map(type, cells)) == {int} else [_count(cell) for cell in cells]
         if any(cell is not None for cell in whole):
             counts[name] = whole
     return cast("dict[str, list[object]]", counts)
@@ -244,7 +261,7 @@ def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
     together = getattr(group.kind, "_interval_columns", None)
     columns: Intervals | None = None
     if together is not None:
-        columns = together(group.results, view.name, view.cells, level)
+        columns = together(group.results, view.name, view.cells, level, group.no_intervals)
     if columns is None:
         results = group.results
         return Intervals.of([interval_of(result, result, view.name, level) for result in results])
@@ -252,13 +269,11 @@ def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
     if not units:
         return columns
     note, defined = taken_as_independent(units), columns.defined.tolist()
-    return replace(
-        columns,
-        reasons=[
-            "; ".join(filter(None, (note, why))) if has else why
-            for why, has in zip(columns.reasons, defined, strict=True)
-        ],
-    )
+    reasons = [
+        (f"{note}; {why}" if why else note) if has else why
+        for why, has in zip(columns.reasons, defined, strict=True)
+    ]
+    return replace(columns, reasons=reasons)
 
 
 def _own_reason(result: object) -> str:
@@ -270,14 +285,15 @@ def _reasons_of_view(
     group: _Group,
     view: _View,
     intervals: Intervals,
-    own: Sequence[str],
     counts: Mapping[str, Sequence[object]],
 ) -> NDArray[np.object_]:
-    declared = declaration(group.results[0], view.name)
+    declared, own = declaration(group.results[0], view.name), group.own_reasons
     if declared.reason is not None:
         own = [reason_of(result, view.name) for result in group.results]
     reasons = np.empty(len(own), object)
-    reasons[:] = [why or other for why, other in zip(own, intervals.reasons, strict=True)]
+    reasons[:] = intervals.reasons
+    for i in [i for i, why in enumerate(own) if why]:
+        reasons[i] = own[i]
     for i in np.flatnonzero(~np.isfinite(view.values)).tolist():
         row = {name: cells[i] for name, cells in counts.items()}
         value = float(view.values[i])

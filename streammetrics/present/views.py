@@ -243,6 +243,26 @@ def float_names(kind: Hashable) -> frozenset[str]:
     return frozenset(names)
 
 
+_NO_VIEWS: Final = frozenset(("NDArray", "tuple", "int", "bool", "str", "Fraction", "None"))
+
+
+@cache
+def deferred_names(kind: Hashable) -> frozenset[str]:
+    """The fields that are made when they are first read, and by their annotation are no views, such
+    as arrays and fractions: a table does not read them."""
+    late = {
+        name
+        for base in cast("type", kind).__mro__
+        for name, value in vars(base).items()
+        if isinstance(value, cached_property)
+    }
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    texts = {x.name: re.sub(r"NDArray\[[^]]*\]", "NDArray", str(x.type)) for x in fields}
+    return frozenset(
+        name for name in late & texts.keys() if {*re.findall(r"\w+", texts[name])} <= _NO_VIEWS
+    )
+
+
 # Views by their text: `auc`, `f_beta(2)`, `recall(micro)`, `rates(1).precision`.
 
 # A name, its arguments or key in brackets, and the rest after a dot. Arguments may have quotes.

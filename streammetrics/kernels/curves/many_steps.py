@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -50,16 +50,6 @@ class ManySteps:
         rows = slice(self.edges[i], self.edges[i + 1])
         tp, fp = (np.concatenate([[0], column[rows]]) for column in (self.tp, self.fp))
         return Steps(tp, fp, np.arange(len(tp) - 2, -1, -1))
-
-    def alike(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """The curves [c] with equally many steps that have a positive, and these steps [c, n]; none
-        of those without a positive."""
-        steps = np.flatnonzero(self.p)
-        firsts = np.searchsorted(steps, self.edges)
-        sizes = np.diff(firsts)
-        for size in np.unique(sizes[sizes > 0]).tolist():
-            curves = np.flatnonzero(sizes == size)
-            yield curves, steps[firsts[curves][:, None] + np.arange(size)]
 
     def greatest(self, merits: Ints, curves: NDArray[np.intp]) -> Ints:
         """The greatest of the merits [s] of the steps of each of these curves [c], ascending, all
@@ -123,10 +113,23 @@ def counts_of_cells(
     buckets = np.array([n_buckets for _, n_buckets in tables], np.int64)
     none = np.zeros((2, 0), np.int64)
     cells, counts = np.concatenate([none, *(table for table, _ in tables)], axis=1)
-    label, bucket = np.divmod(cells, np.repeat(buckets, sizes))
-    firsts = np.cumsum(buckets) - buckets
-    used, column = np.unique(bucket + np.repeat(firsts, sizes), return_inverse=True)
-    table = np.zeros((2, len(used)), np.int64)
-    table[label, column] = counts
+    firsts, every = np.cumsum(buckets) - buckets, np.repeat(buckets, sizes)
+    is_positive = cells >= every
+    keys = cells - every * is_positive + np.repeat(firsts, sizes)  # of curve and bucket
+    below, key = keys[~is_positive], keys[is_positive]
+    # Both ascend: a bucket without negatives comes before the next one that has some.
+    ranks = below.searchsorted(key)
+    alone = np.ones(len(key), np.bool_)
+    inside = np.flatnonzero(ranks < len(below))
+    alone[inside] = below[ranks[inside]] != key[inside]
+    of_key = ranks + np.cumsum(alone) - alone
+    of_below = (
+        np.arange(len(below))
+        + np.cumsum(np.bincount(ranks[alone], minlength=len(below)))[: len(below)]
+    )
+    table = np.zeros((2, len(below) + int(alone.sum())), np.int64)
+    table[0, of_below], table[1, of_key] = counts[~is_positive], counts[is_positive]
+    used = np.empty(table.shape[1], np.int64)
+    used[of_below], used[of_key] = below, key
     edges = np.searchsorted(used, np.concatenate([firsts, [buckets.sum()]]))
     return table[0], table[1], edges

@@ -40,9 +40,9 @@ from streammetrics.kernels.exact.double_double import (
     fractions,
     minus,
     quotient,
-    row_totals,
     scaled,
     times,
+    tree_totals,
     whole,
 )
 from streammetrics.kernels.exact.rounded_columns import quotients
@@ -177,25 +177,25 @@ def trapezoids(curves: ManySteps, *, bounded: bool) -> FigureColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Boxes:
-    """T₀, T₁, F₀, F₁ and p of the steps that have a positive, of several curves with equally many:
-    [curves * n], one curve after the other; n: of each."""
+    """T₀, T₁, F₀, F₁ and p of the steps that have a positive, of one curve after another. sizes: of
+    each the number of these, at least 1."""
 
     t0: Ints
     t1: Ints
     f0: Ints
     f1: Ints
     p: Ints
-    n: int
+    sizes: NDArray[np.intp]
 
     def sums(self, terms: Pair) -> Pair:
-        """The sum of the terms [curves * n] of each curve."""
-        return row_totals(Pair(terms.high.reshape(-1, self.n), terms.low.reshape(-1, self.n)))
+        """The sum of the terms of each curve."""
+        return tree_totals(terms, self.sizes)
 
     @property
     def perfect(self) -> NDArray[np.bool_]:
         """Whether no negative is at or above a positive, of each curve."""
-        rows: NDArray[np.bool_] = (self.f1.reshape(-1, self.n) == 0).all(axis=1)
-        return rows
+        is_zero: NDArray[np.bool_] = self.f1[np.cumsum(self.sizes) - 1] == 0
+        return is_zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def _boxes(steps: Steps) -> _Boxes:
     indices = np.flatnonzero(steps.tp[1:] > steps.tp[:-1])
     parts = steps.tp[:-1], steps.tp[1:], steps.fp[:-1], steps.fp[1:]
     t0, t1, f0, f1 = (part[indices] for part in parts)
-    return _Boxes(t0, t1, f0, f1, t1 - t0, len(t0))
+    return _Boxes(t0, t1, f0, f1, t1 - t0, np.array([len(t0)]))
 
 
 def _figure(steps: Steps, bounded: bool, sums_of: SumsOf) -> Figure:
@@ -238,11 +238,11 @@ def _figure(steps: Steps, bounded: bool, sums_of: SumsOf) -> Figure:
 def _figures(curves: ManySteps, bounded: bool, sums_of: SumsOf) -> FigureColumns:
     """The figure of each curve; nan without a positive."""
     table = np.full((3, len(curves)), np.nan)
-    for group, steps in curves.alike():
-        rows = steps.ravel()
-        t1, f1, p = curves.tp[rows], curves.fp[rows], curves.p[rows]
-        boxes = _Boxes(t1 - p, t1, f1 - curves.n[rows], f1, p, steps.shape[1])
-        table[:, group] = _rounded_columns(curves.positives[group], sums_of(boxes, bounded))
+    steps, group = np.flatnonzero(curves.p), np.flatnonzero(curves.positives)
+    t1, f1, p = curves.tp[steps], curves.fp[steps], curves.p[steps]
+    sizes = np.diff(np.searchsorted(steps, curves.edges))[group]
+    boxes = _Boxes(t1 - p, t1, f1 - curves.n[steps], f1, p, sizes)
+    table[:, group] = _rounded_columns(curves.positives[group], sums_of(boxes, bounded))
     return FigureColumns(*table)
 
 

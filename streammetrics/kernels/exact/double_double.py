@@ -104,23 +104,43 @@ def total(terms: Pair) -> Fraction:
     """The sum of terms [n] of one sign, correct to 96 of its bits; added pairwise, as in a tree."""
     if not len(terms.high):
         return Fraction()
-    return fractions(row_totals(Pair(terms.high[None], terms.low[None])))[0]
+    return fractions(tree_totals(terms, np.array([len(terms.high)])))[0]
 
 
-def row_totals(terms: Pair) -> Pair:
-    """The `total` of each row of terms [rows, n], n at least 1.
+def tree_totals(terms: Pair, sizes: NDArray[np.intp]) -> Pair:
+    """The `total` of each of several runs of terms, one after another, each of at least one.
 
-    >>> row_totals(quotient(np.array([[1.0, 1.0], [1.0, 3.0]]), np.full((2, 2), 4.0))).high.tolist()
-    [0.5, 1.0]
+    >>> quarters = quotient(np.array([1.0, 1.0, 1.0, 3.0, 5.0]), np.full(5, 4.0))
+    >>> tree_totals(quarters, np.array([2, 3])).high.tolist()
+    [0.5, 2.25]
     """
     high, low = terms
-    while high.shape[1] > 1:
-        half = high.shape[1] // 2
-        first, second, odd = slice(half), slice(half, 2 * half), slice(2 * half, None)
-        summed = add(Pair(high[:, first], low[:, first]), Pair(high[:, second], low[:, second]))
-        high = np.concatenate([summed.high, high[:, odd]], axis=1)
-        low = np.concatenate([summed.low, low[:, odd]], axis=1)
-    return Pair(high[:, 0], low[:, 0])
+    while int(sizes.max(initial=1)) > 1:
+        # The first half of each run plus the second, and the odd term.
+        half, left = sizes // 2, sizes - sizes // 2
+        if len(sizes) == 1:
+            first, second, odd = (
+                slice(half[0]),
+                slice(half[0], 2 * half[0]),
+                slice(2 * half[0], None),
+            )
+            summed = add(Pair(high[first], low[first]), Pair(high[second], low[second]))
+            high = np.concatenate([summed.high, high[odd]])
+            low = np.concatenate([summed.low, low[odd]])
+        else:
+            starts, new_starts = np.cumsum(sizes) - sizes, np.cumsum(left) - left
+            halves = np.repeat(half, left)
+            positions = np.arange(len(halves)) - np.repeat(new_starts, left)
+            sources = positions + np.repeat(starts, left)
+            is_odd = positions == halves
+            added = np.flatnonzero(~is_odd)
+            sources[is_odd] += halves[is_odd]
+            first, second = sources[added], sources[added] + halves[added]
+            summed = add(terms.take(first), terms.take(second))
+            high, low = high[sources], low[sources]
+            high[added], low[added] = summed
+        terms, sizes = Pair(high, low), left
+    return terms
 
 
 def fractions(numbers: Pair) -> list[Fraction]:
