@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -44,12 +45,15 @@ class CellFunction(Estimator[R]):
         return request.widen(request.spread(variance, n, methods=self.methods))
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
-        """The same, side by side where every result has a variance."""
+        """The same, side by side where each has a formula."""
         variances = [self.variance(result, *request.arguments) for result in results]
-        known = [variance for variance in variances if isinstance(variance, float)]
-        if request.is_bounded or len(known) < len(variances):
+        numbers = [x if isinstance(x, float) else math.nan for x in variances]
+        whys = [x if isinstance(x, str) else "" for x in variances]
+        if request.is_bounded or None in variances:
             return super().intervals(results, request)
-        return request.spread(known, [*map(self.rows, results)], method=self.methods[0])
+        return request.spread(
+            numbers, [*map(self.rows, results)], method=self.methods[0], whys=whys
+        )
 
     def least_cell(self, result: R, arguments: Arguments) -> int | None:
         """The least count that the view depends on."""

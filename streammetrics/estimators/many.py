@@ -53,9 +53,10 @@ class ManyRequest:
         df: Sequence[float] | None = None,
         method: str = "delta",
         units: str = "rows",
+        whys: Sequence[str] = (),
     ) -> Intervals:
         """`IntervalRequest.spread` of many values that are floats, by this method, with the same
-        bits; df: None: the normal."""
+        bits. df: None: the normal. whys: why the variance is nan, or "" [k]; () if all are ""."""
         k = len(n)
         estimates, spreads = np.array(self.values, np.float64), np.array(variances, np.float64)
         known = np.isfinite(estimates) & np.isfinite(spreads) & (spreads != 0) & (np.array(n) != 0)
@@ -68,7 +69,8 @@ class ManyRequest:
         counts = np.array(n, object if max(n, default=0) >= 1 << 63 else np.int64)
         reasons = [""] * k
         for i in np.flatnonzero(~known).tolist():
-            reasons[i] = _why_not(self.values[i], variances[i], n[i], units)
+            why = whys[i] if whys else ""
+            reasons[i] = why or _why_not(self.values[i], variances[i], n[i], units)
         return replace(intervals, n=counts, methods=[method] * k, reasons=reasons)
 
 

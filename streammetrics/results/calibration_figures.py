@@ -291,7 +291,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
             ),
         )
 
-    @property
+    @cached_property
     def _brier_total(self) -> Fraction:
         """Σ (p - y)²."""
         return self.squares - 2 * self.hits + self.positives

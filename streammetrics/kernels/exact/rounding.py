@@ -65,6 +65,11 @@ def ratio(numerator: int | Fraction | float, denominator: int | Fraction | float
     """
     if not denominator:
         return math.nan
+    kinds = type(numerator), type(denominator)
+    if Fraction in kinds and float not in kinds:
+        # One division of integers, without the quotient in lowest terms.
+        (a, a_unit), (b, b_unit) = numerator.as_integer_ratio(), denominator.as_integer_ratio()
+        numerator, denominator = a * b_unit, a_unit * b
     try:
         return numerator / denominator + 0.0  # not -0.0
     except OverflowError:
