@@ -27,6 +27,7 @@ from streammetrics.present.value_rows import (
 )
 from streammetrics.present.view import declaration, declared_settings
 from streammetrics.present.views import (
+    HasParts,
     Part,
     attribute_names,
     deferred_names,
@@ -77,38 +78,39 @@ def columns_of_parts(result: object, level: float) -> dict[str, FrameColumn] | N
     """The columns of `to_frame` of a result with parts; None for one that is read row by row."""
     if not has_parts(result):
         return None
-    parts = list(_leaves(result, Part("")))
+    places: list[Part] = []
     groups: dict[tuple[type, str], _Group] = {}
-    for position, (place, part) in enumerate(parts):
-        if not _is_plain(part):
-            return None
-        group = groups.setdefault((type(part), place.name), _Group(type(part), place.name))
+    for position, (place, part) in enumerate(_leaves(result, Part(""))):
+        places.append(place)
+        group = groups.get((type(part), place.name))
+        if group is None:
+            if not _is_plain(type(part)):
+                return None
+            group = groups[type(part), place.name] = _Group(type(part), place.name)
         group.results.append(part)
         group.positions.append(position)
     try:
-        return _PartTable([place for place, _ in parts], list(groups.values()), level).columns()
+        return _PartTable(places, list(groups.values()), level).columns()
     except _Uneven:
         return None
 
 
-def _leaves(result: object, outer: Part) -> Iterator[tuple[Part, object]]:
+def _leaves(result: HasParts, outer: Part) -> Iterator[tuple[Part, object]]:
     """The results without parts within one, and their places."""
-    if not has_parts(result):
-        yield outer, result
-        return
     for part, inner in result._parts():
-        names = filter(None, (outer.name, part.name))
-        name = ".".join(names)
-        place = Part("", name, (*outer.keys, *part.keys), outer.window or part.window)
-        yield from _leaves(inner, place)
+        name = f"{outer.name}.{part.name}" if outer.name and part.name else outer.name or part.name
+        place = Part("", name, outer.keys + part.keys, outer.window or part.window)
+        if has_parts(inner):
+            yield from _leaves(inner, place)
+        else:
+            yield place, inner
 
 
-def _is_plain(part: object) -> bool:
-    """Whether a part has a row for each view, and no rows of its own making."""
-    rows = getattr(type(part), "_value_rows", None)
-    return getattr(rows, "__module__", "") == "streammetrics.present.notebook" and not isinstance(
-        part, Mapping
-    )
+def _is_plain(kind: type) -> bool:
+    """Whether a result of a class has a row for each view, and no rows of its own making."""
+    rows = getattr(kind, "_value_rows", None)
+    own = getattr(rows, "__module__", "") != "streammetrics.present.notebook"
+    return not own and not issubclass(kind, Mapping)
 
 
 class _PartTable:
@@ -133,14 +135,14 @@ class _PartTable:
         values = np.full((5, n), np.nan)  # value, exact_low, exact_high, ci_lower, ci_upper
         interval_rows, defined = np.zeros(n, np.int64), np.zeros(n, bool)
         inexact = np.zeros(n, bool)
-        counts: dict[str, list[object]] = {}
+        counts: dict[str, NDArray[np.object_]] = {}
         for group, views in zip(self.groups, self.views, strict=True):
             starts = self.starts[group.positions]
             group_counts = _counts_of_group(group)
             for name, cells in group_counts.items():
-                column = counts.setdefault(name, [None] * len(self.places))
-                for position, cell in zip(group.positions, cells, strict=True):
-                    column[position] = cell
+                if name not in counts:
+                    counts[name] = np.full(len(self.places), None)
+                counts[name][group.positions] = cells
             for place, view in enumerate(views):
                 rows = starts + place
                 names[rows] = Part(group.name).of(view.name) if group.name else view.name
@@ -171,9 +173,9 @@ class _PartTable:
             "ci_n": FrameColumn(interval_rows, missing),
             "reason": FrameColumn(reasons),
         }
-        for name, cells in sorted(counts.items(), key=lambda item: _first(item[1])):
+        for name, column in sorted(counts.items(), key=lambda item: _first(item[1])):
             title = f"{name}_count" if name in table else name
-            table[title] = self._part_column(cells, title)
+            table[title] = self._part_column(column.tolist(), title)
         return table
 
     def _window(self, end: int, name: str) -> FrameColumn:
@@ -194,9 +196,9 @@ class _PartTable:
         return FrameColumn(values[self.owners], missing[self.owners] if missing.any() else None)
 
 
-def _first(cells: Sequence[object]) -> int:
+def _first(cells: NDArray[np.object_]) -> int:
     """The first part that has a count."""
-    return next(i for i, cell in enumerate(cells) if cell is not None)
+    return next(i for i, cell in enumerate(cells.tolist()) if cell is not None)
 
 
 def _key(place: Part) -> object:
