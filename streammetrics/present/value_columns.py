@@ -30,9 +30,9 @@ from streammetrics.present.views import (
     HasParts,
     Part,
     attribute_names,
-    deferred_names,
     float_names,
     has_parts,
+    other_names,
 )
 
 
@@ -211,7 +211,7 @@ def _views_of_group(group: _Group) -> list[_View]:
         compute(group.results)
     views = []
     for name in attribute_names(group.kind):
-        if name in deferred_names(group.kind):
+        if name in other_names(group.kind):
             continue
         cells = [getattr(result, name) for result in group.results]
         types = set(map(type, cells))

@@ -247,20 +247,22 @@ _NO_VIEWS: Final = frozenset(("NDArray", "tuple", "int", "bool", "str", "Fractio
 
 
 @cache
-def deferred_names(kind: Hashable) -> frozenset[str]:
-    """The fields that are made when they are first read, and by their annotation are no views, such
-    as arrays and fractions: a table does not read them."""
-    late = {
-        name
-        for base in cast("type", kind).__mro__
-        for name, value in vars(base).items()
-        if isinstance(value, cached_property)
-    }
+def other_names(kind: Hashable) -> frozenset[str]:
+    """The properties, and the fields that are made when they are first read, that by their
+    annotation are no views, such as arrays and fractions: some are slow."""
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-    texts = {x.name: re.sub(r"NDArray\[[^]]*\]", "NDArray", str(x.type)) for x in fields}
-    return frozenset(
-        name for name in late & texts.keys() if {*re.findall(r"\w+", texts[name])} <= _NO_VIEWS
-    )
+    of_fields, names = {field.name: field.type for field in fields}, set()
+    for base in reversed(cast("type", kind).__mro__):
+        for name, value in vars(base).items():
+            names.discard(name)
+            if not isinstance(value, (property, cached_property)):
+                continue
+            getter = value.fget if isinstance(value, property) else value.func
+            stated = getattr(getter, "__annotations__", {}).get("return", "")
+            text = re.sub(r"NDArray\[[^]]*\]", "NDArray", str(of_fields.get(name, stated)))
+            if text and {*re.findall(r"\w+", text)} <= _NO_VIEWS:
+                names.add(name)
+    return frozenset(names)
 
 
 # Views by their text: `auc`, `f_beta(2)`, `recall(micro)`, `rates(1).precision`.

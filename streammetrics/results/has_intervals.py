@@ -128,7 +128,9 @@ class HasIntervals(Shown):
         placed = estimand.estimator.intervals(rows, request).placed(whys)
         if isinstance(limits := estimand.view.range, tuple):
             return placed.within(*limits)
-        least, most = np.array([range_of(result, view) for result in results]).T
+        ranges = (limits(row) if limits else None for row in results)
+        pairs = zip(ranges, results, strict=True)
+        least, most = np.array([stated or range_of(row, view) for stated, row in pairs]).T
         return placed.within(least, most)
 
     def least_cell(self, view: object = None) -> int | None:
