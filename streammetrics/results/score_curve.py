@@ -31,6 +31,7 @@ from streammetrics.kernels.curves.area import (
     gini_bounds,
 )
 from streammetrics.kernels.curves.area_sums import area_of
+from streammetrics.kernels.curves.key_placements import placements_of_many
 from streammetrics.kernels.curves.many_steps import many_steps
 from streammetrics.kernels.curves.operating_points import (
     Least,
@@ -51,7 +52,7 @@ from streammetrics.kernels.curves.precision_recall import (
 from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
-from streammetrics.kernels.inference.area_interval import Placements, placements, placements_of_many
+from streammetrics.kernels.inference.area_interval import Placements, placements
 from streammetrics.present.view import HIGHER, SHARE, SIGNED, View
 from streammetrics.results.areas import relative
 from streammetrics.results.curve_points import (
@@ -416,10 +417,10 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
 
     @classmethod
     def _compute_batch(cls, curves: Sequence[ScoreCurve], counts: Counts, exact: bool) -> None:
-        for curve, placed in zip(curves, placements_of_many(*counts), strict=True):
+        steps = many_steps(*counts)
+        for curve, placed in zip(curves, placements_of_many(steps), strict=True):
             if placed is not None:
                 curve.__dict__.setdefault("_placements", placed)
-        steps = many_steps(*counts)
         for name, figures_of in (
             ("ap", average_precisions),
             ("pr_auc_trapezoid", trapezoids),

@@ -68,7 +68,7 @@ def sums_of_shares(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
     owners = np.repeat(np.arange(len(single)), single)
     positions = np.arange(len(owners)) - np.repeat(np.cumsum(single) - single, single) + 1
     j = start[owners] + positions
-    low = _sums_by_owner(divided(whole(j), whole(j + f[owners])), single)
+    low = _sums_by_owner(_share(j, f[owners]), single)
     long_runs = np.flatnonzero(long)
     if not len(long_runs):
         return low, low

@@ -97,49 +97,6 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
     return placements_of(sums)
 
 
-_SMALL: Final = 1 << 20  # rows whose sums of cubes fit int64
-
-
-def placements_of_many(n: Ints, p: Ints, edges: NDArray[np.intp]) -> list[Placements | None]:
-    """The `placements` of many small curves; None for one that is not small.
-
-    n, p: int64 [b], the negatives and the positives of the buckets of one curve after another.
-    edges: intp [k + 1], where those of each curve begin.
-
-    >>> n, p = np.array([1, 1, 0] * 2), np.array([0, 1, 2] * 2)
-    >>> placements_of_many(n, p, np.array([0, 3, 6]))[1] == placements(n[:3], p[:3])
-    True
-    """
-    lengths = np.diff(edges)
-
-    def running(values: Ints) -> Ints:
-        """The sums before each bucket; what wraps around cancels."""
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
-
-    def sums(values: Ints) -> Ints:
-        """The sum within each curve."""
-        return np.diff(running(values)[edges])
-
-    def before(values: Ints) -> Ints:
-        """The sum within the curve before each bucket."""
-        sums_before = running(values)
-        inside: Ints = sums_before[:-1] - np.repeat(sums_before[edges[:-1]], lengths)
-        return inside
-
-    negatives, positives = sums(n), sums(p)
-    w = 2 * before(n) + n
-    v = 2 * (np.repeat(positives, lengths) - before(p) - p) + p
-    columns = positives, negatives, sums(p * w), sums(p * w * w), sums(n * v * v), sums(p * n)
-    full = sums(((n >= _SMALL) | (p >= _SMALL)).astype(np.int64)) > 0  # else no sum wraps around
-    small = (negatives + positives < _SMALL) & ~full
-    return [
-        Placements(p, n, u, (a, b), ties) if is_small else None
-        for (p, n, u, a, b, ties), is_small in zip(
-            zip(*(column.tolist() for column in columns), strict=True), small.tolist(), strict=True
-        )
-    ]
-
-
 def placements_of(sums: PlacementSums) -> Placements:
     """From the sums over all blocks."""
     squares = sums.of_positives, sums.of_negatives

@@ -18,7 +18,6 @@ from streammetrics.kernels.inference.area_interval import (
     hanley_mcneil_variance,
     many_area_bounds,
     placements,
-    placements_of_many,
     score_bound_columns,
     score_bounds,
 )
@@ -207,19 +206,3 @@ def test_intervals_of_many_areas_are_those_of_each() -> None:
     for estimate, bounds in zip(estimates, together, strict=True):
         single = area_bounds(*estimate[:4], 0.9, resolution=estimate.resolution)
         assert equal(bounds, tuple(single)), estimate
-
-
-def test_placements_of_many_curves_are_those_of_each_and_large_ones_are_left_out() -> None:
-    rng = np.random.default_rng(4)
-    curves = [rng.integers(0, 9, (2, n)) for n in (0, 1, 2, 40, 300)] * 2
-    curves += [
-        np.array([[1 << 62, 1], [1, 1]]),
-        np.full((2, 9), 1 << 19),
-        np.zeros((2, 3), np.int64),
-    ]
-    pairs = [(curve[0], curve[1]) for curve in curves]
-    edges = np.cumsum([0, *(curve.shape[1] for curve in curves)])
-    together = placements_of_many(*np.concatenate(curves, axis=1), edges)
-    assert [placed is None for placed in together[-3:]] == [True, True, False]
-    for pair, placed in zip(pairs, together, strict=True):
-        assert placed is None or placed == placements(*pair)
