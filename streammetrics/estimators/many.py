@@ -66,12 +66,11 @@ class ManyRequest:
         intervals = undefined_columns(k)
         ends = bounds(estimates[rows], np.sqrt(spreads[rows]), q)
         intervals.lower[rows], intervals.upper[rows] = ends
-        counts = np.array(n, object if max(n, default=0) >= 1 << 63 else np.int64)
         reasons = [""] * k
         for i in np.flatnonzero(~known).tolist():
             why = whys[i] if whys else ""
             reasons[i] = why or _why_not(self.values[i], variances[i], n[i], units)
-        return replace(intervals, n=counts, methods=[method] * k, reasons=reasons)
+        return replace(intervals, n=np.array(n, np.int64), methods=[method] * k, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class Intervals:
     def defined(self) -> NDArray[np.bool_]:
         """Where there is an interval, [k]."""
         infinite = (self.lower == -np.inf) & (self.upper == np.inf)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             unknown = np.isnan(self.lower + self.upper)
         defined: NDArray[np.bool_] = np.logical_not(infinite | unknown)
         return defined
