@@ -50,7 +50,10 @@ class Share(Estimator[R]):
         return None if isinstance(counts, Lacking) else counts
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
-        """Wilson's, in one pass where no value is uncertain within a bucket."""
+        """Wilson's, in one pass where no value is uncertain within a bucket.
+
+        Counts that are no floats are rare, and are taken one by one.
+        """
         counts = [self.successes(result, request.arguments) for result in results]
         plain = [pair for pair in counts if pair is not None and pair[1] < FLOATS]
         if len(plain) < len(counts) or request.is_bounded:

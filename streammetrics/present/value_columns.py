@@ -247,9 +247,9 @@ def _counts_of_group(group: _Group) -> dict[str, list[object]]:
         if name in left_out:
             continue
         cells = [getattr(result, name) for result in group.results]
-        whole = cells if set(map(type, cells)) == {int} else [_count(cell) for cell in cells]
-        if any(cell is not None for cell in whole):
-            counts[name] = whole
+        types = set(map(type, cells))
+        if any(issubclass(kind, (int, np.integer)) and kind is not bool for kind in types):
+            counts[name] = cells if types == {int} else [_count(cell) for cell in cells]
     return cast("dict[str, list[object]]", counts)
 
 

@@ -162,7 +162,7 @@ def unrounded(steps: Steps, *, bounded: bool) -> Exact | None:
     """AP and its bounds, unrounded, for a mean that is rounded once; None without a positive."""
     if not steps.positives:
         return None
-    return _exact(steps, *_sums(_boxes(steps), bounded).of(0))
+    return _exact(steps, *_sums(_boxes(steps), bounded).single(0))
 
 
 def trapezoid(steps: Steps, *, bounded: bool) -> Figure:
@@ -208,7 +208,7 @@ class _Sums:
     most: Pair
     exact: NDArray[np.bool_]
 
-    def of(self, i: int) -> Exact:
+    def single(self, i: int) -> Exact:
         """Those of one curve; all three are one object where they are exact."""
         [value] = fractions(self.value.take(slice(i, i + 1)))
         if self.exact[i]:
@@ -232,7 +232,7 @@ def _figure(steps: Steps, bounded: bool, sums_of: SumsOf) -> Figure:
     """The figure of one curve; `UNDEFINED` without a positive."""
     if not steps.positives:
         return UNDEFINED
-    return _rounded(steps.positives, *sums_of(_boxes(steps), bounded).of(0))
+    return _rounded(steps.positives, *sums_of(_boxes(steps), bounded).single(0))
 
 
 def _figures(curves: ManySteps, bounded: bool, sums_of: SumsOf) -> FigureColumns:
@@ -250,12 +250,12 @@ def _rounded_columns(positives: Ints, sums: _Sums) -> Floats:
     """`_rounded` of many curves, [3, c]."""
     below = positives.astype(np.float64)
     nearest = quotients(sums.value, below).nearest()
-    low = quotients(sums.least, below).down(2.0**-_SLACK_BITS)
-    high = quotients(sums.most, below).up(2.0**-_SLACK_BITS)
+    low = quotients(sums.least, below).rounded_down(float(_SLACK))
+    high = quotients(sums.most, below).rounded_up(float(_SLACK))
     ends = (np.where(sums.exact, nearest.floats, end.floats) for end in (low, high))
     table = np.array([nearest.floats, *ends])
     for i in np.flatnonzero(~(nearest.sure & (sums.exact | (low.sure & high.sure)))).tolist():
-        table[:, i] = _rounded(int(positives[i]), *sums.of(i))
+        table[:, i] = _rounded(int(positives[i]), *sums.single(i))
     return table
 
 

@@ -38,14 +38,14 @@ class Quotients(NamedTuple):
         less, more = (1.0 - _ERROR) * self.correction, (1.0 + _ERROR) * self.correction
         return Rounded(self.near + less, self.near + less == self.near + more)
 
-    def down(self, slack: float) -> Rounded:
+    def rounded_down(self, slack: float) -> Rounded:
         """The greatest floats that are not above the numbers less `slack`, at least 0."""
         floats, rest = two_sum(self.near, self.correction - slack)
         error = _ERROR * (np.abs(self.correction) + slack)
         below = np.where(rest < 0, np.nextafter(floats, -np.inf), floats)
         return Rounded(np.where(below > 0, below, 0.0), np.abs(rest) > error)
 
-    def up(self, slack: float) -> Rounded:
+    def rounded_up(self, slack: float) -> Rounded:
         """The least floats that are not below the numbers plus `slack`, at most 1."""
         floats, rest = two_sum(self.near, self.correction + slack)
         error = _ERROR * (np.abs(self.correction) + slack)
@@ -57,7 +57,7 @@ def quotients(above: Pair, below: Floats) -> Quotients:
     """Pairs over whole numbers from 1 to 2**53; the former are 0 or from 2**-300 to 2**300.
 
     >>> third = quotients(Pair(np.array([1.0]), np.array([0.0])), np.array([3.0]))
-    >>> third.nearest().floats.tolist(), third.up(0.0).floats.tolist()
+    >>> third.nearest().floats.tolist(), third.rounded_up(0.0).floats.tolist()
     ([0.3333333333333333], [0.33333333333333337])
     """
     near = above.high / below
