@@ -18,7 +18,7 @@ BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray
 Counts: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp]]
 
 _BUCKETS: Final = 1 << 10  # of a curve that is computed together with others,
-_COLUMNS: Final = 1 << 16  # and of all of these
+_COLUMNS: Final = 1 << 17  # and of all of these
 
 
 class LateBuckets:

@@ -101,35 +101,38 @@ def counts_of_cells(
     tables: Sequence[tuple[Ints, int]],
 ) -> tuple[Ints, Ints, NDArray[np.intp]]:
     """The counts of many curves, as `many_steps` takes them, from the occupied cells of a table
-    [label, bucket] each.
+    [label, bucket] each. Neighbouring buckets without positives are one, with the same figures.
 
     tables: of each curve int64 [2, c], its cells, ascending, and their counts; and the number of
     its buckets.
 
-    >>> counts_of_cells([(np.array([[1, 2, 3], [5, 1, 2]]), 2)])[:2]
-    (array([0, 5]), array([1, 2]))
+    >>> cells = np.array([[0, 1, 2, 6], [5, 1, 1, 2]])
+    >>> counts_of_cells([(cells, 4)])[:2]
+    (array([6, 1, 0]), array([0, 2, 0]))
     """
     sizes = np.array([cells.shape[1] for cells, _ in tables], np.intp)
     buckets = np.array([n_buckets for _, n_buckets in tables], np.int64)
     none = np.zeros((2, 0), np.int64)
     cells, counts = np.concatenate([none, *(table for table, _ in tables)], axis=1)
-    firsts, every = np.cumsum(buckets) - buckets, np.repeat(buckets, sizes)
-    is_positive = cells >= every
-    keys = cells - every * is_positive + np.repeat(firsts, sizes)  # of curve and bucket
-    below, key = keys[~is_positive], keys[is_positive]
-    # Both ascend: a bucket without negatives comes before the next one that has some.
+    bounds = np.concatenate([[0], np.cumsum(buckets)])
+    every, firsts = np.repeat(buckets, sizes), np.repeat(bounds[:-1], sizes)
+    wide, rest = np.flatnonzero(cells >= every), np.flatnonzero(cells < every)
+    below, key = cells[rest] + firsts[rest], (cells - every)[wide] + firsts[wide]
+    edges, starts = key.searchsorted(bounds), below.searchsorted(bounds)
+    # Each positive bucket has the negatives that it holds, and before it those since the last one.
     ranks = below.searchsorted(key)
-    alone = np.ones(len(key), np.bool_)
-    inside = np.flatnonzero(ranks < len(below))
-    alone[inside] = below[ranks[inside]] != key[inside]
-    of_key = ranks + np.cumsum(alone) - alone
-    of_below = (
-        np.arange(len(below))
-        + np.cumsum(np.bincount(ranks[alone], minlength=len(below)))[: len(below)]
-    )
-    table = np.zeros((2, len(below) + int(alone.sum())), np.int64)
-    table[0, of_below], table[1, of_key] = counts[~is_positive], counts[is_positive]
-    used = np.empty(table.shape[1], np.int64)
-    used[of_below], used[of_key] = below, key
-    edges = np.searchsorted(used, np.concatenate([firsts, [buckets.sum()]]))
-    return table[0], table[1], edges
+    tied = np.append(below, -1)[ranks] == key
+    running = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[rest])])
+    ends = running[ranks + tied]
+    filled = np.flatnonzero(np.diff(edges))  # the curves with a positive
+    previous = np.concatenate([np.zeros(1, np.int64), ends])
+    previous[edges[filled]] = running[starts[filled]]
+    last = running[starts[:-1]]
+    last[filled] = ends[edges[filled + 1] - 1]
+    places = 2 * np.arange(len(key)) + np.repeat(np.arange(len(tables)), np.diff(edges))
+    edges = 2 * edges + np.arange(len(tables) + 1)
+    negatives, positives = np.zeros((2, edges[-1]), np.int64)
+    negatives[places] = running[ranks] - previous[:-1]
+    negatives[places + 1], positives[places + 1] = ends - running[ranks], counts[wide]
+    negatives[edges[1:] - 1] = running[starts[1:]] - last
+    return negatives, positives, edges
