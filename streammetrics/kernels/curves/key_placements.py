@@ -98,22 +98,15 @@ def placements_of_many(steps: ManySteps) -> list[Placements | None]:
     >>> found.area, found.variance
     (0.9166666666666666, 0.013888888888888888)
     """
-    wide = np.flatnonzero(steps.p)
-    edges, p, n = np.searchsorted(wide, steps.edges), steps.p[wide], steps.n[wide]
+    n, p = steps.n, steps.p
     # Twice the negatives below each positive, and the positives above each negative; ties one half.
-    w = 2 * (np.repeat(steps.negatives, np.diff(edges)) - steps.fp[wide]) + n
-    v = 2 * steps.tp - steps.p
-    of_positives = [_sums(values, edges) for values in (p * w, p * w * w, p * n)]
-    of_negatives = _sums(steps.n * v * v, steps.edges)
-    columns = (steps.positives, steps.negatives, *of_positives, of_negatives)
+    w = 2 * (np.repeat(steps.negatives, np.diff(steps.edges)) - steps.fp) + n
+    v = 2 * steps.tp - p
+    sums = [steps.sums(values) for values in (p * w, p * w * w, n * v * v, p * n)]
     small = steps.positives + steps.negatives < _SMALL
-    rows = zip(*(column.tolist() for column in (small, *columns)), strict=True)
+    columns = small, steps.positives, steps.negatives, *sums
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     return [
         Placements(positives, negatives, half_wins, (a, b), ties) if is_small else None
-        for is_small, positives, negatives, half_wins, a, ties, b in rows
+        for is_small, positives, negatives, half_wins, a, b, ties in rows
     ]
-
-
-def _sums(values: NDArray[np.int64], edges: NDArray[np.intp]) -> NDArray[np.int64]:
-    """The sums between edges; what wraps around cancels."""
-    return np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])[edges])

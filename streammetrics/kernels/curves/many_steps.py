@@ -51,6 +51,11 @@ class ManySteps:
         tp, fp = (np.concatenate([[0], column[rows]]) for column in (self.tp, self.fp))
         return Steps(tp, fp, np.arange(len(tp) - 2, -1, -1))
 
+    def sums(self, values: Ints) -> Ints:
+        """The sum within each curve of a value [s] of each step; what wraps around cancels."""
+        running = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
+        return np.diff(running[self.edges])
+
     def greatest(self, merits: Ints, curves: NDArray[np.intp]) -> Ints:
         """The greatest of the merits [s] of the steps of each of these curves [c], ascending, all
         of which have steps."""
