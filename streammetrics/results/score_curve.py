@@ -27,6 +27,7 @@ from streammetrics.kernels.curves.area import (
     Pairs,
     area,
     area_bounds,
+    areas_and_ginis,
     gini,
     gini_bounds,
 )
@@ -108,13 +109,13 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         buckets = {name: getattr(self, name) for name in ("scores", "counts", "_ends")}
         return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **buckets}
 
-    @property
+    @cached_property
     @View(estimator=_AUC, better=HIGHER, range=SHARE, origin=0.5, undefined="one class has no rows")
     def auc(self) -> V_co:
         """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
         return self._area(area(self._pairs), area_bounds)
 
-    @property
+    @cached_property
     @View(estimator=_GINI, better=HIGHER, range=SIGNED, undefined="one class has no rows")
     def gini(self) -> V_co:
         """2 AUC - 1."""
@@ -421,12 +422,14 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         for curve, placed in zip(curves, placements_of_many(steps), strict=True):
             if placed is not None:
                 curve.__dict__.setdefault("_placements", placed)
-        for name, figures_of in (
-            ("ap", average_precisions),
-            ("pr_auc_trapezoid", trapezoids),
-            ("ks", distances_of_classes),
+        areas, ginis = areas_and_ginis(steps, bounded=not exact)
+        for name, figures in (
+            ("auc", areas),
+            ("gini", ginis),
+            ("ap", average_precisions(steps, bounded=not exact)),
+            ("pr_auc_trapezoid", trapezoids(steps, bounded=not exact)),
+            ("ks", distances_of_classes(steps, bounded=not exact)),
         ):
-            figures = figures_of(steps, bounded=not exact)
             columns = [column.tolist() for column in figures]
             values = columns[0] if exact else side_by_side(Bounded, len(curves), *columns)
             for curve, value in zip(curves, values, strict=True):

@@ -68,8 +68,8 @@ def quotients(above: Pair, below: Floats) -> Quotients:
 def share_bounds(
     least: NDArray[np.int64], most: NDArray[np.int64], below: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    """`rounded_down` of least / below and `rounded_up` of most / below, of whole numbers from 0 to
-    2**53.
+    """`rounded_down` of least / below and `rounded_up` of most / below, of whole numbers of up to
+    2**53 in size; below > 0.
 
     >>> low, high = share_bounds(*np.array([[1, 0], [1, 2], [3, 2]]))
     >>> low.tolist(), high.tolist()
