@@ -142,6 +142,8 @@ def _upper_tail(t: Floats, df: Floats, log_b: Floats) -> Floats:
     if len(rows):
         shares[rows] = _each(normal_sf, _as_normal(t[rows], df[rows]))
     rows = np.flatnonzero(~far)
+    if not len(rows):
+        return shares
     t, df = t[rows], df[rows]
     x, y = 1.0 / (1.0 + t / df * t), 1.0 / (1.0 + df / t / t)
     shares[rows] = 0.5 * _beta_p_half(0.5 * df, x, y, log_b[rows])

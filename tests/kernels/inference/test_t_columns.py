@@ -31,6 +31,11 @@ def test_quantiles_of_many_degrees_of_freedom_are_those_of_each(p: float) -> Non
         assert equal(quantile, t_isf(p, float(x))), x
 
 
+def test_quantiles_of_only_few_or_only_many_degrees_of_freedom_are_those_of_each() -> None:
+    for df in (np.linspace(1, 40, 50), np.linspace(4096, 9000, 50)):
+        assert t_isf_columns(0.025, df).tolist() == [t_isf(0.025, x) for x in df.tolist()]
+
+
 def test_one_level_of_equal_and_of_unknown_degrees_of_freedom_has_the_critical_value_of_each() -> (
     None
 ):
