@@ -17,7 +17,7 @@ Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
 Counts: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp]]
 
-_BUCKETS: Final = 1 << 10  # of a curve that is computed together with others,
+_BUCKETS: Final = 1 << 15  # of a curve that is computed together with others,
 _COLUMNS: Final = 1 << 17  # and of all of these
 
 
