@@ -18,7 +18,7 @@ from streammetrics.core.rows import Terms
 from streammetrics.estimators.lists import ListMoments, MeanOfLists
 from streammetrics.estimators.request import IntervalRequest
 from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, mapping_of, run_of
-from streammetrics.evaluation.spellings import spelled
+from streammetrics.evaluation.spellings import with_spellings
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
 from streammetrics.present.measure_names import entry_text
@@ -115,7 +115,7 @@ def _measures(result: Evaluation) -> Mapping[str, float]:
     return result.means
 
 
-@spelled(_measures)
+@with_spellings(_measures)
 def evaluate(
     qrels: object,
     run: object,

@@ -21,7 +21,7 @@ from streammetrics.evaluation.evaluate import (
     users_of,
 )
 from streammetrics.evaluation.judged_runs import judgments_of, run_of
-from streammetrics.evaluation.spellings import spelled
+from streammetrics.evaluation.spellings import with_spellings
 from streammetrics.experiments.multiplicity import adjust_fwer
 from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.differences import Differences
@@ -195,7 +195,7 @@ def _measures(result: RunComparison) -> Mapping[str, float]:
     return result.runs[result.baseline].means
 
 
-@spelled(_measures)
+@with_spellings(_measures)
 def compare_runs(
     qrels: object,
     runs: Mapping[str, object],
