@@ -60,7 +60,7 @@ def calls() -> Iterator[tuple[str, Callable[..., object]]]:
         if type(owner) not in seen:
             seen.add(type(owner))
             for name in dir(type(owner)):
-                method = getattr(owner, name) if name[:1] != "_" and name != "save" else None
+                method = getattr(owner, name, None) if name[:1] != "_" and name != "save" else None
                 if inspect.ismethod(method) or inspect.isfunction(method):
                     yield f"{type(owner).__name__}.{name}", method
             if hasattr(type(owner), "__getitem__"):
