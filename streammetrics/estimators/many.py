@@ -59,15 +59,15 @@ class ManyRequest:
         bits. df: None: the normal. whys: why the variance is nan, or "" [k]; () if all are ""."""
         k = len(n)
         estimates, spreads = np.array(self.values, np.float64), np.array(variances, np.float64)
-        known = np.isfinite(estimates) & np.isfinite(spreads) & (spreads != 0) & (np.array(n) != 0)
-        rows = np.flatnonzero(known)
+        usual = np.isfinite(estimates) & np.isfinite(spreads) & (spreads != 0) & (np.array(n) != 0)
+        rows = np.flatnonzero(usual)
         q = critical_columns(self.level, None if df is None else np.array(df)[rows])
         bounds = logit_bound_columns if method == "logit" else symmetric_bound_columns
         intervals = undefined_columns(k)
         ends = bounds(estimates[rows], np.sqrt(spreads[rows]), q)
         intervals.lower[rows], intervals.upper[rows] = ends
         reasons = [""] * k
-        for i in np.flatnonzero(~known).tolist():
+        for i in np.flatnonzero(~usual).tolist():
             why = whys[i] if whys else ""
             reasons[i] = why or _why_not(self.values[i], variances[i], n[i], units)
         return replace(intervals, n=np.array(n, np.int64), methods=[method] * k, reasons=reasons)

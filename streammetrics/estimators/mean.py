@@ -87,11 +87,11 @@ class MeanOfValues(Estimator[R]):
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """The same, side by side where every result has the sums."""
         sums = [self.sums(result, *request.arguments) for result in results]
-        known = [one for one in sums if isinstance(one, MomentSums)]
-        units = {one.units for one in known}
-        if request.is_bounded or len(known) < len(sums) or len(units) > 1:
+        moments = [entry for entry in sums if isinstance(entry, MomentSums)]
+        units = {entry.units for entry in moments}
+        if request.is_bounded or len(moments) < len(sums) or len(units) > 1:
             return super().intervals(results, request)
-        n, variances = [one.n for one in known], [one.variance for one in known]
+        n, variances = [entry.n for entry in moments], [entry.variance for entry in moments]
         df = [count - 1.0 for count in n]
         return request.spread(variances, n, df, "t", units=next(iter(units), "rows"))
 
@@ -144,10 +144,10 @@ class RatioOfSums(Estimator[R]):
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """The same, side by side where every result has the sums."""
         sums = [self.sums(result, *request.arguments) for result in results]
-        known = [one for one in sums if one is not None]
-        if request.is_bounded or len(known) < len(sums):
+        ratios = [entry for entry in sums if entry is not None]
+        if request.is_bounded or len(ratios) < len(sums):
             return super().intervals(results, request)
-        n, variances = [one.n for one in known], [ratio_variance(*one) for one in known]
+        n, variances = [entry.n for entry in ratios], [ratio_variance(*entry) for entry in ratios]
         return request.spread(variances, n, [count - 1.0 for count in n], "t")
 
 

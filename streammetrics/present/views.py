@@ -261,8 +261,8 @@ def other_names(kind: Hashable) -> frozenset[str]:
             if not isinstance(value, (property, cached_property)):
                 continue
             getter = value.fget if isinstance(value, property) else value.func
-            stated = getattr(getter, "__annotations__", {}).get("return", "")
-            text = re.sub(r"NDArray\[[^]]*\]", "NDArray", str(of_fields.get(name, stated)))
+            returned = getattr(getter, "__annotations__", {}).get("return", "")
+            text = re.sub(r"NDArray\[[^]]*\]", "NDArray", str(of_fields.get(name, returned)))
             if text and {*re.findall(r"\w+", text)} <= _NO_VIEWS:
                 names.add(name)
     return frozenset(names)

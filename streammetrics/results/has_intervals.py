@@ -116,15 +116,15 @@ class HasIntervals(Shown):
             whys = [reason_of(result, view) or result._no_interval() for result in results]
         if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
             return replace(undefined_columns(len(results)), reasons=whys)
-        known = [*map(operator.not_, whys)]
-        rows: list[object] = [*compress(results, known)]
+        unrefused = [*map(operator.not_, whys)]
+        rows: list[object] = [*compress(results, unrefused)]
         if hasattr(cls, "_at_value"):
             rows = [getattr(result, "_at_value", result) for result in rows]
         if type(estimand.estimator).never is not Estimator.never and any(
             estimand.estimator.never(row, estimand.arguments) for row in rows
         ):
             return None
-        request = ManyRequest(view, estimand.arguments, [*compress(values, known)], level)
+        request = ManyRequest(view, estimand.arguments, [*compress(values, unrefused)], level)
         placed = estimand.estimator.intervals(rows, request).placed(whys)
         if isinstance(limits := estimand.view.range, tuple):
             return placed.within(*limits)

@@ -243,12 +243,12 @@ def _bound_columns(table: bytes, level: float) -> AreaBoundColumns:
     columns = np.frombuffer(table, np.float64).reshape(-1, 6).T
     area, variance, df, positives, negatives, resolution = columns
     has_both = (positives > 0) & (negatives > 0) & (area >= 0) & (area <= 1)
-    known = (variance > 0) & (df > 0) & (area > 0) & (area < 1)
+    has_logit = (variance > 0) & (df > 0) & (area > 0) & (area < 1)
     least = np.minimum(positives, negatives) * np.minimum(area, 1.0 - area)
-    guarded = has_both & (~known | (least < GUARD))
+    guarded = has_both & (~has_logit | (least < GUARD))
     se = np.sqrt(np.where(variance > 0, variance, 0.0))
     lower, upper = np.full(len(area), np.inf), np.full(len(area), -np.inf)
-    rows = np.flatnonzero(known & has_both)
+    rows = np.flatnonzero(has_logit & has_both)
     q = critical_columns(level, df[rows])
     lower[rows], upper[rows] = logit_bound_columns(area[rows], se[rows], q)
     rows = np.flatnonzero(guarded)

@@ -69,14 +69,14 @@ def logit_bound_columns(estimates: Floats, se: Floats, q: Floats | float) -> tup
     >>> lower.round(6).tolist(), upper.round(6).tolist()
     ([0.310026, -inf], [0.689974, inf])
     """
-    inside = (estimates > 0) & (estimates < 1)
-    x = np.where(inside, estimates, 0.5)
+    proper = (estimates > 0) & (estimates < 1)
+    x = np.where(proper, estimates, 0.5)
     with np.errstate(over="ignore", invalid="ignore"):
         odds, half = x / (1.0 - x), q * se / (x * (1.0 - x))
-        known = inside & (half >= 0)
-        times = _each(math.exp, np.where(known, np.minimum(half, 700.0), 0.0))
+        defined = proper & (half >= 0)
+        times = _each(math.exp, np.where(defined, np.minimum(half, 700.0), 0.0))
         lower, upper = odds / (odds + times), odds * times / (1.0 + odds * times)
-    return np.where(known, lower, -np.inf), np.where(known, upper, np.inf)
+    return np.where(defined, lower, -np.inf), np.where(defined, upper, np.inf)
 
 
 def t_isf_columns(p: float, df: Floats) -> Floats:
