@@ -22,7 +22,8 @@ from streammetrics.kernels.curves import (
 )
 from streammetrics.kernels.inference.area_interval import Placements
 from streammetrics.kernels.tables.grids import Gridded
-from streammetrics.results.score_curve import BucketPoints, Points, ScoreCurve
+from streammetrics.results.late_buckets import BucketPoints, Points
+from streammetrics.results.score_curve import ScoreCurve
 
 
 class ExactCurve(ScoreCurve[float]):
@@ -109,6 +110,7 @@ def bucket_curves(
         weight_unit=repeat(weight_unit),
         rows_rounded=rows_rounded,
         _counted=pairs,
+        _n_buckets=repeat(b),
         _points=repeat(partial(_points, grid, metric.range == "probability")),
         # Copies: a curve that is kept must not keep those of all other keys.
         _cells=[occupied[:, start:end].copy() for start, end in pairwise(bounds.tolist())],

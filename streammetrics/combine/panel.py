@@ -104,7 +104,9 @@ class Results(Shown, Mapping[K, R]):
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
         """Each result with its place: by name, unless a subclass has keys or windows."""
-        yield from ((Part(str(name), name=str(name)), result) for name, result in self.items())
+        yield from (
+            (Part(str(name), name=str(name)), result) for name, result in self.results.items()
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

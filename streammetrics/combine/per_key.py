@@ -56,7 +56,9 @@ class KeyedResult(Results[Key, R]):
         return stored_key(key)
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
-        yield from ((Part(f"[{key!r}]", keys=(key,)), result) for key, result in self.items())
+        yield from (
+            (Part(f"[{key!r}]", keys=(key,)), result) for key, result in self.results.items()
+        )
         if self.overflow is not None:
             yield Part("overflow", keys=(OTHER,)), self.overflow
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+import numpy as np
+
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, Linear, R
 from streammetrics.estimators.many import Intervals, ManyRequest
@@ -42,11 +44,23 @@ class Area(Estimator[R]):
         return self._interval(result, request, estimate, bounds)
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
-        """The same; what guards them is found side by side."""
+        """The same, side by side."""
         estimates = [self._estimate(result) for result in results]
         bounds = many_area_bounds(estimates, request.level)
-        columns = zip(results, request.each(), estimates, bounds, strict=True)
-        return Intervals.of([self._interval(*column) for column in columns])
+        lower, upper = bounds.lower, bounds.upper
+        if self.scaled is not None:
+            ends = (self.scaled.times * end + self.scaled.plus for end in (lower, upper))
+            lower, upper = ends if self.scaled.times > 0 else reversed([*ends])
+        k = len(results)
+        reasons = [""] * k
+        for i in np.flatnonzero(bounds.guarded | bounds.widened).tolist():
+            reasons[i] = _reason(bool(bounds.guarded[i]), bool(bounds.widened[i]))
+        n = np.empty(k, np.int64)
+        for i, placements in enumerate(map(self.placements, results)):
+            n[i] = placements.positives + placements.negatives
+            if not (placements.positives and placements.negatives):
+                reasons[i] = _missing(placements)
+        return Intervals(lower, upper, n, ["delong"] * k, reasons)
 
     def linear(self, result: R, arguments: Arguments) -> Linear | None:
         """The area, of a function of it."""
@@ -64,9 +78,7 @@ class Area(Estimator[R]):
         method, placements = request.choose("delong"), self.placements(result)
         n, p = placements.negatives, placements.positives
         if not (n and p):
-            kind = "rows" if not n + p else "negatives" if p else "positives"
-            return request.none(f"no {kind}", n=n + p)
-        reasons = (_GUARDED, bounds.guarded), (WITHIN_BUCKETS, bounds.widened)
+            return request.none(_missing(placements), n=n + p)
         interval = Interval(
             estimate.area,
             bounds.lower,
@@ -79,12 +91,22 @@ class Area(Estimator[R]):
             n_eff=float(n + p),
             deff=1.0,
             resolution=estimate.resolution,
-            reason="; ".join(why for why, true in reasons if true),
+            reason=_reason(bounds.guarded, bounds.widened),
         )
         if self.scaled is None:
             return interval
         interval = interval.scaled(self.scaled.times, self.scaled.plus)
         return replace(interval, estimate=request.estimate)
+
+
+def _missing(placements: Placements) -> str:
+    n, p = placements.negatives, placements.positives
+    return f"no {'rows' if not n + p else 'negatives' if p else 'positives'}"
+
+
+def _reason(guarded: bool, widened: bool) -> str:
+    reasons = (_GUARDED, guarded), (WITHIN_BUCKETS, widened)
+    return "; ".join(why for why, true in reasons if true)
 
 
 class GroupSpread(Protocol):

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.many import FLOATS, Intervals, ManyRequest, wilson_columns
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.inference.proportions import f_beta_variance
+from streammetrics.kernels.inference.t_interval import critical
+
+Number = TypeVar("Number", float, NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,17 @@ class CellFunction(Estimator[R]):
         if isinstance(variance, str):
             return request.none(variance, n=n)
         return request.widen(request.spread(variance, n, methods=self.methods))
+
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
+        """The same, side by side where each has a formula."""
+        variances = [self.variance(result, *request.arguments) for result in results]
+        numbers = [x if isinstance(x, float) else math.nan for x in variances]
+        whys = [x if isinstance(x, str) else "" for x in variances]
+        if request.is_bounded or None in variances:
+            return super().intervals(results, request)
+        return request.spread(
+            numbers, [*map(self.rows, results)], method=self.methods[0], whys=whys
+        )
 
     def least_cell(self, result: R, arguments: Arguments) -> int | None:
         """The least count that the view depends on."""
@@ -66,13 +86,31 @@ class FScore(Estimator[R]):
             return request.mapped(tp, n, f1_from_jaccard, variance)
         return request.spread(variance, n, methods=("logit", "delta"))
 
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
+        """The same, side by side of F1."""
+        if self.weight(*request.arguments) != Fraction(1, 2) or request.is_bounded:
+            return super().intervals(results, request)
+        hits = [self.hits(result) for result in results]
+        n = [tp + fp + fn for tp, fp, fn in hits]
+        if max(n, default=0) >= FLOATS:
+            return super().intervals(results, request)
+        successes = np.array([tp for tp, _, _ in hits], np.int64)
+        shares = wilson_columns(successes, np.array(n, np.int64), critical(request.level))
+        with np.errstate(invalid="ignore"):
+            ends = (f1_from_jaccard(end) for end in (shares.lower, shares.upper))
+            lower, upper = (
+                np.where(shares.n > 0, f1, end)
+                for f1, end in zip(ends, (shares.lower, shares.upper), strict=True)
+            )
+        return replace(shares, lower=lower, upper=upper, methods=["mapped"] * len(n))
+
     def least_cell(self, result: R, arguments: Arguments) -> int | None:
         """The true positives, or the errors."""
         tp, fp, fn = self.hits(result)
         return min(tp, fp + fn)
 
 
-def f1_from_jaccard(jaccard: float) -> float:
+def f1_from_jaccard(jaccard: Number) -> Number:
     """F1 = 2 J / (1 + J).
 
     >>> f1_from_jaccard(0.5)

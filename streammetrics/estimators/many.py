@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.request import Arguments, IntervalRequest
+from streammetrics.estimators.request import SCARCE, Arguments, IntervalRequest
+from streammetrics.kernels.inference.t_columns import (
+    critical_columns,
+    logit_bound_columns,
+    symmetric_bound_columns,
+)
 
 Floats = NDArray[np.float64]
+FLOATS: Final = 1 << 53  # below it, counts are floats
 _NONE: Final = Interval(math.nan, -math.inf, math.inf, formula=False)
 
 
@@ -34,6 +40,37 @@ class ManyRequest:
         """The request of each result."""
         for value in self.values:
             yield IntervalRequest(self.view, self.arguments, value, self.level, "auto")
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a value is uncertain within a bucket, so that its interval is widened."""
+        return any(kind is Bounded for kind in set(map(type, self.values)))
+
+    def spread(
+        self,
+        variances: Sequence[float],
+        n: Sequence[int],
+        df: Sequence[float] | None = None,
+        method: str = "delta",
+        units: str = "rows",
+        whys: Sequence[str] = (),
+    ) -> Intervals:
+        """`IntervalRequest.spread` of many values that are floats, by this method, with the same
+        bits. df: None: the normal. whys: why the variance is nan, or "" [k]; () if all are ""."""
+        k = len(n)
+        estimates, spreads = np.array(self.values, np.float64), np.array(variances, np.float64)
+        usual = np.isfinite(estimates) & np.isfinite(spreads) & (spreads != 0) & (np.array(n) != 0)
+        rows = np.flatnonzero(usual)
+        q = critical_columns(self.level, None if df is None else np.array(df)[rows])
+        bounds = logit_bound_columns if method == "logit" else symmetric_bound_columns
+        intervals = undefined_columns(k)
+        ends = bounds(estimates[rows], np.sqrt(spreads[rows]), q)
+        intervals.lower[rows], intervals.upper[rows] = ends
+        reasons = [""] * k
+        for i in np.flatnonzero(~usual).tolist():
+            why = whys[i] if whys else ""
+            reasons[i] = why or _why_not(self.values[i], variances[i], n[i], units)
+        return replace(intervals, n=np.array(n, np.int64), methods=[method] * k, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +100,7 @@ class Intervals:
     def defined(self) -> NDArray[np.bool_]:
         """Where there is an interval, [k]."""
         infinite = (self.lower == -np.inf) & (self.upper == np.inf)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             unknown = np.isnan(self.lower + self.upper)
         defined: NDArray[np.bool_] = np.logical_not(infinite | unknown)
         return defined
@@ -94,6 +131,18 @@ def undefined_columns(k: int) -> Intervals:
     return Intervals(
         np.full(k, -np.inf), np.full(k, np.inf), np.zeros(k, np.int64), [""] * k, [""] * k
     )
+
+
+def _why_not(estimate: float | Bounded, variance: float, n: int, units: str) -> str:
+    """Why an estimate with this variance has no interval."""
+    if not n:
+        return f"no {units}"
+    if not math.isfinite(estimate):
+        return f"the estimate is {float(estimate)}"
+    if not math.isfinite(variance):
+        word = units.removesuffix("s") if n == 1 else units
+        return SCARCE.format(n, word) if n < 2 else "the variance is not defined"
+    return "the variance is 0, which says nothing about other rows"
 
 
 def wilson_columns(successes: NDArray[np.int64], n: NDArray[np.int64], q: float) -> Intervals:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R, RowValues
+from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.empirical_bernstein import Moments
@@ -20,7 +21,7 @@ from streammetrics.kernels.inference.pooled_variance import (
 from streammetrics.kernels.inference.variances import (
     mean_variance,
     ratio_variance,
-    rounded_ratio_variance,
+    rounded_mean_variance,
 )
 
 
@@ -38,6 +39,15 @@ class MomentSums(NamedTuple):
     rounded: int = 0
     limit: Fraction | None = None
     units: str = "rows"
+
+    @property
+    def variance(self) -> float:
+        """Of the mean; nan for fewer than two values, and of an infinite one."""
+        if self.total is None:
+            return math.nan
+        if self.rounded > 1:
+            return rounded_mean_variance(self.n, self.total, self.squares)
+        return mean_variance(self.n, self.total, self.squares)
 
 
 @dataclass(frozen=True)
@@ -70,15 +80,20 @@ class MeanOfValues(Estimator[R]):
         sums = self.sums(result, *request.arguments)
         if sums is None or isinstance(sums, Lacking):
             return request.lacking(sums)
-        n, total, squares, *_ = sums
-        if total is None:
-            variance = math.nan
-        elif sums.rounded > 1:
-            variance = rounded_ratio_variance(n, total, n, (squares, total, n))
-        else:
-            variance = mean_variance(n, total, squares)
-        interval = request.spread(variance, n, df=n - 1.0, methods=("t",), units=sums.units)
+        n = sums.n
+        interval = request.spread(sums.variance, n, df=n - 1.0, methods=("t",), units=sums.units)
         return request.widen(interval)
+
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
+        """The same, side by side where every result has the sums."""
+        sums = [self.sums(result, *request.arguments) for result in results]
+        moments = [entry for entry in sums if isinstance(entry, MomentSums)]
+        units = {entry.units for entry in moments}
+        if request.is_bounded or len(moments) < len(sums) or len(units) > 1:
+            return super().intervals(results, request)
+        n, variances = [entry.n for entry in moments], [entry.variance for entry in moments]
+        df = [count - 1.0 for count in n]
+        return request.spread(variances, n, df, "t", units=next(iter(units), "rows"))
 
     def skewness_number(self, result: R, arguments: Arguments) -> float:
         """Of the values, if their cubes are known."""
@@ -125,6 +140,15 @@ class RatioOfSums(Estimator[R]):
             return None
         variance = ratio_variance(*sums)
         return request.spread(variance, sums.n, df=sums.n - 1.0, methods=("t",))
+
+    def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
+        """The same, side by side where every result has the sums."""
+        sums = [self.sums(result, *request.arguments) for result in results]
+        ratios = [entry for entry in sums if entry is not None]
+        if request.is_bounded or len(ratios) < len(sums):
+            return super().intervals(results, request)
+        n, variances = [entry.n for entry in ratios], [ratio_variance(*entry) for entry in ratios]
+        return request.spread(variances, n, [count - 1.0 for count in n], "t")
 
 
 class WinsorisedSums(NamedTuple):

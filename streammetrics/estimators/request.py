@@ -32,7 +32,7 @@ METHODS: Final = (
     *("auto", "wilson", "mapped", "logit", "delta", "t", "delong", "ranks", "newcombe", "band"),
     "jackknife",
 )
-_SCARCE: Final = "{} {}: at least 2 needed"
+SCARCE: Final = "{} {}: at least 2 needed"
 WITHIN_BUCKETS: Final = "widened by the uncertainty within buckets"
 
 
@@ -125,7 +125,7 @@ class IntervalRequest:
         if not math.isfinite(variance):
             single = f"{units[:-3]}y" if units.endswith("ies") else units.removesuffix("s")
             word = single if n == 1 else units
-            why = _SCARCE.format(n, word) if n < 2 else "the variance is not defined"
+            why = SCARCE.format(n, word) if n < 2 else "the variance is not defined"
             return self.none(why, n=n)
         if not variance:
             return self.none("the variance is 0, which says nothing about other rows", n=n)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R, RowValues
-from streammetrics.estimators.many import Intervals, ManyRequest, wilson_columns
+from streammetrics.estimators.many import FLOATS, Intervals, ManyRequest, wilson_columns
 from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.t_interval import critical
-
-_FLOATS: Final = 1 << 53  # below it, counts are floats
 
 
 @dataclass(frozen=True)
@@ -54,10 +50,13 @@ class Share(Estimator[R]):
         return None if isinstance(counts, Lacking) else counts
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
-        """Wilson's, in one pass where no value is uncertain within a bucket."""
+        """Wilson's, in one pass where no value is uncertain within a bucket.
+
+        Counts that are no floats are rare, and are taken one by one.
+        """
         counts = [self.successes(result, request.arguments) for result in results]
-        plain = [pair for pair in counts if pair is not None and pair[1] < _FLOATS]
-        if len(plain) < len(counts) or any(isinstance(value, Bounded) for value in request.values):
+        plain = [pair for pair in counts if pair is not None and pair[1] < FLOATS]
+        if len(plain) < len(counts) or request.is_bounded:
             return super().intervals(results, request)
         successes, n = np.array(plain, np.int64).reshape(-1, 2).T
         return wilson_columns(successes, n, critical(request.level))

@@ -32,7 +32,7 @@ from streammetrics.evaluation.ranked_documents import (
 )
 from streammetrics.evaluation.rules import TREC_EVAL, Rules, listed_measures, trec_names
 from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
-from streammetrics.evaluation.spellings import spelled
+from streammetrics.evaluation.spellings import with_spellings
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
 from streammetrics.present.measure_names import entry_text
@@ -160,7 +160,7 @@ def _measures(result: Evaluation) -> Mapping[str, float]:
     return result.means
 
 
-@spelled(_measures)
+@with_spellings(_measures)
 def evaluate(
     qrels: object,
     run: object,

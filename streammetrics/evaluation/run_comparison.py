@@ -25,7 +25,7 @@ from streammetrics.evaluation.judged_runs import collected, judgments_of, run_of
 from streammetrics.evaluation.queries import queries_of, users_of
 from streammetrics.evaluation.rules import Rules, listed_measures
 from streammetrics.evaluation.slices import SliceResults, SlicesOfQueries
-from streammetrics.evaluation.spellings import spelled
+from streammetrics.evaluation.spellings import with_spellings
 from streammetrics.experiments.multiplicity import adjust_fwer
 from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.differences import Differences
@@ -224,7 +224,7 @@ def _measures(result: RunComparison) -> Mapping[str, float]:
     return result.runs[result.baseline].means
 
 
-@spelled(_measures)
+@with_spellings(_measures)
 def compare_runs(
     qrels: object,
     runs: Mapping[str, object],

@@ -14,7 +14,7 @@ P = ParamSpec("P")
 R = TypeVar("R", bound=Shown)
 
 
-def spelled(
+def with_spellings(
     printed: Callable[[R], Iterable[str]],
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function with an argument `measures`: its result knows how each was typed.

@@ -25,7 +25,7 @@ from streammetrics.authoring import (
 )
 from streammetrics.core import ScoreForm
 from streammetrics.policies.uplift import Uplift, checked_share, kinds
-from streammetrics.results.score_curve import Points
+from streammetrics.results.late_buckets import Points
 from streammetrics.results.uplift_curve import UpliftCurve
 
 

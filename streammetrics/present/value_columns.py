@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -25,10 +26,17 @@ from streammetrics.present.value_rows import (
     why_undefined,
 )
 from streammetrics.present.view import declaration, declared_settings
-from streammetrics.present.views import Part, attribute_names, float_names, has_parts, is_view
+from streammetrics.present.views import (
+    HasParts,
+    Part,
+    attribute_names,
+    float_names,
+    has_parts,
+    other_names,
+)
 
 
-@dataclass(slots=True)
+@dataclass
 class _Group:
     """The parts of one class and one name, such as one metric of all keys; positions: among all
     parts."""
@@ -37,6 +45,18 @@ class _Group:
     name: str
     results: list[object] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
+
+    @cached_property
+    def own_reasons(self) -> list[str]:
+        """Why nothing is known of each result, or ""."""
+        return [_own_reason(result) for result in self.results]
+
+    @cached_property
+    def no_intervals(self) -> list[str]:
+        """Why no view of each result has an interval for independent rows, or ""."""
+        why_of = self.kind._no_interval  # type: ignore[attr-defined] # of one with columns
+        pairs = zip(self.own_reasons, self.results, strict=True)
+        return [why or why_of(result) for why, result in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,38 +78,39 @@ def columns_of_parts(result: object, level: float) -> dict[str, FrameColumn] | N
     """The columns of `to_frame` of a result with parts; None for one that is read row by row."""
     if not has_parts(result):
         return None
-    parts = list(_leaves(result, Part("")))
+    places: list[Part] = []
     groups: dict[tuple[type, str], _Group] = {}
-    for position, (place, part) in enumerate(parts):
-        if not _is_plain(part):
-            return None
-        group = groups.setdefault((type(part), place.name), _Group(type(part), place.name))
+    for position, (place, part) in enumerate(_leaves(result, Part(""))):
+        places.append(place)
+        group = groups.get((type(part), place.name))
+        if group is None:
+            if not _is_plain(type(part)):
+                return None
+            group = groups[type(part), place.name] = _Group(type(part), place.name)
         group.results.append(part)
         group.positions.append(position)
     try:
-        return _PartTable([place for place, _ in parts], list(groups.values()), level).columns()
+        return _PartTable(places, list(groups.values()), level).columns()
     except _Uneven:
         return None
 
 
-def _leaves(result: object, outer: Part) -> Iterator[tuple[Part, object]]:
+def _leaves(result: HasParts, outer: Part) -> Iterator[tuple[Part, object]]:
     """The results without parts within one, and their places."""
-    if not has_parts(result):
-        yield outer, result
-        return
     for part, inner in result._parts():
-        names = filter(None, (outer.name, part.name))
-        name = ".".join(names)
-        place = Part("", name, (*outer.keys, *part.keys), outer.window or part.window)
-        yield from _leaves(inner, place)
+        name = f"{outer.name}.{part.name}" if outer.name and part.name else outer.name or part.name
+        place = Part("", name, outer.keys + part.keys, outer.window or part.window)
+        if has_parts(inner):
+            yield from _leaves(inner, place)
+        else:
+            yield place, inner
 
 
-def _is_plain(part: object) -> bool:
-    """Whether a part has a row for each view, and no rows of its own making."""
-    rows = getattr(type(part), "_value_rows", None)
-    return getattr(rows, "__module__", "") == "streammetrics.present.notebook" and not isinstance(
-        part, Mapping
-    )
+def _is_plain(kind: type) -> bool:
+    """Whether a result of a class has a row for each view, and no rows of its own making."""
+    rows = getattr(kind, "_value_rows", None)
+    own = getattr(rows, "__module__", "") != "streammetrics.present.notebook"
+    return not own and not issubclass(kind, Mapping)
 
 
 class _PartTable:
@@ -114,15 +135,14 @@ class _PartTable:
         values = np.full((5, n), np.nan)  # value, exact_low, exact_high, ci_lower, ci_upper
         interval_rows, defined = np.zeros(n, np.int64), np.zeros(n, bool)
         inexact = np.zeros(n, bool)
-        counts: dict[str, list[object]] = {}
+        counts: dict[str, NDArray[np.object_]] = {}
         for group, views in zip(self.groups, self.views, strict=True):
             starts = self.starts[group.positions]
             group_counts = _counts_of_group(group)
             for name, cells in group_counts.items():
-                column = counts.setdefault(name, [None] * len(self.places))
-                for position, cell in zip(group.positions, cells, strict=True):
-                    column[position] = cell
-            own = [_own_reason(result) for result in group.results]
+                if name not in counts:
+                    counts[name] = np.full(len(self.places), None)
+                counts[name][group.positions] = cells
             for place, view in enumerate(views):
                 rows = starts + place
                 names[rows] = Part(group.name).of(view.name) if group.name else view.name
@@ -136,7 +156,7 @@ class _PartTable:
                 values[4, rows] = np.where(has, intervals.upper, np.nan)
                 interval_rows[rows], defined[rows] = intervals.n, has
                 methods[rows] = np.where(has, np.array(intervals.methods, object), "")
-                reasons[rows] = _reasons_of_view(group, view, intervals, own, group_counts)
+                reasons[rows] = _reasons_of_view(group, view, intervals, group_counts)
         missing = ~defined
         table = {
             "name": FrameColumn(names),
@@ -153,9 +173,9 @@ class _PartTable:
             "ci_n": FrameColumn(interval_rows, missing),
             "reason": FrameColumn(reasons),
         }
-        for name, cells in sorted(counts.items(), key=lambda item: _first(item[1])):
+        for name, column in sorted(counts.items(), key=lambda item: _first(item[1])):
             title = f"{name}_count" if name in table else name
-            table[title] = self._part_column(cells, title)
+            table[title] = self._part_column(column.tolist(), title)
         return table
 
     def _window(self, end: int, name: str) -> FrameColumn:
@@ -176,9 +196,9 @@ class _PartTable:
         return FrameColumn(values[self.owners], missing[self.owners] if missing.any() else None)
 
 
-def _first(cells: Sequence[object]) -> int:
+def _first(cells: NDArray[np.object_]) -> int:
     """The first part that has a count."""
-    return next(i for i, cell in enumerate(cells) if cell is not None)
+    return next(i for i, cell in enumerate(cells.tolist()) if cell is not None)
 
 
 def _key(place: Part) -> object:
@@ -191,26 +211,30 @@ def _views_of_group(group: _Group) -> list[_View]:
         compute(group.results)
     views = []
     for name in attribute_names(group.kind):
+        if name in other_names(group.kind):
+            continue
         cells = [getattr(result, name) for result in group.results]
-        kinds = {is_view(cell) for cell in cells}
-        if len(kinds) > 1 or any(isinstance(cell, Mapping) for cell in cells):
+        types = set(map(type, cells))
+        kinds = {issubclass(kind, (float, np.floating, Bounded)) for kind in types}
+        if len(kinds) > 1 or any(issubclass(kind, Mapping) for kind in types):
             raise _Uneven
         if kinds == {True}:
-            views.append(_view_of_cells(group, name, cast("list[float | Bounded]", cells)))
+            views.append(_view_of_cells(group, name, cast("list[float | Bounded]", cells), types))
     return views
 
 
-def _view_of_cells(group: _Group, name: str, cells: Sequence[float | Bounded]) -> _View:
-    bounded = {isinstance(cell, Bounded) for cell in cells}
+def _view_of_cells(
+    group: _Group, name: str, cells: Sequence[float | Bounded], types: set[type]
+) -> _View:
     exact = is_exact(group.results[0], name)
     if hasattr(group.kind, "value"):
         raise _Uneven  # what is exact may depend on the value
-    if len(bounded) > 1:
-        raise _Uneven
-    values = np.array([float(cell) for cell in cells])
-    if bounded != {True}:
-        return _View(name, cells, values, None, exact)
-    pairs = [cast("Bounded", cell) for cell in cells]
+    if types != {Bounded}:
+        if Bounded in types:
+            raise _Uneven
+        return _View(name, cells, np.array(cells, np.float64), None, exact)
+    pairs = cast("Sequence[Bounded]", cells)
+    values = np.array([cell.value for cell in pairs], np.float64)
     bounds = np.array([cell.low for cell in pairs]), np.array([cell.high for cell in pairs])
     return _View(name, cells, values, bounds, exact)
 
@@ -223,14 +247,9 @@ def _counts_of_group(group: _Group) -> dict[str, list[object]]:
         if name in left_out:
             continue
         cells = [getattr(result, name) for result in group.results]
-        whole = [
-            int(cell)
-            if isinstance(cell, (int, np.integer)) and not isinstance(cell, bool)
-            else None
-            for cell in cells
-        ]
-        if any(cell is not None for cell in whole):
-            counts[name] = whole
+        types = set(map(type, cells))
+        if any(issubclass(kind, (int, np.integer)) and kind is not bool for kind in types):
+            counts[name] = cells if types == {int} else [_count(cell) for cell in cells]
     return cast("dict[str, list[object]]", counts)
 
 
@@ -244,7 +263,7 @@ def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
     together = getattr(group.kind, "_interval_columns", None)
     columns: Intervals | None = None
     if together is not None:
-        columns = together(group.results, view.name, view.cells, level)
+        columns = together(group.results, view.name, view.cells, level, group.no_intervals)
     if columns is None:
         results = group.results
         return Intervals.of([interval_of(result, result, view.name, level) for result in results])
@@ -252,13 +271,11 @@ def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
     if not units:
         return columns
     note, defined = taken_as_independent(units), columns.defined.tolist()
-    return replace(
-        columns,
-        reasons=[
-            "; ".join(filter(None, (note, why))) if has else why
-            for why, has in zip(columns.reasons, defined, strict=True)
-        ],
-    )
+    reasons = [
+        (f"{note}; {why}" if why else note) if has else why
+        for why, has in zip(columns.reasons, defined, strict=True)
+    ]
+    return replace(columns, reasons=reasons)
 
 
 def _own_reason(result: object) -> str:
@@ -270,14 +287,15 @@ def _reasons_of_view(
     group: _Group,
     view: _View,
     intervals: Intervals,
-    own: Sequence[str],
     counts: Mapping[str, Sequence[object]],
 ) -> NDArray[np.object_]:
-    declared = declaration(group.results[0], view.name)
+    declared, own = declaration(group.results[0], view.name), group.own_reasons
     if declared.reason is not None:
         own = [reason_of(result, view.name) for result in group.results]
     reasons = np.empty(len(own), object)
-    reasons[:] = [why or other for why, other in zip(own, intervals.reasons, strict=True)]
+    reasons[:] = intervals.reasons
+    for i in [i for i, why in enumerate(own) if why]:
+        reasons[i] = own[i]
     for i in np.flatnonzero(~np.isfinite(view.values)).tolist():
         row = {name: cells[i] for name, cells in counts.items()}
         value = float(view.values[i])

@@ -246,6 +246,28 @@ def float_names(kind: Hashable) -> frozenset[str]:
     return frozenset(names)
 
 
+_NO_VIEWS: Final = frozenset(("NDArray", "tuple", "int", "bool", "str", "Fraction", "None"))
+
+
+@cache
+def other_names(kind: Hashable) -> frozenset[str]:
+    """The properties, and the fields that are made when they are first read, that by their
+    annotation are no views, such as arrays and fractions: some are slow."""
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    of_fields, names = {field.name: field.type for field in fields}, set()
+    for base in reversed(cast("type", kind).__mro__):
+        for name, value in vars(base).items():
+            names.discard(name)
+            if not isinstance(value, (property, cached_property)):
+                continue
+            getter = value.fget if isinstance(value, property) else value.func
+            returned = getattr(getter, "__annotations__", {}).get("return", "")
+            text = re.sub(r"NDArray\[[^]]*\]", "NDArray", str(of_fields.get(name, returned)))
+            if text and {*re.findall(r"\w+", text)} <= _NO_VIEWS:
+                names.add(name)
+    return frozenset(names)
+
+
 # Views by their text: `auc`, `f_beta(2)`, `recall(micro)`, `rates(1).precision`.
 
 # A name, its arguments or key in brackets, and the rest after a dot. Arguments may have quotes.

@@ -367,10 +367,12 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
             ),
         )
 
-    @property
+    @cached_property
     def _brier_total(self) -> Fraction:
         """Σ (p - y)²."""
-        return self.squares - 2 * self.hits + self.positives
+        (a, unit), (b, hit_unit) = self.squares.as_integer_ratio(), self.hits.as_integer_ratio()
+        every = self.positives * unit * hit_unit
+        return Fraction(a * hit_unit - 2 * b * unit + every, unit * hit_unit)
 
     def _row_sums(self, total: Fraction | None, i: int) -> MomentSums | None:
         """Of the log losses (0) or Brier scores (1) of rows; None if they were not counted."""

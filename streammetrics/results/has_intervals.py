@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import ClassVar, Final, Self, TypeAlias
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
 from streammetrics.core.interval import Interval, interval_within
-from streammetrics.estimators.estimator import JACKKNIFE_ONLY
+from streammetrics.estimators.estimator import JACKKNIFE_ONLY, Estimator
 from streammetrics.estimators.many import Intervals, ManyRequest, undefined_columns
 from streammetrics.estimators.request import METHODS, refused_option
 from streammetrics.present.estimand import Estimand, estimand_of
@@ -103,25 +105,32 @@ class HasIntervals(Shown):
         view: str,
         values: Sequence[float | Bounded],
         level: float,
+        whys: Sequence[str],
     ) -> Intervals | None:
-        """The intervals of one view of many results of this class; values: of the view. None: each
-        is asked for by itself."""
+        """The intervals of one view of many results of this class; values: of the view; whys: why
+        no view of each has one, or "". None: each is asked for by itself."""
         estimand = estimand_of(results[0], view)
         if estimand.result is not results[0] or estimand.view.doubts is not None:
             return None
-        whys = [reason_of(result, view) or result._no_interval() for result in results]
+        if estimand.view.reason is not None:
+            whys = [reason_of(result, view) or result._no_interval() for result in results]
         if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
             return replace(undefined_columns(len(results)), reasons=whys)
-        triples = zip(results, values, whys, strict=True)
-        pairs = [(result, value) for result, value, why in triples if not why]
-        rows = [getattr(result, "_at_value", result) for result, _ in pairs]
-        if any(estimand.estimator.never(row, estimand.arguments) for row in rows):
+        unrefused = [*map(operator.not_, whys)]
+        rows: list[object] = [*compress(results, unrefused)]
+        if hasattr(cls, "_at_value"):
+            rows = [getattr(result, "_at_value", result) for result in rows]
+        if type(estimand.estimator).never is not Estimator.never and any(
+            estimand.estimator.never(row, estimand.arguments) for row in rows
+        ):
             return None
-        request = ManyRequest(view, estimand.arguments, [value for _, value in pairs], level)
+        request = ManyRequest(view, estimand.arguments, [*compress(values, unrefused)], level)
         placed = estimand.estimator.intervals(rows, request).placed(whys)
         if isinstance(limits := estimand.view.range, tuple):
             return placed.within(*limits)
-        least, most = np.array([range_of(result, view) for result in results]).T
+        ranges = (limits(row) if limits else None for row in results)
+        pairs = zip(ranges, results, strict=True)
+        least, most = np.array([stated or range_of(row, view) for stated, row in pairs]).T
         return placed.within(least, most)
 
     def least_cell(self, view: object = None) -> int | None:

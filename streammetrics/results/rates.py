@@ -23,15 +23,15 @@ from streammetrics.core.conversion import (
 from streammetrics.estimators.cells import CellFunction, FScore
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import quotient_by_root, ratio
-from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
+from streammetrics.kernels.inference.agreement import (
+    two_class_kappa_variance,
+    two_class_matthews_variance,
+)
 from streammetrics.present.view import HIGHER, LOWER, NONE, SHARE, SIGNED, View
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 Value = TypeVar("Value", float, Bounded)
 Rate: TypeAlias = "Callable[[Rates], float]"
-
-_TRUTH: Final = np.array([1, 0, 1, 0])
-_PREDICTED: Final = np.array([1, 1, 0, 0])
 
 
 # How each rate is estimated. P is precision, R recall.
@@ -61,10 +61,6 @@ def _geometric_variance(rates: Rates) -> float | str:
     return ratio(tn * fn * n + tp * fp * p, 4 * p * p * n * n)  # from those of the shares
 
 
-def _agreement_variance(variance: Callable[..., float]) -> Callable[[Rates], float]:
-    return lambda rates: variance(_TRUTH, _PREDICTED, np.array(rates._cells), 2)
-
-
 def _cell_function(variance: Callable[[Rates], float | str], *methods: str) -> CellFunction[Rates]:
     return CellFunction(
         variance, lambda rates: rates._units, lambda rates: min(rates._cells), methods
@@ -73,8 +69,8 @@ def _cell_function(variance: Callable[[Rates], float | str], *methods: str) -> C
 
 _BALANCED: Final = _cell_function(_balanced_variance, "delta", "logit")
 _GEOMETRIC: Final = _cell_function(_geometric_variance, "delta", "logit")
-_MATTHEWS: Final = _cell_function(_agreement_variance(matthews_variance), "delta")
-_COHEN: Final = _cell_function(_agreement_variance(kappa_variance), "delta")
+_MATTHEWS: Final = _cell_function(lambda rates: two_class_matthews_variance(rates._cells), "delta")
+_COHEN: Final = _cell_function(lambda rates: two_class_kappa_variance(rates._cells), "delta")
 
 
 def _f_score(weight: Callable[..., Fraction]) -> FScore[Rates]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, Generic, Literal, Self, TypeAlias, cast
+from typing import Final, Generic, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,18 @@ from streammetrics.kernels.curves.area import (
     Pairs,
     area,
     area_bounds,
+    areas_and_ginis,
     gini,
     gini_bounds,
-    pairs,
 )
 from streammetrics.kernels.curves.area_sums import area_of
+from streammetrics.kernels.curves.key_placements import placements_of_many
+from streammetrics.kernels.curves.many_steps import many_steps
 from streammetrics.kernels.curves.operating_points import (
     Least,
     best,
     distance_of_classes,
+    distances_of_classes,
     gains,
     lifts,
     within,
@@ -50,7 +53,7 @@ from streammetrics.kernels.curves.precision_recall import (
 from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
-from streammetrics.kernels.inference.area_interval import Placements, placements, placements_of_many
+from streammetrics.kernels.inference.area_interval import Placements, placements
 from streammetrics.present.view import HIGHER, SHARE, SIGNED, View
 from streammetrics.results.areas import relative
 from streammetrics.results.curve_points import (
@@ -62,57 +65,21 @@ from streammetrics.results.curve_points import (
     V_co,
     aim_named,
 )
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.has_intervals import Ranks
+from streammetrics.results.late_buckets import Counts, LateBuckets, batches_of_curves
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.rounded_weights import OfUnits
-
-Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
-BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
 
 _AUC: Final[Area[ScoreCurve[float]]] = Area(
     lambda curve: curve._placements, lambda curve: curve.exact
 )
 _GINI: Final = replace(_AUC, scaled=Linear("auc", 2.0, -1.0))
-_BUCKETS: Final = 1 << 10  # of a curve that is computed together with others,
-_CURVES: Final = 1 << 10  # and the number of these in a batch
-_MADE: Final = ("_points", "_cells", "_held", "_placed")
-
-
-class _LateBuckets:
-    """Scores and counts that are read when more than an area is asked for.
-
-    _points: makes them, from the _cells of a histogram. _counted: the values of `Pairs`.
-    """
-
-    _points: Callable[..., Points | BucketPoints]
-    _cells: NDArray[np.int64] | None = None
-    _counted: tuple[int, int, int, int] | None = None
-    _placed: Callable[[], Placements] | None = None  # the placements, without the points
-
-    @cached_property
-    def _held(self) -> Points | BucketPoints:
-        return self._points() if self._cells is None else self._points(self._cells)
-
-    @cached_property
-    def scores(self) -> NDArray[np.floating]:
-        return self._held[0]
-
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        return self._held[1]
-
-    @cached_property
-    def _ends(self) -> NDArray[np.float64] | None:
-        return self._held[2] if len(self._held) == 3 else None
-
-    @cached_property
-    def _pairs(self) -> Pairs:
-        pair_counts = self._counted
-        return pairs(self.counts[0], self.counts[1]) if pair_counts is None else Pairs(*pair_counts)
+_MADE: Final = ("_points", "_cells", "_n_buckets", "_held", "_placed")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
+class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
     """The counts of two classes by score, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, for a histogram, the least score of
@@ -142,13 +109,13 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         buckets = {name: getattr(self, name) for name in ("scores", "counts", "_ends")}
         return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **buckets}
 
-    @property
+    @cached_property
     @View(estimator=_AUC, better=HIGHER, range=SHARE, origin=0.5, undefined="one class has no rows")
     def auc(self) -> V_co:
         """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
         return self._area(area(self._pairs), area_bounds)
 
-    @property
+    @cached_property
     @View(estimator=_GINI, better=HIGHER, range=SIGNED, undefined="one class has no rows")
     def gini(self) -> V_co:
         """2 AUC - 1."""
@@ -442,24 +409,31 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
 
     @classmethod
     def _compute_together(cls, curves: Sequence[ScoreCurve]) -> None:
-        """Compute the areas of many small curves, and their placements, side by side, as each has
+        """Compute the figures of many small curves, and their placements, side by side, as each has
         them when it is asked."""
-        small = [curve for curve in curves if len(curve.scores) <= _BUCKETS]
-        for start in range(0, len(small), _CURVES):
-            cls._compute_batch(small[start : start + _CURVES])
+        for exact in (False, True):
+            alike = (curve for curve in curves if curve.exact is exact)
+            for batch, counts in batches_of_curves(alike):
+                cls._compute_batch(batch, counts, exact)
 
     @classmethod
-    def _compute_batch(cls, curves: Sequence[ScoreCurve]) -> None:
-        for exact in (False, True):
-            group = [curve for curve in curves if curve.exact is exact]
-            steps = [curve._steps for curve in group]
-            for name, areas in (("ap", average_precisions), ("pr_auc_trapezoid", trapezoids)):
-                for curve, figure in zip(group, areas(steps, bounded=not exact), strict=True):
-                    curve.__dict__.setdefault(name, curve._figure(figure))
-        counts = [(curve.counts[0], curve.counts[1]) for curve in curves]
-        for curve, placed in zip(curves, placements_of_many(counts), strict=True):
+    def _compute_batch(cls, curves: Sequence[ScoreCurve], counts: Counts, exact: bool) -> None:
+        steps = many_steps(*counts)
+        for curve, placed in zip(curves, placements_of_many(steps), strict=True):
             if placed is not None:
                 curve.__dict__.setdefault("_placements", placed)
+        areas, ginis = areas_and_ginis(steps, bounded=not exact)
+        for name, figures in (
+            ("auc", areas),
+            ("gini", ginis),
+            ("ap", average_precisions(steps, bounded=not exact)),
+            ("pr_auc_trapezoid", trapezoids(steps, bounded=not exact)),
+            ("ks", distances_of_classes(steps, bounded=not exact)),
+        ):
+            columns = [column.tolist() for column in figures]
+            values = columns[0] if exact else side_by_side(Bounded, len(curves), *columns)
+            for curve, value in zip(curves, values, strict=True):
+                curve.__dict__.setdefault(name, value)
 
     @cached_property
     def _placements(self) -> Placements:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,8 @@ from streammetrics.combine.per_key import KeyedResult
 from streammetrics.core.bounded import equal
 from streammetrics.present.value_columns import columns_of_parts
 from streammetrics.present.value_rows import frame_of, rows_of, to_columns
+from streammetrics.results.rates import Rates
+from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.testing import Case
 from tests.cases import CASES
 
@@ -112,6 +115,73 @@ def test_a_count_that_the_first_result_lacks_comes_where_it_is_first_had() -> No
     ctr.update([1, 0])
     results: dict[Any, Any] = {"a": plain.compute(), "b": ctr.compute(), "c": weighted.compute()}
     assert require_the_same(KeyedResult(results, None))
+
+
+HOSTILE = [0, 1, 2, 3, 40, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, (1 << 61) - 7]
+hostile_count = st.sampled_from(HOSTILE)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(*[hostile_count] * 4), min_size=1, max_size=9))
+def test_tables_of_two_classes_with_counts_of_any_size_are_read_as_columns(
+    tables: list[tuple[int, int, int, int]],
+) -> None:
+    results: dict[Any, Any] = {
+        f"key {i}": Rates(*(x >> 2 for x in table)) for i, table in enumerate(tables)
+    }
+    assert require_the_same(KeyedResult(results, None))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.tuples(hostile_count, hostile_count), max_size=4), max_size=9))
+def test_curves_of_no_rows_of_one_class_of_ties_and_of_many_rows_are_read_as_columns(
+    exact: bool, curves: list[list[tuple[int, int]]]
+) -> None:
+    results: dict[Any, Any] = {}
+    for i, rows in enumerate(curves):
+        counts = np.array(rows, np.int64).reshape(-1, 2).T >> 3
+        scores = np.linspace(0, 1, counts.shape[1])
+        results[i] = ScoreCurve(scores, counts, exact, sum(map(int, counts.ravel().tolist())))
+    require_the_same(KeyedResult(results, None))
+
+
+def test_keys_of_which_each_lacks_something_else_are_read_as_columns() -> None:
+    rows = {
+        "none": ([], []),
+        "one row": ([1], [0.3]),
+        "one class": ([0, 0, 0], [0.1, 0.2, 0.2]),
+        "positives": ([1, 1], [0.0, 1.0]),
+        "wrong with certainty": ([1, 0, 0], [0.0, 1.0, 0.5]),
+        "equal scores": ([0, 1, 1, 0, 1], [0.5] * 5),
+        "perfect": ([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]),
+        "usual": ([0, 1, 0, 1, 0, 0, 1], [0.1, 0.9, 0.4, 0.4, 0.2, 0.8, 0.7]),
+    }
+    values = {"nan": [math.inf, -math.inf], "inf": [math.inf, 2.0], "huge": [1e308, 1e308, -1e308]}
+    panels: dict[Any, Any] = {}
+    for key, (labels, scores) in rows.items():
+        panel = Panel(
+            {
+                "auc": HistogramAUC(),
+                "calibration": Calibration(),
+                "confusion": BinaryConfusion(),
+                "errors": Regression(),
+            }
+        )
+        panel.update(labels=np.array(labels, np.uint8), scores=np.array(scores))
+        panels[key] = panel.compute()
+    assert require_the_same(KeyedResult(panels, None))
+    for key in list(panels):
+        assert require_the_same(KeyedResult({key: panels[key]}, None)), key
+    ratios: dict[Any, Any] = {}
+    for key, numerators in values.items():
+        ratio = Ratio()
+        ratio.update(numerators, [1.0, 0.0, 3.0][: len(numerators)])
+        ratios[key] = ratio.compute()
+        errors = Regression()
+        errors.update([1.0] * len(numerators), numerators)
+        ratios[f"errors of {key}"] = errors.compute()
+    assert require_the_same(KeyedResult(ratios, None))
 
 
 def test_windows_by_key_are_read_as_columns() -> None:

@@ -12,8 +12,9 @@ from streammetrics import Bounded, ExactAUC, HistogramAUC, InputError
 from streammetrics.classification.score_curves import ExactCurve
 from streammetrics.kernels.curves.area import Pairs
 from streammetrics.results import counts_of, views_of
+from streammetrics.results.late_buckets import Points
 from streammetrics.results.rates import BoundedRates, Rates
-from streammetrics.results.score_curve import Points, ScoreCurve
+from streammetrics.results.score_curve import ScoreCurve
 from tests.oracles import binary
 
 

@@ -80,7 +80,7 @@ def dictionary_column(
     if array.dtype.kind in "mM" and len(array):  # `tolist` would convert nanoseconds to integers
         raise _bad_keys(list(array), name)
     if array.dtype.kind in "iu":
-        return _from_integers(array)
+        return _integer_keys(array)
     if array.dtype.kind == "U":
         values, inverse = np.unique(array, return_inverse=True)
         return _checked_codes(
@@ -226,7 +226,7 @@ def _codes_of(keys: DictionaryColumn, name: str) -> NDArray[np.intp]:
     return codes.astype(np.intp, copy=False)
 
 
-def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
+def _integer_keys(array: NDArray[Any]) -> DictionaryColumn:
     if not len(array):
         return DictionaryColumn(np.empty(0, np.intp), ())
     low, high = array.item(array.argmin()), array.item(array.argmax())

@@ -279,7 +279,8 @@ def scaled_sum(sums: Iterable[Fraction]) -> Fraction:
     Fraction(2, 1)
     """
     near, *far = sums  # others are rare
-    return near + sum(x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x)
+    rest = [x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x]
+    return near + sum(rest) if rest else near
 
 
 def add_parts(

@@ -18,6 +18,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.kernels.curves.many_steps import FigureColumns, ManySteps
+from streammetrics.kernels.exact.rounded_columns import share_bounds
 from streammetrics.kernels.exact.rounding import (
     BITS,
     ExactArea,
@@ -141,6 +143,30 @@ def gini_bounds(counts: Pairs) -> tuple[float, float]:
         return math.nan, math.nan
     low, high = 2 * counts.wins - counts.all, 2 * (counts.wins + counts.ties) - counts.all
     return rounded_down(low, counts.all), rounded_up(high, counts.all)
+
+
+_FLOATS: Final = 2.0**51  # pairs of a curve, below which all numbers of them are floats
+
+
+def areas_and_ginis(curves: ManySteps, *, bounded: bool) -> tuple[FigureColumns, FigureColumns]:
+    """The `area` and the `gini` of each of many curves, and if `bounded` their bounds."""
+    areas, ginis = np.full((2, 3, len(curves)), np.nan)
+    below = np.repeat(curves.negatives, np.diff(curves.edges)) - curves.fp
+    wins, ties = curves.sums(curves.p * below), curves.sums(curves.p * curves.n)
+    every = curves.positives.astype(np.float64) * curves.negatives
+    few = np.flatnonzero((every > 0) & (every < _FLOATS))
+    won, tied, size = wins[few], ties[few], every[few]
+    areas[0, few], ginis[0, few] = (2 * won + tied) / (2 * size), (2 * won + tied - size) / size
+    if bounded:
+        sizes = (curves.positives * curves.negatives)[few]
+        areas[1:, few] = share_bounds(won, won + tied, sizes)
+        ginis[1:, few] = share_bounds(2 * won - sizes, 2 * (won + tied) - sizes, sizes)
+    for i in np.flatnonzero(every >= _FLOATS).tolist():
+        rows = slice(curves.edges[i], curves.edges[i + 1])
+        counts = pairs(curves.n[rows][::-1], curves.p[rows][::-1])
+        areas[:, i] = area(counts), *area_bounds(counts)
+        ginis[:, i] = gini(counts), *gini_bounds(counts)
+    return FigureColumns(*areas), FigureColumns(*ginis)
 
 
 def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, float]:

@@ -1,4 +1,5 @@
-"""The placements of the rows of each class among those of the other, from sorted keys.
+"""The placements of the rows of each class among those of the other, from sorted keys, and of many
+small curves.
 
 Keys are those of `segments`: words in ascending order, whose lowest bit is the label.
 """
@@ -12,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.label_ranks import Words
+from streammetrics.kernels.curves.many_steps import ManySteps
 from streammetrics.kernels.inference.area_interval import Placements, placements_of
 from streammetrics.kernels.inference.placement_sums import BLOCK, PlacementSums, Ties
 
 Counts = NDArray[np.unsignedinteger]
 Piece = tuple[Words, Counts | None]
 _LABEL: Final = 1
+_SMALL: Final = 1 << 20  # rows of a curve whose sums of cubes fit int64
 
 
 def placements_of_keys(planes: Iterable[Iterable[Piece]], positives: int) -> Placements:
@@ -84,3 +87,26 @@ def _score_placements(words: Words, counts: Counts) -> tuple[NDArray[np.int64], 
     starts = np.concatenate([[0], np.flatnonzero((words[1:] ^ words[:-1]) > label_bit) + 1])
     positives = np.add.reduceat(np.where(words & label_bit, rows, 0), starts)
     return np.add.reduceat(rows, starts) - positives, positives
+
+
+def placements_of_many(steps: ManySteps) -> list[Placements | None]:
+    """The `placements` of each of many curves; None for one of 2**20 rows or more.
+
+    >>> from streammetrics.kernels.curves.many_steps import many_steps
+    >>> negatives, positives = np.array([1, 1, 0]), np.array([0, 1, 2])
+    >>> [found] = placements_of_many(many_steps(negatives, positives, np.array([0, 3])))
+    >>> found.area, found.variance
+    (0.9166666666666666, 0.013888888888888888)
+    """
+    n, p = steps.n, steps.p
+    # Twice the negatives below each positive, and the positives above each negative; ties one half.
+    w = 2 * (np.repeat(steps.negatives, np.diff(steps.edges)) - steps.fp) + n
+    v = 2 * steps.tp - p
+    sums = [steps.sums(values) for values in (p * w, p * w * w, n * v * v, p * n)]
+    small = steps.positives + steps.negatives < _SMALL
+    columns = small, steps.positives, steps.negatives, *sums
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [
+        Placements(positives, negatives, half_wins, (a, b), ties) if is_small else None
+        for is_small, positives, negatives, half_wins, a, b, ties in rows
+    ]

@@ -27,7 +27,9 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.kernels.curves.many_steps import FigureColumns, ManySteps
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps, figure
+from streammetrics.kernels.exact.rounded_columns import share_bounds
 from streammetrics.kernels.exact.rounding import quotient_by_root, ratio, rounded_down, rounded_up
 
 Floats = NDArray[np.float64]
@@ -295,6 +297,28 @@ def distance_of_classes(steps: Steps, *, bounded: bool) -> Figure:
     tp = np.concatenate([steps.tp[1:], steps.tp[:-1]])
     fp = np.concatenate([steps.fp[:-1], steps.fp[1:]])
     return aim.figure(merit, _greatest(steps, aim, tp, fp)[0])
+
+
+_SMALL: Final = 2.0**52  # pairs of a curve, below which all products are floats
+
+
+def distances_of_classes(curves: ManySteps, *, bounded: bool) -> FigureColumns:
+    """The `distance_of_classes` of each of many curves, computed side by side."""
+    table = np.full((3, len(curves)), np.nan)
+    pairs = curves.positives.astype(np.float64) * curves.negatives
+    for i in np.flatnonzero(pairs >= _SMALL).tolist():
+        table[:, i] = distance_of_classes(curves.steps(i), bounded=bounded)
+    group = np.flatnonzero((pairs > 0) & (pairs < _SMALL))
+    p, n = (np.repeat(x, np.diff(curves.edges)) for x in (curves.positives, curves.negatives))
+    tp, fp = curves.tp * n, curves.fp * p  # those of other curves may wrap around
+    merits = curves.greatest(np.abs(tp - fp), group)
+    every = (curves.positives * curves.negatives)[group]
+    table[:, group] = merits / every.astype(np.float64)
+    if bounded:
+        corners = np.abs(tp - fp + curves.n * p), np.abs(tp - curves.p * n - fp)
+        most = curves.greatest(np.maximum(*corners), group)
+        table[1:, group] = share_bounds(merits, most, every)
+    return FigureColumns(*table)
 
 
 def _best_of(

@@ -22,7 +22,7 @@ in its box is least with the negatives first and greatest with the positives fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -30,19 +30,22 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.kernels.curves.many_steps import FigureColumns, ManySteps
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps, figure
 from streammetrics.kernels.exact.double_double import (
     Floats,
     Pair,
     add,
     divided,
+    fractions,
     minus,
     quotient,
-    row_totals,
     scaled,
     times,
+    tree_totals,
     whole,
 )
+from streammetrics.kernels.exact.rounded_columns import quotients
 from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
 
 # Sums of j / (j + f) over runs of integers j, with certain bounds, in constant time per run.
@@ -65,7 +68,7 @@ def sums_of_shares(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
     owners = np.repeat(np.arange(len(single)), single)
     positions = np.arange(len(owners)) - np.repeat(np.cumsum(single) - single, single) + 1
     j = start[owners] + positions
-    low = _sums_by_owner(divided(whole(j), whole(j + f[owners])), single)
+    low = _sums_by_owner(_share(j, f[owners]), single)
     long_runs = np.flatnonzero(long)
     if not len(long_runs):
         return low, low
@@ -147,10 +150,10 @@ def average_precision(steps: Steps, *, bounded: bool) -> Figure:
     >>> average_precision(steps(np.array([1, 1, 0]), np.array([0, 1, 1])), bounded=False)[0]
     0.8333333333333334
     """
-    return average_precisions([steps], bounded=bounded)[0]
+    return _figure(steps, bounded, _sums)
 
 
-def average_precisions(curves: Sequence[Steps], *, bounded: bool) -> list[Figure]:
+def average_precisions(curves: ManySteps, *, bounded: bool) -> FigureColumns:
     """The `average_precision` of each of many curves, computed side by side."""
     return _figures(curves, bounded, _sums)
 
@@ -159,112 +162,128 @@ def unrounded(steps: Steps, *, bounded: bool) -> Exact | None:
     """AP and its bounds, unrounded, for a mean that is rounded once; None without a positive."""
     if not steps.positives:
         return None
-    return _exact(steps, *_sums(_boxes([steps]), bounded)[0])
+    return _exact(steps, *_sums(_boxes(steps), bounded).single(0))
 
 
 def trapezoid(steps: Steps, *, bounded: bool) -> Figure:
     """The trapezoidal area under the precision-recall points, from (0, 1) on; else as AP."""
-    return trapezoids([steps], bounded=bounded)[0]
+    return _figure(steps, bounded, _trapezoid_sums)
 
 
-def trapezoids(curves: Sequence[Steps], *, bounded: bool) -> list[Figure]:
+def trapezoids(curves: ManySteps, *, bounded: bool) -> FigureColumns:
     """The `trapezoid` of each of many curves, computed side by side."""
     return _figures(curves, bounded, _trapezoid_sums)
 
 
 @dataclass(frozen=True, slots=True)
 class _Boxes:
-    """T₀, T₁, F₀, F₁ and p of the steps that have a positive, of several curves with equally many:
-    [curves * n], one curve after the other; n: of each."""
+    """T₀, T₁, F₀, F₁ and p of the steps that have a positive, of one curve after another. sizes: of
+    each the number of these, at least 1."""
 
     t0: Ints
     t1: Ints
     f0: Ints
     f1: Ints
     p: Ints
-    n: int
+    sizes: NDArray[np.intp]
 
-    def sums(self, terms: Pair) -> list[Fraction]:
-        """The sum of the terms [curves * n] of each curve."""
-        return row_totals(Pair(terms.high.reshape(-1, self.n), terms.low.reshape(-1, self.n)))
+    def sums(self, terms: Pair) -> Pair:
+        """The sum of the terms of each curve."""
+        return tree_totals(terms, self.sizes)
 
     @property
-    def perfect(self) -> list[bool]:
+    def perfect(self) -> NDArray[np.bool_]:
         """Whether no negative is at or above a positive, of each curve."""
-        rows: list[bool] = (self.f1.reshape(-1, self.n) == 0).all(axis=1).tolist()
-        return rows
+        is_zero: NDArray[np.bool_] = self.f1[np.cumsum(self.sizes) - 1] == 0
+        return is_zero
 
 
-def _boxes(curves: Sequence[Steps]) -> _Boxes:
-    """Those of curves with equally many steps that have a positive."""
-    columns: list[list[Ints]] = [[], [], [], []]
-    for steps in curves:
-        indices = np.flatnonzero(steps.tp[1:] > steps.tp[:-1])
-        parts = steps.tp[:-1], steps.tp[1:], steps.fp[:-1], steps.fp[1:]
-        for column, part in zip(columns, parts, strict=True):
-            column.append(part[indices])
-    t0, t1, f0, f1 = map(np.concatenate, columns)
-    return _Boxes(t0, t1, f0, f1, t1 - t0, len(t0) // len(curves))
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """An area and its bounds, times the positives, of each curve [c]. exact: where the bounds are
+    the area."""
+
+    value: Pair
+    least: Pair
+    most: Pair
+    exact: NDArray[np.bool_]
+
+    def single(self, i: int) -> Exact:
+        """Those of one curve; all three are one object where they are exact."""
+        [value] = fractions(self.value.take(slice(i, i + 1)))
+        if self.exact[i]:
+            return value, value, value
+        [least], [most] = (fractions(x.take(slice(i, i + 1))) for x in (self.least, self.most))
+        return value, least, most
 
 
-def _figures(
-    curves: Sequence[Steps], bounded: bool, sums_of: Callable[[_Boxes, bool], list[Exact]]
-) -> list[Figure]:
-    """The figure of each curve; `UNDEFINED` without a positive."""
-    figures = [UNDEFINED] * len(curves)
-    for positions in _alike(curves):
-        group = [curves[i] for i in positions]
-        for i, steps, sums in zip(positions, group, sums_of(_boxes(group), bounded), strict=True):
-            figures[i] = _rounded(steps.positives, *sums)
-    return figures
+SumsOf: TypeAlias = Callable[[_Boxes, bool], _Sums]
 
 
-def _alike(curves: Sequence[Steps]) -> Iterable[list[int]]:
-    """The positions of the curves with a positive that have equally many steps with one. A curve
-    whose counts are no floats is alone."""
-    groups: dict[object, list[int]] = {}
-    for i, steps in enumerate(curves):
-        if not steps.positives:
-            continue
-        small = steps.tp.dtype != object and steps.rows < _FLOATS
-        n = int(np.count_nonzero(steps.tp[1:] > steps.tp[:-1]))
-        groups.setdefault(n if small else (i,), []).append(i)
-    return groups.values()
+def _boxes(steps: Steps) -> _Boxes:
+    """Those of one curve."""
+    indices = np.flatnonzero(steps.tp[1:] > steps.tp[:-1])
+    parts = steps.tp[:-1], steps.tp[1:], steps.fp[:-1], steps.fp[1:]
+    t0, t1, f0, f1 = (part[indices] for part in parts)
+    return _Boxes(t0, t1, f0, f1, t1 - t0, np.array([len(t0)]))
 
 
-def _sums(boxes: _Boxes, bounded: bool) -> list[Exact]:
+def _figure(steps: Steps, bounded: bool, sums_of: SumsOf) -> Figure:
+    """The figure of one curve; `UNDEFINED` without a positive."""
+    if not steps.positives:
+        return UNDEFINED
+    return _rounded(steps.positives, *sums_of(_boxes(steps), bounded).single(0))
+
+
+def _figures(curves: ManySteps, bounded: bool, sums_of: SumsOf) -> FigureColumns:
+    """The figure of each curve; nan without a positive."""
+    table = np.full((3, len(curves)), np.nan)
+    steps, group = np.flatnonzero(curves.p), np.flatnonzero(curves.positives)
+    t1, f1, p = curves.tp[steps], curves.fp[steps], curves.p[steps]
+    sizes = np.diff(np.searchsorted(steps, curves.edges))[group]
+    boxes = _Boxes(t1 - p, t1, f1 - curves.n[steps], f1, p, sizes)
+    table[:, group] = _rounded_columns(curves.positives[group], sums_of(boxes, bounded))
+    return FigureColumns(*table)
+
+
+def _rounded_columns(positives: Ints, sums: _Sums) -> Floats:
+    """`_rounded` of many curves, [3, c]."""
+    below = positives.astype(np.float64)
+    nearest = quotients(sums.value, below).nearest()
+    low = quotients(sums.least, below).rounded_down(float(_SLACK))
+    high = quotients(sums.most, below).rounded_up(float(_SLACK))
+    ends = (np.where(sums.exact, nearest.floats, end.floats) for end in (low, high))
+    table = np.array([nearest.floats, *ends])
+    for i in np.flatnonzero(~(nearest.sure & (sums.exact | (low.sure & high.sure)))).tolist():
+        table[:, i] = _rounded(int(positives[i]), *sums.single(i))
+    return table
+
+
+def _sums(boxes: _Boxes, bounded: bool) -> _Sums:
     """AP and its bounds, times the positives; all equal where scores are exact."""
-    values = _weighed(boxes, _share(boxes.t1, boxes.f1))
-    if not bounded or all(boxes.perfect):
-        return [(value, value, value) for value in values]
+    value, perfect = _weighed(boxes, _share(boxes.t1, boxes.f1)), boxes.perfect
+    if not bounded or perfect.all():
+        return _Sums(value, value, value, np.ones_like(perfect))
     least = boxes.sums(sums_of_shares(boxes.t0, boxes.p, boxes.f1)[0])
-    most = _weighed(boxes, _share(boxes.t1, boxes.f0))
-    return _bounded_sums(boxes, values, least, most)
+    return _Sums(value, least, _weighed(boxes, _share(boxes.t1, boxes.f0)), perfect)
 
 
-def _trapezoid_sums(boxes: _Boxes, bounded: bool) -> list[Exact]:
+def _trapezoid_sums(boxes: _Boxes, bounded: bool) -> _Sums:
     t0, t1, f0, f1 = boxes.t0, boxes.t1, boxes.f0, boxes.f1
-    values = _means_of_ends(boxes, _share(t0, f0), _share(t1, f1))
-    if not bounded or all(boxes.perfect):
-        return [(value, value, value) for value in values]
+    value, perfect = _means_of_ends(boxes, _share(t0, f0), _share(t1, f1)), boxes.perfect
+    if not bounded or perfect.all():
+        return _Sums(value, value, value, np.ones_like(perfect))
     least = _means_of_ends(boxes, _share(t0, f1), _share(t1, f1))
     # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
     rise = minus(_share(t1, f0), _share(t0, f0))
     halved = Pair(rise.high / 2, rise.low / 2)
     most = boxes.sums(minus(sums_of_shares(t0, boxes.p, f0)[1], halved))
-    return _bounded_sums(boxes, values, least, most)
+    return _Sums(value, least, most, perfect)
 
 
-def _bounded_sums(
-    boxes: _Boxes, values: list[Fraction], least: list[Fraction], most: list[Fraction]
-) -> list[Exact]:
-    """The sums of each curve; a precision of 1 throughout is exact."""
-    columns = zip(values, least, most, boxes.perfect, strict=True)
-    return [(v, v, v) if perfect else (v, low, high) for v, low, high, perfect in columns]
-
-
-def _means_of_ends(boxes: _Boxes, start: Pair, end: Pair) -> list[Fraction]:
-    return [twice / 2 for twice in _weighed(boxes, add(start, end))]
+def _means_of_ends(boxes: _Boxes, start: Pair, end: Pair) -> Pair:
+    twice = _weighed(boxes, add(start, end))
+    return Pair(twice.high / 2, twice.low / 2)
 
 
 def _share(t: Ints, f: Ints) -> Pair:
@@ -278,7 +297,7 @@ def _share(t: Ints, f: Ints) -> Pair:
     return divided(whole(t), whole(rows))
 
 
-def _weighed(boxes: _Boxes, values: Pair) -> list[Fraction]:
+def _weighed(boxes: _Boxes, values: Pair) -> Pair:
     """The sum of p times each value, of each curve."""
     p = boxes.p
     if p.dtype != object and int(p.max(initial=0)) < _FLOATS:

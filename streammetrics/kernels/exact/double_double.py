@@ -102,26 +102,50 @@ def whole(numbers: NDArray[np.int64]) -> Pair:
 
 def total(terms: Pair) -> Fraction:
     """The sum of terms [n] of one sign, correct to 96 of its bits; added pairwise, as in a tree."""
-    return row_totals(Pair(terms.high[None], terms.low[None]))[0]
+    if not len(terms.high):
+        return Fraction()
+    return fractions(tree_totals(terms, np.array([len(terms.high)])))[0]
 
 
-def row_totals(terms: Pair) -> list[Fraction]:
-    """The `total` of each row of terms [rows, n].
+def tree_totals(terms: Pair, sizes: NDArray[np.intp]) -> Pair:
+    """The `total` of each of several runs of terms, one after another, each of at least one.
 
-    >>> import numpy as np
-    >>> row_totals(quotient(np.array([[1.0, 1.0], [1.0, 3.0]]), np.full((2, 2), 4.0)))
-    [Fraction(1, 2), Fraction(1, 1)]
+    >>> quarters = quotient(np.array([1.0, 1.0, 1.0, 3.0, 5.0]), np.full(5, 4.0))
+    >>> tree_totals(quarters, np.array([2, 3])).high.tolist()
+    [0.5, 2.25]
     """
     high, low = terms
-    while high.shape[1] > 1:
-        half = high.shape[1] // 2
-        first, second, odd = slice(half), slice(half, 2 * half), slice(2 * half, None)
-        summed = add(Pair(high[:, first], low[:, first]), Pair(high[:, second], low[:, second]))
-        high = np.concatenate([summed.high, high[:, odd]], axis=1)
-        low = np.concatenate([summed.low, low[:, odd]], axis=1)
-    if not high.shape[1]:
-        return [Fraction()] * len(high)
-    return list(map(_fraction, high[:, 0].tolist(), low[:, 0].tolist()))
+    while int(sizes.max(initial=1)) > 1:
+        # The first half of each run plus the second, and the odd term.
+        half, left = sizes // 2, sizes - sizes // 2
+        if len(sizes) == 1:
+            first, second, odd = (
+                slice(half[0]),
+                slice(half[0], 2 * half[0]),
+                slice(2 * half[0], None),
+            )
+            summed = add(Pair(high[first], low[first]), Pair(high[second], low[second]))
+            high = np.concatenate([summed.high, high[odd]])
+            low = np.concatenate([summed.low, low[odd]])
+        else:
+            starts, new_starts = np.cumsum(sizes) - sizes, np.cumsum(left) - left
+            halves = np.repeat(half, left)
+            positions = np.arange(len(halves)) - np.repeat(new_starts, left)
+            sources = positions + np.repeat(starts, left)
+            is_odd = positions == halves
+            added = np.flatnonzero(~is_odd)
+            sources[is_odd] += halves[is_odd]
+            first, second = sources[added], sources[added] + halves[added]
+            summed = add(terms.take(first), terms.take(second))
+            high, low = high[sources], low[sources]
+            high[added], low[added] = summed
+        terms, sizes = Pair(high, low), left
+    return terms
+
+
+def fractions(numbers: Pair) -> list[Fraction]:
+    """The numbers without rounding."""
+    return list(map(_fraction, numbers.high.tolist(), numbers.low.tolist()))
 
 
 def _fraction(high: float, low: float) -> Fraction:

@@ -65,10 +65,22 @@ def ratio(numerator: int | Fraction | float, denominator: int | Fraction | float
     """
     if not denominator:
         return math.nan
+    if type(numerator) is Fraction or type(denominator) is Fraction:
+        numerator, denominator = _cleared(numerator, denominator)
     try:
         return numerator / denominator + 0.0  # not -0.0
     except OverflowError:
         return math.inf if (numerator < 0) == (denominator < 0) else -math.inf
+
+
+def _cleared(
+    numerator: int | Fraction | float, denominator: int | Fraction | float
+) -> tuple[int | Fraction | float, int | Fraction | float]:
+    """The same ratio of integers, so that it is one division; of floats as it is."""
+    if isinstance(numerator, float) or isinstance(denominator, float):
+        return numerator, denominator
+    (a, a_unit), (b, b_unit) = numerator.as_integer_ratio(), denominator.as_integer_ratio()
+    return a * b_unit, a_unit * b
 
 
 def rounded_down(numerator: int, denominator: int) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,48 @@ def matthews_variance(truth: Ints, predicted: Ints, x: Ints, n_classes: int) -> 
         for i, j, count in cells
     )
     return ratio(above, (s * t) ** 3)
+
+
+# Of two classes, from the table itself. With d = TP TN - FP FN, and r and c the numbers of rows by
+# truth and by prediction, Matthews' coefficient is d / √D, D = r_1 r_0 c_1 c_0, and kappa 2 d / E,
+# E = r_1 c_0 + c_1 r_0.
+
+Table: TypeAlias = tuple[int, int, int, int]  # TP, FP, FN and TN
+
+
+def two_class_kappa_variance(table: Table) -> float:
+    """The `kappa_variance` of two classes.
+
+    >>> round(two_class_kappa_variance((40, 10, 10, 40)), 12)
+    0.0064
+    """
+    tp, fp, fn, tn = table
+    r, s, c, e = tp + fn, fp + tn, tp + fp, fn + tn
+    d, chance = tp * tn - fp * fn, r * e + c * s
+    if not chance:
+        return math.nan
+    above = tp * (tn * chance - d * (e + s)) ** 2 + tn * (tp * chance - d * (c + r)) ** 2
+    above += fp * (fn * chance + d * (c + s)) ** 2 + fn * (fp * chance + d * (e + r)) ** 2
+    return ratio(4 * above, chance**4)
+
+
+def two_class_matthews_variance(table: Table) -> float:
+    """The `matthews_variance` of two classes.
+
+    >>> round(two_class_matthews_variance((40, 10, 10, 40)), 12)
+    0.0064
+    """
+    tp, fp, fn, tn = table
+    r, s, c, e = tp + fn, fp + tn, tp + fp, fn + tn
+    product, d = r * s * c * e, tp * tn - fp * fn
+    if not product:
+        return math.nan
+    # ∂/∂x of a cell in row i and column j is (∂d/∂x - d (1 / r_i + 1 / c_j) / 2) / √D.
+    above = tp * ((2 * r * c * tn - d * (r + c)) * s * e) ** 2
+    above += tn * ((2 * s * e * tp - d * (s + e)) * r * c) ** 2
+    above += fp * ((2 * s * c * fn + d * (s + c)) * r * e) ** 2
+    above += fn * ((2 * r * e * fp + d * (r + e)) * s * c) ** 2
+    return ratio(above, 4 * product**3)
 
 
 def _cells(truth: Ints, predicted: Ints, x: Ints) -> list[tuple[int, int, int]]:

@@ -23,7 +23,7 @@ LOG_ROOT_TAU: Final = 0.5 * math.log(2.0 * math.pi)
 FAR: Final = 16.0  # from here on Stirling's series has 17 digits
 
 # B(2k) / (2k (2k - 1)) of the Bernoulli numbers.
-_STIRLING: Final = (
+STIRLING: Final = (
     *(1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400),
 )
 
@@ -42,7 +42,7 @@ def stirling_remainder(x: float) -> float:
         lifted += _climb(x)
         x += 1.0
     square, sum_ = 1.0 / (x * x), 0.0
-    for term in reversed(_STIRLING):
+    for term in reversed(STIRLING):
         sum_ = sum_ * square + term
     return lifted + sum_ / x
 
@@ -99,9 +99,9 @@ def deviance_near(x: float, apart: float, v: float) -> float:
         sum_, k = following, k + 2.0
 
 
-_TINY: Final = 1e-300
-_CLOSE: Final = 2.0**-53
-_TERMS: Final = 2_000_000  # a limit on iterations that no result approaches
+TINY: Final = 1e-300
+CLOSE: Final = 2.0**-53
+TERMS: Final = 2_000_000  # a limit on iterations that no result approaches
 
 
 def gamma_p(a: float, x: float) -> float:
@@ -149,10 +149,10 @@ def _log_gamma_factor(a: float, x: float) -> float:
 def _lower_series(a: float, x: float) -> float:
     """1 + x/(a+1) + x²/((a+1)(a+2)) + ... (Abramowitz and Stegun 1964, 6.5.29.)"""
     term = sum_ = 1.0
-    for k in range(1, _TERMS):
+    for k in range(1, TERMS):
         term *= x / (a + k)
         sum_ += term
-        if term < sum_ * _CLOSE:
+        if term < sum_ * CLOSE:
             break
     return sum_
 
@@ -160,15 +160,15 @@ def _lower_series(a: float, x: float) -> float:
 def _upper_fraction(a: float, x: float) -> float:
     """1/(x+1-a- 1(1-a)/(x+3-a- ...)). (Abramowitz and Stegun 1964, 6.5.31, contracted.)"""
     b = x + 1.0 - a
-    c, d = 1.0 / _TINY, 1.0 / b
+    c, d = 1.0 / TINY, 1.0 / b
     value = d
-    for k in range(1, _TERMS):
+    for k in range(1, TERMS):
         top = -k * (k - a)
         b += 2.0
         d = 1.0 / _away_from_zero(top * d + b)
         c = _away_from_zero(b + top / c)
         value *= c * d
-        if abs(c * d - 1.0) < _CLOSE * 2:
+        if abs(c * d - 1.0) < CLOSE * 2:
             break
     return value
 
@@ -205,23 +205,23 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
     n = a + b
     c, d = 1.0, 1.0 / _away_from_zero(1.0 - n * x / (a + 1.0))
     value = d
-    for m in range(1, _TERMS):
+    for m in range(1, TERMS):
         for top in (
             m * (b - m) * x / ((a + (2 * m - 1)) * (a + 2 * m)),
             -(a + m) * (n + m) * x / ((a + 2 * m) * (a + (2 * m + 1))),
         ):
             d = 1.0 + top * d  # `_away_from_zero`, inlined: calls would take a third of the time
-            d = 1.0 / (d if abs(d) > _TINY else _TINY)
+            d = 1.0 / (d if abs(d) > TINY else TINY)
             c = 1.0 + top / c
-            c = c if abs(c) > _TINY else _TINY
+            c = c if abs(c) > TINY else TINY
             value *= c * d
-        if abs(c * d - 1.0) < _CLOSE * 2:
+        if abs(c * d - 1.0) < CLOSE * 2:
             break
     return value
 
 
 def _away_from_zero(x: float) -> float:
-    return x if abs(x) > _TINY else _TINY
+    return x if abs(x) > TINY else TINY
 
 
 # The end of an interval: the last float inside it.
@@ -248,8 +248,8 @@ def last_inside(inside: float, outside: float, holds: Callable[[float], bool]) -
 
 _NORMAL: Final = NormalDist()
 _ROOT_HALF: Final = math.sqrt(0.5)
-_STEPS: Final = 200  # of root finding; six are usual
-_NEAR_NORMAL: Final = 4096.0  # df from which on t is computed as a transformed normal
+STEPS: Final = 200  # of root finding; six are usual
+NEAR_NORMAL: Final = 4096.0  # df from which on t is computed as a transformed normal
 
 
 def normal_sf(z: float) -> float:
@@ -292,7 +292,7 @@ def t_sf(t: float, df: float) -> float:
         return normal_sf(t)
     if t == math.inf:
         return 0.0
-    if df >= _NEAR_NORMAL:
+    if df >= NEAR_NORMAL:
         return normal_sf(_as_normal(t, df))
     # df / (df + t²) and its complement, rounded separately.
     return 0.5 * beta_p(0.5 * df, 0.5, 1.0 / (1.0 + t / df * t), 1.0 / (1.0 + df / t / t))
@@ -309,16 +309,16 @@ def _as_normal(t: float, df: float) -> float:
 
 
 # Of each power of 1 / df the coefficients of z, z³, z⁵, ...
-_CORNISH_FISHER: Final = (
+CORNISH_FISHER: Final = (
     (1 / 4, 1 / 4),
     (3 / 96, 16 / 96, 5 / 96),
     (-15 / 384, 17 / 384, 19 / 384, 3 / 384),
     (-945 / 92160, -1920 / 92160, 1482 / 92160, 776 / 92160, 79 / 92160),
 )
-_SETTLED: Final = 2.0**-28  # a step of Newton's after which the next one is below the last place
+SETTLED: Final = 2.0**-28  # a step of Newton's after which the next one is below the last place
 
 
-def _series(coefficients: tuple[float, ...], x: float) -> float:
+def polynomial(coefficients: tuple[float, ...], x: float) -> float:
     """c0 + c1 x + c2 x² + ..."""
     sum_ = 0.0
     for coefficient in reversed(coefficients):
@@ -351,12 +351,12 @@ def t_isf(p: float, df: float) -> float:
     low, high, goal = 0.0, math.inf, math.log(p)
     log_height = -0.5 * math.log(df) - log_beta(0.5 * df, 0.5)  # of the density at 0
     t = z * (1.0 + (z * z + 1.0) / (4.0 * df))  # Fisher's first correction
-    if 1 < df < _NEAR_NORMAL:
+    if 1 < df < NEAR_NORMAL:
         near = z + math.fsum(
-            [_series(c, z * z) * z / df**k for k, c in enumerate(_CORNISH_FISHER, 1)]
+            [polynomial(c, z * z) * z / df**k for k, c in enumerate(CORNISH_FISHER, 1)]
         )
         t = near if near > 0 else t
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         share = t_sf(t, df)
         if share > p:
             low = t
@@ -371,7 +371,7 @@ def t_isf(p: float, df: float) -> float:
             following = math.nan
         if not low <= following <= high or following == math.inf:
             following = 0.5 * (low + high) if high < math.inf else 2.0 * t + 1.0
-        if abs(following - t) <= _SETTLED * t:
+        if abs(following - t) <= SETTLED * t:
             return following
         t = following
     return t

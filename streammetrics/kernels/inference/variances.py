@@ -99,6 +99,22 @@ def rounded_ratio_variance(
     return ratio_variance(units, y, n, (Fraction(0),) * 3 if none else squares)
 
 
+def rounded_mean_variance(n: int, sum_: Fraction, squares: Fraction) -> float:
+    """`mean_variance` where values and squares were rounded to float64 before they were summed: 0
+    if the spread may be that of the rounding alone, as in `rounded_ratio_variance`.
+
+    >>> third = 1 / 3
+    >>> rounded_mean_variance(3, Fraction(1), 3 * Fraction(third * third) + Fraction(1, 2**60))
+    0.0
+    """
+    (total, scale), (square, units) = sum_.as_integer_ratio(), squares.as_integer_ratio()
+    whole = n * square * scale * scale
+    spread = whole - total * total * units
+    if spread << _ROUNDING <= whole:
+        spread = 0
+    return ratio(spread, units * (scale * n) ** 2 * (n - 1))
+
+
 FEW: Final = 16  # groups; with fewer, the variance itself is known to 37 % at best
 WHALE: Final = Fraction(1, 4)  # share of all weight in one group
 

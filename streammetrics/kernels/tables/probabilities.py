@@ -108,13 +108,17 @@ def binary_entropy(positives: int, negatives: int) -> Fraction:
     """
     if not positives or not negatives:
         return Fraction(0)
-    context = decimal.Context(prec=_DIGITS)
-    n = positives + negatives
+    context, n = decimal.Context(prec=_DIGITS), positives + negatives
     nats = decimal.Decimal(0)
     for count, sign in ((n, 1), (positives, -1), (negatives, -1)):
-        term = context.multiply(decimal.Decimal(sign * count), context.ln(decimal.Decimal(count)))
+        term = context.multiply(decimal.Decimal(sign * count), _ln(count))
         nats = context.add(nats, term)
     return Fraction(nats) / n
+
+
+@lru_cache(maxsize=1 << 14)  # slices have few different numbers of rows, and of positives fewer
+def _ln(count: int) -> decimal.Decimal:
+    return decimal.Context(prec=_DIGITS).ln(decimal.Decimal(count))
 
 
 def recalibrated(scores: ArrayLike, rate: float) -> NDArray[np.float64]:

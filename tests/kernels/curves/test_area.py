@@ -15,11 +15,13 @@ from streammetrics.kernels.curves.area import (
     Pairs,
     area,
     area_bounds,
+    areas_and_ginis,
     gini,
     gini_bounds,
     improvement,
     pairs,
 )
+from streammetrics.kernels.curves.many_steps import many_steps
 from streammetrics.kernels.exact.rounding import (
     ExactArea,
     FractionMean,
@@ -143,3 +145,30 @@ def test_what_is_undefined_has_no_improvement() -> None:
     nothing, half = ExactArea(bounded=True), known(HALF)
     for a, b in ((nothing, known(Fraction(1))), (known(Fraction(1)), nothing), (half, half)):
         assert all(map(math.isnan, improvement(a, b)))
+
+
+def test_areas_of_many_curves_are_those_of_each() -> None:
+    rng = np.random.default_rng(8)
+    tables = [rng.integers(0, most, (2, n)) for most in (2, 4, 300) for n in (0, 1, 2, 3, 50) * 2]
+    tables += [
+        np.array(table)
+        for table in (
+            [[1 << 25, 3], [2, 1 << 25]],
+            [[1 << 26, 3], [2, 1 << 26]],
+            [[1 << 50, 3], [2, 1 << 50]],
+            [[5, 0], [0, 5]],
+            [[0, 5], [5, 0]],
+        )
+    ]
+    edges = np.cumsum([0, *(table.shape[1] for table in tables)])
+    curves = many_steps(*np.concatenate(tables, axis=1), edges)
+    for bounded in (False, True):
+        areas, ginis = (
+            [*zip(*(column.tolist() for column in figures[: 1 + 2 * bounded]), strict=True)]
+            for figures in areas_and_ginis(curves, bounded=bounded)
+        )
+        for table, found_area, found_gini in zip(tables, areas, ginis, strict=True):
+            counts = pairs(table[0], table[1])
+            bounds = (area_bounds(counts), gini_bounds(counts)) if bounded else ((), ())
+            assert repr(found_area) == repr((area(counts), *bounds[0]))
+            assert repr(found_gini) == repr((gini(counts), *bounds[1]))

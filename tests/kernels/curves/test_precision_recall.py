@@ -15,11 +15,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from streammetrics.kernels.curves.many_steps import many_steps
 from streammetrics.kernels.curves.operating_points import (
     CRITERIA,
     Least,
     best,
     distance_of_classes,
+    distances_of_classes,
     gains,
     lifts,
     within,
@@ -284,13 +286,25 @@ def test_long_runs_agree_with_logarithms_of_60_digits() -> None:
 @pytest.mark.parametrize("bounded", [False, True])
 def test_areas_of_many_curves_side_by_side_are_those_of_each_in_any_order(bounded: bool) -> None:
     rng = np.random.default_rng(11)
-    tables = [rng.integers(0, most, (2, n)) for most in (2, 5, 200) for n in (0, 1, 2, 3, 40, 41)]
+    tables = [
+        rng.integers(0, most, (2, n)) for most in (2, 5, 200) for n in (0, 1, 2, 3, 40, 41) * 3
+    ]
     tables += [np.array(one, np.int64) for one in (
         [[0, 0], [0, 0]], [[3, 1], [0, 0]], [[0, 0], [2, 1]], [[2, 0], [0, 3]],
-        [[1, (1 << 53) - 3], [1, 1]], [[1, 1 << 53], [1, 1]], [[1 << 62, 1 << 62], [1 << 62, 1]],
+        [[1, (1 << 52) - 4], [1, 1]], [[1, (1 << 51) - 3], [1 << 51, 1]],
+        [[1 << 26, 3], [5, 1 << 26]], [[1 << 25, 3], [5, 1 << 26]],
     )]  # fmt: skip
-    curves_of = [steps(negatives, positives) for negatives, positives in tables * 2]
-    for many, single in ((average_precisions, average_precision), (trapezoids, trapezoid)):
-        each = [repr(single(curve, bounded=bounded)) for curve in curves_of]
-        assert [*map(repr, many(curves_of, bounded=bounded))] == each
-        assert [*map(repr, many(curves_of[::-1], bounded=bounded))] == each[::-1]
+    for order in (1, -1):
+        some = [table for table in tables[::order] if table.sum(dtype=float) < 2.0**52]
+        edges = np.cumsum([0, *(table.shape[1] for table in some)])
+        curves = many_steps(*np.concatenate(some, axis=1), edges)
+        for many, single in (
+            (average_precisions, average_precision),
+            (trapezoids, trapezoid),
+            (distances_of_classes, distance_of_classes),
+        ):
+            each = [repr(single(steps(*table), bounded=bounded)) for table in some]
+            figures = zip(
+                *(column.tolist() for column in many(curves, bounded=bounded)), strict=True
+            )
+            assert [*map(repr, figures)] == each

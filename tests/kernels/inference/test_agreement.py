@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pytest import approx
 
+from streammetrics.core.bounded import equal
 from streammetrics.kernels.inference.agreement import (
     kappa,
     kappa_variance,
     matthews,
     matthews_variance,
+    two_class_kappa_variance,
+    two_class_matthews_variance,
     weighted_kappa,
 )
 
@@ -58,3 +63,16 @@ def test_one_class_alone_has_no_agreement_to_measure() -> None:
         assert math.isnan(kappa(rows, sums, sums)) and math.isnan(matthews(rows, sums, sums))
         assert math.isnan(kappa_variance(*cells, x, 2))
         assert math.isnan(matthews_variance(*cells, x, 2))
+
+
+count = st.integers(0, 20) | st.integers((1 << 53) - 2, (1 << 53) + 2)
+
+
+@given(count, count, count, count)
+def test_variances_of_two_classes_are_those_of_any_number_of_them(
+    tp: int, fp: int, fn: int, tn: int
+) -> None:
+    cells = np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]), np.array([tp, fp, fn, tn])
+    table = tp, fp, fn, tn
+    assert equal(two_class_kappa_variance(table), kappa_variance(*cells, 2))
+    assert equal(two_class_matthews_variance(table), matthews_variance(*cells, 2))

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streammetrics.core.bounded import equal
 from streammetrics.kernels.curves.area import area, pairs
 from streammetrics.kernels.inference.area_interval import (
+    AreaEstimate,
     area_bounds,
     hanley_mcneil_variance,
+    many_area_bounds,
     placements,
-    placements_of_many,
     score_bound_columns,
     score_bounds,
 )
@@ -186,16 +188,21 @@ def test_guards_of_many_areas_are_those_of_each() -> None:
     assert list(zip(low.tolist(), high.tolist(), strict=True)) == each
 
 
-def test_placements_of_many_curves_are_those_of_each_and_large_ones_are_left_out() -> None:
-    rng = np.random.default_rng(4)
-    curves = [rng.integers(0, 9, (2, n)) for n in (0, 1, 2, 40, 300)] * 2
-    curves += [
-        np.array([[1 << 62, 1], [1, 1]]),
-        np.full((2, 9), 1 << 19),
-        np.zeros((2, 3), np.int64),
+def test_intervals_of_many_areas_are_those_of_each() -> None:
+    rng = np.random.default_rng(5)
+    estimates = [
+        AreaEstimate(area, variance, df, (float(p), n), hidden)
+        for area, variance, df, p, n, hidden in zip(
+            [*rng.random(60), 0.0, 1.0, math.nan, 0.5, 0.5, 0.5],
+            [*rng.random(60) / 300, 0.0, 0.1, math.nan, 0.1, 0.0, math.nan],
+            [*(rng.random(60) * 99), math.nan, 5.0, math.nan, 0.5, math.nan, math.nan],
+            [*rng.integers(0, 99, 60), 1, 2, 0, 3, 200, 1],
+            [*(rng.random(60) * 9e2), 0.5, 2.0, 3.0, 4.0, 200.0, 1.0],
+            [*rng.choice([0.0, 0.001, 0.5], 60), 0.1, 0.0, 0.0, 0.5, 0.25, 0.0],
+            strict=True,
+        )
     ]
-    pairs = [(curve[0], curve[1]) for curve in curves]
-    together = placements_of_many(pairs)
-    assert [placed is None for placed in together[-3:]] == [True, True, False]
-    for pair, placed in zip(pairs, together, strict=True):
-        assert placed is None or placed == placements(*pair)
+    together = zip(*(column.tolist() for column in many_area_bounds(estimates, 0.9)), strict=True)
+    for estimate, bounds in zip(estimates, together, strict=True):
+        single = area_bounds(*estimate[:4], 0.9, resolution=estimate.resolution)
+        assert equal(bounds, tuple(single)), estimate
