@@ -19,9 +19,17 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import instance
 from streammetrics.core.entry_points import METRICS, entry_points_of
 from streammetrics.core.errors import SettingsError, StreamMetricsError, nearest, shown
-from streammetrics.core.settings import Setting
+from streammetrics.core.settings import Setting, setting_text, setting_texts
 
-__all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
+__all__ = [
+    "load",
+    "metric",
+    "metric_names",
+    "metric_type",
+    "metric_types",
+    "setting_text",
+    "setting_texts",
+]
 
 _PACKAGES = (classification, distributions, policies, ranking, combine, join)
 _OUTPUTS = (Sealed,)  # classes that are read from bytes as metrics are, but count nothing

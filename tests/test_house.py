@@ -5,6 +5,7 @@ Each gauge is given a small source that is worse by one, and counts one more.
 
 from __future__ import annotations
 
+import gc
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -348,6 +349,27 @@ def test_one_function_more_that_is_called_counts() -> None:
     assert crossing(outer)[name] >= 4
     assert crossing(lambda: source("a").at(1, "b")) == {name: 1, "source": 1, "Source.at": 1}
     assert calls.crossed(lambda: source("a"), calls.PACKAGES) == {}
+
+
+def test_what_garbage_of_before_runs_at_its_end_does_not_count() -> None:
+    def held() -> Iterator[None]:
+        try:
+            yield
+        finally:
+            source("a")
+
+    gc.disable()  # until `crossed` collects it
+    try:
+        cycle = [held()]
+        next(cycle[0])
+        cycle.append(cycle)  # type: ignore[arg-type]
+        del cycle
+        assert set(calls.crossed(gc.collect, (f"{ROOT}/tests/",))) == set()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    calls.crossed(gc.collect)
+    assert gc.isenabled()
 
 
 def test_the_cost_of_a_value_is_the_time_of_a_table_over_its_values(

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cache, wraps
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,39 @@ def frozen(value: Setting) -> Setting:
             return _FrozenMap(value)
         case _:
             return value
+
+
+def setting_text(value: object) -> str:
+    """A setting as text, in which a metric has all settings that its bytes hold. `repr` leaves out
+    those that are the default, so its text may change when a default is added.
+
+    >>> from streammetrics import HistogramAUC
+    >>> setting_text({"auc": HistogramAUC()})[:38]
+    "{'auc': HistogramAUC(grid='relative', "
+    """
+    if _is_metric(value):
+        inner = (f"{name}={setting_text(setting)}" for name, setting in value._written().items())
+        return f"{type(value).__name__}({', '.join(inner)})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{k!r}: {setting_text(v)}' for k, v in value.items())}}}"
+    return repr(value)
+
+
+def setting_texts(metric: Declared) -> dict[str, str]:
+    """The settings that the bytes of a metric hold, as texts by name; numbers and texts as `str`.
+
+    >>> from streammetrics import Regression
+    >>> setting_texts(Regression())
+    {'round_weights': 'False', 'weight_unit': '1'}
+    """
+    return {
+        name: setting_text(value) if isinstance(value, Mapping) or _is_metric(value) else str(value)
+        for name, value in sorted(metric._written().items())
+    }
+
+
+def _is_metric(value: object) -> TypeGuard[Declared]:
+    return hasattr(value, "_written")
 
 
 class StateHead(NamedTuple):

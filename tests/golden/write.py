@@ -62,7 +62,7 @@ from streammetrics import (
     UserGroups,
     Windows,
 )
-from streammetrics.registry import metric_types
+from streammetrics.registry import metric_types, setting_text
 from streammetrics.results import counts_of, views_of
 from streammetrics.testing import Case
 from tests.cases import CASES
@@ -425,22 +425,11 @@ def readable(result: object) -> Any:
     return found
 
 
-def all_settings(value: object) -> str:
-    """A metric with all of its settings that bytes hold, and the metrics in them alike; the text
-    of any other setting."""
-    if isinstance(value, Accumulator):
-        inner = (f"{name}={all_settings(setting)}" for name, setting in value._written().items())
-        return f"{type(value).__name__}({', '.join(inner)})"
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{k!r}: {all_settings(v)}' for k, v in value.items())}}}"
-    return repr(value)
-
-
 def described(name: str) -> dict[str, Any]:
     """What `results.json` says of a state, beside its file."""
     state = computed(name)
     return {
-        "metric": all_settings(state),
+        "metric": setting_text(state),
         "schema": state.schema,
         "digest": state.digest(),
         f"digest of {LARGE} rows": computed(name, LARGE).digest(),

@@ -42,7 +42,9 @@ def type_of(empty: Accumulator) -> str:
 
 def settings_of(empty: Accumulator) -> dict[str, str]:
     """The settings of a state as texts, by name."""
-    return {name: str(value) for name, value in sorted(empty.settings().items())}
+    from streammetrics.registry import setting_texts
+
+    return setting_texts(empty)
 
 
 @dataclass(frozen=True, slots=True)

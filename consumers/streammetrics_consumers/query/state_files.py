@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
+from streammetrics.registry import setting_text, setting_texts
 from streammetrics.results import counts_of
 from streammetrics_consumers.ledger.former_states import is_of_another_version
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -262,8 +263,9 @@ def description(state: Accumulator) -> Json:
 
 
 def settings_json(state: Accumulator) -> dict[str, Json]:
-    """The settings of a state as plain values; the metrics inside it as their `str`."""
-    return {name: _setting_json(value) for name, value in sorted(state.settings().items())}
+    """The settings that the bytes of a state hold, as plain values; metrics as texts."""
+    held = setting_texts(state)
+    return {name: _setting_json(state.settings()[name]) for name in held}
 
 
 def _results_json(states: Iterable[PlainState]) -> Iterator[Json]:
@@ -304,6 +306,8 @@ def _setting_json(value: object) -> Json:
             return [_setting_json(element) for element in value]
         case Mapping():
             return {str(name): _setting_json(element) for name, element in value.items()}
+        case Accumulator():
+            return setting_text(value)
     return str(value)
 
 
