@@ -42,7 +42,7 @@ TASKS: Final = {
     "metrics_by_variant": ("several metrics by variant", "tutorials/offline_evaluation.md"),
     "own_metric": ("write a metric", "write_a_metric.md"),
     "plan": ("how many users sample size", "how_to/planning.md"),
-    "prices": ("rmse", "metrics.md"),
+    "prices": ("rmse", "coming_from/river.md"),
     "qrels_and_run": ("qrels", "how_to/rankings.md"),
     "ranking_slices": ("slices of queries", "how_to/rankings.md"),
     "report": ("report command", "interface.md"),

@@ -23,8 +23,8 @@ WORDS: Final = {
     "sklearn": "coming_from/scikit_learn.md",
     "custom metric": "write_a_metric.md",
     # search and recommendation
-    "ndcg": "metrics.md",
-    "mrr": "how_to/rankings.md",
+    "ndcg": "tutorials/ranking_by_example.md",
+    "mrr": "tutorials/ranking_by_example.md",
     "recall@10": "how_to/rankings.md",
     "trec_eval": "how_to/rankings.md",
     "qrels": "how_to/rankings.md",
