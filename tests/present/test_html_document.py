@@ -51,12 +51,12 @@ def keyed(*keys: object) -> PerKey:
     return metric
 
 
-def without_reason(text: str) -> list[list[str]]:
+def rows_of_csv(text: str) -> list[list[str]]:
     rows = list(csv.reader(StringIO(text)))
     return [row[:-1] if rows[0][-1] == "reason" else row for row in rows]
 
 
-def numbers_as_csv(cell: str) -> str:
+def csv_number(cell: str) -> str:
     cell = "nan" if cell == "undefined" else cell
     return cell.replace(",", "") if cell.replace(",", "").replace(".", "").isdigit() else cell
 
@@ -68,8 +68,8 @@ def test_the_table_of_a_page_has_the_lines_of_the_csv_file() -> None:
             compare(clicks(46, 1_000), clicks(69, 1_000)),
         ):
             rows = Page(result.to_html(**options)).rows
-            expected = without_reason(result.to_csv(**options))
-            assert [list(map(numbers_as_csv, row)) for row in rows] == expected
+            expected = rows_of_csv(result.to_csv(**options))
+            assert [list(map(csv_number, row)) for row in rows] == expected
 
 
 @given(st.text(min_size=1, max_size=20))
