@@ -95,7 +95,8 @@ def drift(
         return _drift(_state_side(reference, label), _state_side(current, label), bins)
     a, b = (_state_side(side.metric_state(), label) for side in groups)
     rows = np.array([side.rows_of_groups() for side in groups])
-    return _drift(a, b, bins, users=_BothGroups(_group_states(*groups), rows, label, bins))
+    states, ranked = _group_states(*groups)
+    return _drift(a, b, bins, users=_BothGroups(states, rows, label, bins, ranked))
 
 
 class _MetricSide(NamedTuple):
@@ -201,12 +202,14 @@ def _ends(a: _Side, bins: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class _BothGroups:
-    """Both states in each bucket of users, [buckets] slots each; rows: int64 [2, buckets]."""
+    """Both states in each bucket of users, [buckets] slots each; rows: int64 [2, buckets]. ranked:
+    whether values are ranks."""
 
     states: tuple[Accumulator, Accumulator]
     rows: NDArray[np.int64]
     label: int | None
     bins: int
+    ranked: bool
 
     @property
     def exact(self) -> bool:
@@ -245,12 +248,14 @@ class _BothGroups:
         return drifts
 
 
-def _group_states(reference: UserGroups, current: UserGroups) -> tuple[Accumulator, Accumulator]:
-    """The states of the groups of both sides, on one grid."""
+def _group_states(
+    reference: UserGroups, current: UserGroups
+) -> tuple[tuple[Accumulator, Accumulator], bool]:
+    """The states of the groups of both sides, on one grid, and whether that is one of ranks."""
     a, b = reference._groups_of(), current._groups_of()
     if isinstance(a, CollapsedGroups) and isinstance(b, CollapsedGroups):
-        return a.beside(b)
-    return states_of(a), states_of(b)
+        return a.beside(b), True
+    return (states_of(a), states_of(b)), False
 
 
 def _require_readable(name: str, side: _MetricSide, label: int | None) -> None:

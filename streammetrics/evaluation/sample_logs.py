@@ -272,7 +272,7 @@ def _sample_scores(header: Mapping[str, object], samples: list[object], name: st
             value = score.get("value") if isinstance(score, dict) else score
             epoch = sample.get("epoch", 1)
             for key, part in _parts(scorer, value):
-                columns.add(key, sample["id"], epoch, _number(part), where)
+                columns.add(key, sample["id"], epoch, _number(part), where, given=part)
     config = spec.get("config")
     reducers = config.get("epochs_reducer") if isinstance(config, dict) else None
     notes = []
@@ -318,16 +318,24 @@ class _Columns:
     def __init__(self, name: str) -> None:
         self._name = name
         self._values: dict[str, dict[Hashable, dict[object, float]]] = {}
-        self._others: dict[str, tuple[str, Hashable]] = {}
+        self._others: dict[str, tuple[str, Hashable, object]] = {}
         self.epochs = 1
 
     def add(
-        self, score: str, sample: Hashable, epoch: object, value: float | None, where: str
+        self,
+        score: str,
+        sample: Hashable,
+        epoch: object,
+        value: float | None,
+        where: str,
+        *,
+        given: object,
     ) -> None:
-        """Note a value; InputError for a sample that is there twice."""
+        """Note a value, None if what was given is no number; InputError for a sample that is there
+        twice."""
         score = "_".join(score.split())
         if value is None:
-            self._others.setdefault(score, (where, sample))
+            self._others.setdefault(score, (where, sample, given))
             return
         epochs = self._values.setdefault(score, {}).setdefault(sample, {})
         if epoch in epochs:
@@ -338,10 +346,11 @@ class _Columns:
     def scores(self) -> Scores:
         """By score and sample the mean over epochs with a value; scores without any number are
         left out. InputError for a score of which only some are numbers."""
-        for score, (where, sample) in self._others.items():
+        for score, (where, sample, given) in self._others.items():
             if any(map(math.isfinite, self._all(score))):
-                refuse(f"a number as {shown(score)} of each sample", f"none of {shown(sample)}",
-                       where, "score all samples alike, or name other scores")  # fmt: skip
+                refuse(f"a number as {shown(score)} of each sample",
+                       f"{shown(given)} of {shown(sample)}", where,
+                       "convert it and pass a SampleLog, or name other scores")  # fmt: skip
         return {
             score: {sample: _mean(epochs.values()) for sample, epochs in samples.items()}
             for score, samples in self._values.items()
@@ -377,7 +386,7 @@ def _document_scores(model: str, samples: list[tuple[str, dict[str, object]]]) -
             label = f"{name}({sample.get('filter')})" if len(filters) > 1 else name
             value = sample.get(name)
             number = _number(value) if isinstance(value, (bool, int, float)) else None
-            columns.add(label, document, 1, number, where)
+            columns.add(label, document, 1, number, where, given=value)
     return SampleLog(model, columns.scores(), metadata)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def notes_of(found: Outcome) -> list[str]:
     """Sentences on the sample ratio, units of several variants, epochs left out, guardrails that do
-    not fit, independent rows, covariates and horizons."""
+    not fit or have no direction, independent rows, covariates and horizons."""
     plan, contrasts, srm = found.plan, found.contrasts, found.srm
     notes, mixed = [*found.same_rows], found.contamination
     if srm.reason:
@@ -44,6 +44,18 @@ def notes_of(found: Outcome) -> list[str]:
             f"estimate in them: {names}."
         )
     notes += found.not_watched
+    undirected = dict.fromkeys(
+        contrast.watched
+        for contrast in contrasts
+        if contrast.safeguard is not None
+        and contrast.direction.better == "none"
+        and contrast.comparison.n
+    )
+    if undirected:
+        notes.append(
+            f"No direction is declared for {joined(undirected)}: a fall is taken as harm. If a "
+            "rise is, pass higher_is_better=False in the Safeguard."
+        )
     comparisons = [
         contrast.comparison
         for contrast in contrasts

@@ -1,4 +1,5 @@
 from streammetrics.present.documents import document as document
+from streammetrics.present.html_document import html_page as html_page
 from streammetrics.present.named_values import NamedValue as NamedValue
 from streammetrics.present.named_values import values as values
 from streammetrics.present.notebook import chart as chart

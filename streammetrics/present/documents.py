@@ -47,7 +47,7 @@ def markdown(
     |:---|---:|---:|---:|
     | a\|b: ratio | 4 | 0.50000 | 0.15004 to 0.84996 |
     """
-    return _markdown(_document(result, level, stars, units))
+    return _markdown(document_of(result, level, stars, units))
 
 
 def _markdown(table: RowTable) -> str:
@@ -65,7 +65,7 @@ def latex(result: object, *, level: float = 0.95, stars: bool = False, units: bo
     >>> print(latex(Ratio().compute()).splitlines()[0])
     \begin{tabular}{lrl}
     """
-    return _latex(_document(result, level, stars, units))
+    return _latex(document_of(result, level, stars, units))
 
 
 def _latex(table: RowTable) -> str:
@@ -92,7 +92,7 @@ def csv_text(
     '=1+1: ratio,2000,0.50000,0.47811 to 0.52189
     <BLANKLINE>
     """
-    return _csv(_document(result, level, stars, units))
+    return _csv(document_of(result, level, stars, units))
 
 
 def _csv(table: RowTable) -> str:
@@ -113,8 +113,11 @@ def document(titles: Sequence[str], lines: Sequence[Sequence[str]], form: str, l
     return write(RowTable("", "", tuple(titles), tuple(map(tuple, lines)), left=left))
 
 
-def _document(result: object, level: float, stars: bool, units: bool) -> RowTable:
-    """The whole table, with the columns that people read, and a column of reasons if there are."""
+def document_of(
+    result: object, level: float, stars: bool, units: bool, *, has_notes: bool = False
+) -> RowTable:
+    """The whole table, with the columns that people read; a legend of its stars below. has_notes:
+    with the notes of `print` above the legend; else with a column of reasons if there are."""
     is_starred, has_units = flag(stars, "stars"), flag(units, "units")
     table = table_of(result, ALL, checked_level(level))
     kept = len(table.titles) - table.details
@@ -130,15 +133,15 @@ def _document(result: object, level: float, stars: bool, units: bool) -> RowTabl
             _percent(line, table.left) if is_share else line
             for line, is_share in zip(lines, shares, strict=False)
         ]
-    notes: tuple[str, ...] = ()
+    notes = table.notes if has_notes else ()
     if is_starred and any(row.pvalue is not None for row in table.rows):
         marked = next(i for i, title in enumerate(titles) if title in _MARKED)
         lines = [
             (*line[:marked], line[marked] + stars_of(row.pvalue), *line[marked + 1 :])
             for line, row in zip(lines, table.rows, strict=True)
         ]
-        notes = (", ".join(f"{mark} p < {limit:g}" for limit, mark in reversed(STARS)),)
-    reasons = [*map(_reason, table.rows)]
+        notes += (", ".join(f"{mark} p < {limit:g}" for limit, mark in reversed(STARS)),)
+    reasons = [] if has_notes else [*map(_reason, table.rows)]
     if any(reasons):
         titles = (*titles, "reason")
         lines = [(*line, reason) for line, reason in zip(lines, reasons, strict=True)]

@@ -5,14 +5,14 @@ All text in HTML is escaped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, overload
 
 from streammetrics.core.bounded import ByValue
 from streammetrics.core.conversion import flag
 from streammetrics.core.slips import NoItems
-from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
+from streammetrics.present.row_table import RowTable, table_of_columns, text_table
 from streammetrics.present.value_columns import columns_of_parts
 from streammetrics.present.value_rows import (
     LEVEL,
@@ -50,46 +50,6 @@ def chart(spec: Spec) -> Chart:
     # No validation: our specifications are valid, as the tests show, and charts are made often.
     altair_chart: altair.LayerChart = altair.LayerChart.from_dict(spec, validate=False)
     return altair_chart
-
-
-MOST: Final = 100  # lines of the HTML table
-SCOPE: Final = ' scope="col"'
-
-
-def html_table(result: object) -> str:
-    """The lines of `repr`, with their bounds and intervals, and all that is said around them; the
-    first 50 and the last 50 lines.
-
-    >>> from streammetrics import Ratio
-    >>> html_table(Ratio().compute()).startswith("<table><caption>Quotient</caption>")
-    True
-    """
-    table = table_of(result, MOST)
-    head = f"<tr>{_cells('th', table.titles, SCOPE)}</tr>"
-    body = "".join(map(_line, table.lines))
-    about = [f"only the first {MOST // 2} and the last {MOST // 2} lines are shown"] * table.more
-    about += filter(None, (table.about, *table.notes))
-    below = _escaped("; ".join(about))
-    foot = f'<tfoot><tr><td colspan="{len(table.titles)}">{below}</td></tr></tfoot>'
-    return (
-        f"<table><caption>{_escaped(table.title)}</caption>"
-        f"<thead>{head}</thead><tbody>{body}</tbody>{foot if about else ''}</table>"
-    )
-
-
-def _line(line: Line) -> str:
-    name, *rest = line
-    return f'<tr><th scope="row">{_escaped(name)}</th>{_cells("td", rest)}</tr>'
-
-
-def _escaped(text: str) -> str:
-    from html import escape
-
-    return escape(text)
-
-
-def _cells(tag: str, cells: Iterable[str], attributes: str = "") -> str:
-    return "".join(f"<{tag}{attributes}>{_escaped(cell)}</{tag}>" for cell in cells)
 
 
 class Shown(ByValue, NoItems):
@@ -235,6 +195,22 @@ class Shown(ByValue, NoItems):
 
         return csv_text(self, level=level, stars=stars, units=units)
 
+    def to_html(self, *, level: float = LEVEL, stars: bool = False, units: bool = False) -> str:
+        """The table of `to_markdown` as the text of an HTML file, with all that `print` says around
+        it, such as the recommendation of an experiment's report. The file loads nothing, and all
+        text in it is escaped. `streammetrics.present.html_page` has several results on one page.
+
+        >>> from streammetrics import Ratio
+        >>> ctr = Ratio()
+        >>> ctr.update([1, 0, 0, 1] * 100)
+        >>> ctr.compute().to_html().splitlines()[0]
+        '<!doctype html>'
+        """
+        from streammetrics.present.html_document import html_page
+
+        name = type(self).__name__
+        return html_page({name: self}, title=name, level=level, stars=stars, units=units)
+
     def __repr__(self) -> str:
         return text_table(self)
 
@@ -252,6 +228,8 @@ class Shown(ByValue, NoItems):
         return chart(figure_of(self, kind, title=title, theme=theme))
 
     def _repr_html_(self) -> str:
+        from streammetrics.present.html_document import html_table
+
         return html_table(self)
 
 

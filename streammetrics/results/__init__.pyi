@@ -3,7 +3,7 @@ from streammetrics.core.interval import interval_of as interval_of
 from streammetrics.present.figures import figure_by_series as figure_by_series
 from streammetrics.present.figures import figure_of as figure_of
 from streammetrics.present.figures import kinds_of as kinds_of
-from streammetrics.present.notebook import html_table as html_table
+from streammetrics.present.html_document import html_table as html_table
 from streammetrics.present.value_rows import is_exact as is_exact
 from streammetrics.present.view import Direction as Direction
 from streammetrics.present.views import counts_of as counts_of

@@ -65,6 +65,10 @@ _COARSE_GROUPS: Final = (
     "groups of users hold their scores in buckets, which do not show the variance of a distance of "
     "all values; states on a grid have one, of ten bins"
 )
+_RANKED_GROUPS: Final = (
+    "groups of users hold the order of their scores, not the scores, which this distance is of; "
+    "UserGroups(Quantiles(...)) of the scores has one"
+)
 _WEIGHTED: Final = "rows are weighted, so that their number says nothing of chance"
 
 
@@ -74,6 +78,10 @@ class Users(Protocol):
     @property
     def exact(self) -> bool:
         """Whether the groups hold each value, not buckets of values."""
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the groups hold only the order of the values."""
 
     @property
     def effects(self) -> DesignEffects:
@@ -93,10 +101,12 @@ class DriftDistance(Estimator["Drift"]):
 
     by_value: it compares values one by one where states are exact, and bins on a grid. of_all_rows:
     it is of all rows on a grid too, so that the uncertainty within buckets widens its interval.
+    in_units: it is in the units of the values, which their order does not have.
     """
 
     by_value: bool = False
     of_all_rows: bool = False
+    in_units: bool = False
 
     def interval(self, result: Drift, request: IntervalRequest) -> Interval | None:
         """With Student's t; it begins at 0 where PSI finds no drift."""
@@ -106,6 +116,8 @@ class DriftDistance(Estimator["Drift"]):
         n = result.reference_rows + result.rows
         if self.by_value and not result._bounded and not users.exact:
             return request.none(_COARSE_GROUPS, n=n)
+        if self.in_units and users.ranked:
+            return request.none(_RANKED_GROUPS, n=n)
         spread = users.variance_of(request.view)
         if not math.isfinite(spread.variance):
             return request.none(spread.reason or "the variance is not defined", n=n)
@@ -129,6 +141,7 @@ class DriftDistance(Estimator["Drift"]):
 
 _OF_BINS: Final = DriftDistance()
 _OF_ROWS: Final = DriftDistance(of_all_rows=True)
+_IN_UNITS: Final = DriftDistance(of_all_rows=True, in_units=True)
 _BY_VALUE: Final = DriftDistance(by_value=True)
 
 
@@ -222,7 +235,7 @@ class Drift(HasIntervals):
         return self.band() if self._over_users is None else None
 
     @cached_property
-    @View(estimator=_OF_ROWS, better=NONE, range=POSITIVE, headline=6)
+    @View(estimator=_IN_UNITS, better=NONE, range=POSITIVE, headline=6)
     def wasserstein(self) -> float | Bounded:
         """Wasserstein-1, the area between the two distribution functions, in units of the values;
         on a grid with rows at the middle of their buckets."""

@@ -279,7 +279,7 @@ REFUSED: list[tuple[Callable[[Path], Path], str]] = [
     (lambda f: _text(f, '{"doc_id": true}'), "a `doc_id` of each line, got True"),
     (lambda f: _text(f, '{"doc_id": 1, "acc": 1}\n{"doc_id": 1, "acc": 0}'), "1 twice"),
     (lambda f: _text(f, '{"doc_id": 1, "acc": 1}\n{"doc_id": 2, "acc": "x"}'),
-     "expected a number as 'acc' of each sample, got none of 2"),
+     "expected a number as 'acc' of each sample, got 'x' of 2"),
     (lambda f: _text(f, '{"doc_id": 1, "acc": "x"}'), "texts other than C, I, P and N"),
     (lambda f: _text(f, '{"doc_id": 1, "acc": 1' + "0" * 400 + "}"), "expected"),
     (lambda f: zipped(f, {"header.json": b"{}"}, 0), "expected a score that is a number"),

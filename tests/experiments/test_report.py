@@ -209,6 +209,18 @@ def test_guardrails() -> None:
     assert less.startswith("bts breaks the guardrail")
 
 
+def test_a_guardrail_without_a_direction_says_what_is_taken_as_harm() -> None:
+    for declared, noted in ((None, True), (True, False), (False, False)):
+        rails = (Safeguard("ctr", 0.01, higher_is_better=declared),)
+        report = two((46, 10_000), (69, 10_000), decision=(), guardrails=rails).report()
+        assert any("a fall is taken as harm" in note for note in report.notes) is noted
+    directed = two(
+        (46, 10_000), (69, 10_000), decision=(), guardrails=(Safeguard("ctr", 0.01),),
+        better={"ctr": "lower"},
+    ).report()  # fmt: skip
+    assert not any("harm" in note for note in directed.notes)
+
+
 def test_units_that_fall_as_they_should_not_come_before_all() -> None:
     report = two((460, 9000), (690, 9000), seen=(range(5000), range(6000, 10_000))).report()
     assert report.findings[0].sentence.startswith(

@@ -26,7 +26,7 @@ from streammetrics import (
 )
 from streammetrics.core.errors import StreamMetricsError
 from streammetrics.experiments import Guardrail, Safeguard
-from streammetrics.present import between, number, values
+from streammetrics.present import between, html_page, number, values
 from streammetrics.results import views_of
 from streammetrics.testing import check_law
 from tests.cases import CASES
@@ -41,15 +41,14 @@ CALLS: Mapping[str, Callable[..., object]] = {
     "ScoreCurve.partial_auc": lambda **flag: HistogramAUC().compute().partial_auc(0.5, **flag),
     **{
         f"Shown.{name}": lambda name=name, **flag: getattr(Ratio().compute(), name)(**flag)
-        for name in ("to_csv", "to_frame", "to_latex", "to_markdown")
+        for name in ("to_csv", "to_frame", "to_html", "to_latex", "to_markdown")
     },
     "between": lambda **flag: between(0.1, 0.2, 2, **flag),
     "check_law": lambda **flag: check_law(lambda *given: None, CASES[0], **flag),
     "compare": lambda **flag: compare(Ratio(), Ratio(), **flag),
-    "compare_runs": lambda **flag: compare_runs(
-        {"q": {"a": 1}}, {"one": {"q": ["a"]}, "other": {"q": ["a"]}}, "map", **flag
-    ),
-    "evaluate": lambda **flag: evaluate({"q": {"a": 1}}, {"q": ["a"]}, "map", **flag),
+    "compare_runs": lambda **flag: compare_runs({"q": {"d": 1}}, {"a": {}, "b": {}}, "map", **flag),
+    "evaluate": lambda **flag: evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "map", **flag),
+    "html_page": lambda **flag: html_page({"ctr": Ratio().compute()}, **flag),
     "number": lambda **flag: number(0.5, 2, **flag),
     "values": lambda **flag: values([], **flag),
     "views_of": lambda **flag: views_of(Ratio().compute(), **flag),
