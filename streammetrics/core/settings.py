@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cache, wraps
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,9 @@ def setting_text(value: object) -> str:
     >>> setting_text({"auc": HistogramAUC()})[:38]
     "{'auc': HistogramAUC(grid='relative', "
     """
-    if _is_metric(value):
-        inner = (f"{name}={setting_text(setting)}" for name, setting in value._written().items())
+    written = getattr(value, "_written", None)
+    if written is not None:
+        inner = (f"{name}={setting_text(setting)}" for name, setting in written().items())
         return f"{type(value).__name__}({', '.join(inner)})"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{k!r}: {setting_text(v)}' for k, v in value.items())}}}"
@@ -95,14 +96,8 @@ def setting_texts(metric: Declared) -> dict[str, str]:
     >>> setting_texts(Regression())
     {'round_weights': 'False', 'weight_unit': '1'}
     """
-    return {
-        name: setting_text(value) if isinstance(value, Mapping) or _is_metric(value) else str(value)
-        for name, value in sorted(metric._written().items())
-    }
-
-
-def _is_metric(value: object) -> TypeGuard[Declared]:
-    return hasattr(value, "_written")
+    written = sorted(metric._written().items())
+    return {n: str(v) if isinstance(v, str | Fraction) else setting_text(v) for n, v in written}
 
 
 class StateHead(NamedTuple):
