@@ -1,4 +1,5 @@
-"""drift of exact states: the distances of all values, by their definitions, and their laws."""
+"""drift of exact states: the distances of all values, by their definitions, and their laws; and
+what groups of users know of these."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics import ExactAUC, ExactQuantiles, UserGroups, drift
+from streammetrics import ExactAUC, ExactQuantiles, HistogramAUC, UserGroups, drift
 from streammetrics.results import doubts_of
 
 values = st.lists(
@@ -112,3 +113,19 @@ def test_a_distance_of_values_one_by_one_has_an_interval_over_users_of_few_value
     assert not coarse.interval("hellinger").defined
     assert "in buckets" in coarse.interval("hellinger").reason
     assert coarse.interval("psi").defined
+
+
+@pytest.mark.parametrize("metric", [HistogramAUC(), ExactAUC()], ids=["grid", "exact"])
+def test_groups_that_hold_the_order_of_scores_have_no_interval_of_a_distance_in_their_units(
+    metric: HistogramAUC | ExactAUC,
+) -> None:
+    random, states = np.random.default_rng(6), []
+    for moved in (1.0, 1.2):
+        state: UserGroups[Any] = UserGroups(metric)
+        scores = random.beta(2, 60, 2000) * moved
+        state.update(random.integers(0, 300, 2000), labels=scores > 0.05, scores=scores)
+        states.append(state)
+    found = drift(*states)
+    interval = found.interval("wasserstein")
+    assert not interval.defined and "UserGroups(Quantiles" in interval.reason
+    assert found.interval("psi").lower > 0 and found.interval("ks").lower > 0

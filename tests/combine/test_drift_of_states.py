@@ -352,22 +352,6 @@ def test_over_users_each_bucket_leaves_both_states() -> None:
     assert_design_effects(found, x, buckets)
 
 
-@pytest.mark.parametrize("metric", [HistogramAUC(), ExactAUC()], ids=["grid", "exact"])
-def test_groups_that_hold_the_order_of_scores_have_no_interval_of_a_distance_in_their_units(
-    metric: HistogramAUC | ExactAUC,
-) -> None:
-    random, states = np.random.default_rng(6), []
-    for moved in (1.0, 1.2):
-        state: UserGroups[Any] = UserGroups(metric)
-        scores = random.beta(2, 60, 2000) * moved
-        state.update(random.integers(0, 300, 2000), labels=scores > 0.05, scores=scores)
-        states.append(state)
-    found = drift(*states)
-    interval = found.interval("wasserstein")
-    assert not interval.defined and "UserGroups(Quantiles" in interval.reason
-    assert found.interval("psi").lower > 0 and found.interval("ks").lower > 0
-
-
 def test_rows_that_a_user_repeats_are_divided_by_their_number() -> None:
     random = np.random.default_rng(8)
     once, often = [], []

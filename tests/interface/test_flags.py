@@ -46,11 +46,13 @@ CALLS: Mapping[str, Callable[..., object]] = {
     "between": lambda **flag: between(0.1, 0.2, 2, **flag),
     "check_law": lambda **flag: check_law(lambda *given: None, CASES[0], **flag),
     "compare": lambda **flag: compare(Ratio(), Ratio(), **flag),
-    "compare_runs": lambda **flag: compare_runs({"q": {"d": 1}}, {"a": {}, "b": {}}, "map", **flag),
-    "evaluate": lambda **flag: evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "map", **flag),
-    "html_page": lambda **flag: html_page({"ctr": Ratio().compute()}, **flag),
+    "compare_runs": lambda **flag: compare_runs(
+        {"q": {"a": 1}}, {"one": {"q": ["a"]}, "other": {"q": ["a"]}}, "map", **flag
+    ),
+    "evaluate": lambda **flag: evaluate({"q": {"a": 1}}, {"q": ["a"]}, "map", **flag),
     "number": lambda **flag: number(0.5, 2, **flag),
     "values": lambda **flag: values([], **flag),
+    "html_page": lambda **flag: html_page({"ctr": Ratio().compute()}, **flag),
     "views_of": lambda **flag: views_of(Ratio().compute(), **flag),
 }
 
