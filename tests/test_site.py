@@ -27,7 +27,7 @@ from tests.requirements import ROOT, absent
 DOCS = ROOT / "docs"
 FOLDERS = ("tutorials", "how_to", "coming_from", "essays")
 PAGES = sorted([*(page for one in FOLDERS for page in (DOCS / one).glob("*.md")), DOCS / "faq.md"])
-PAGES.append(DOCS / "index.md")
+PAGES += [DOCS / "outgrowing.md", DOCS / "index.md"]
 NAMES = {page: str(page.relative_to(DOCS)) for page in PAGES}
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 ON_KAFKA = DOCS / "tutorials" / "live_test.md"
