@@ -52,6 +52,7 @@ from tests.ports import free_ports
 ROOT = Path(__file__).resolve().parent.parent
 POM = Path(__file__).resolve().parent / "kafka" / "pom.xml"
 JARS = ROOT / ".cache" / "kafka"
+COPY_JARS = ("mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime")
 
 CONFIG = """\
 process.roles=broker,controller
@@ -115,8 +116,7 @@ def fetch_jars(target: Path = JARS, pom: Path = POM) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         lib = Path(scratch) / "lib"
-        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
-        command += [f"-DoutputDirectory={lib}", "-DincludeScope=runtime"]
+        command = [*COPY_JARS, f"-DoutputDirectory={lib}", "-f", str(pom)]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )

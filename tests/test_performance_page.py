@@ -44,6 +44,27 @@ def test_the_page_has_a_place_for_each_question_and_an_answer_in_it() -> None:
         assert answer.timings or answer.points or answer.notes
 
 
+def test_the_page_on_outgrowing_has_the_figures_of_the_sections_that_it_links() -> None:
+    folder = page.ROOT / "docs"
+    text = (folder / "outgrowing.md").read_text(encoding="utf-8")
+    cited = re.findall(r"\[([^]]*\d[^]]*)\]\(([a-z]+\.md)#([a-z-]+)\)", text)
+    assert len(cited) > 20
+    for figure, name, anchor in cited:
+        section = _section((folder / name).read_text(encoding="utf-8"), anchor)
+        [number, *_] = re.findall(r"\d[\d,.]*", figure)
+        assert re.search(rf"(?<![\d,.]){re.escape(number)}(?![\d,.]*\d)", section), (figure, anchor)
+
+
+def _section(text: str, anchor: str) -> str:
+    """A section of a page, with those below it."""
+    parts = re.split(r"^(#+) (.*)$", text, flags=re.MULTILINE)
+    depths, names, texts = parts[1::3], parts[2::3], parts[3::3]
+    slugs = [re.sub(r"[^a-z -]", "", one.lower()).replace(" ", "-") for one in names]
+    first = slugs.index(anchor)
+    deeper = [i for i, depth in enumerate(depths) if i > first and len(depth) <= len(depths[first])]
+    return "".join(texts[first : deeper[0] if deeper else None])
+
+
 def test_the_readme_says_which_processor_features_were_off() -> None:
     found = re.findall(rf'{bench_sorting.VARIABLE}="[^"]*"', KEPT["versions"])
     [setting] = found or [f"no {bench_sorting.VARIABLE}"]

@@ -6,26 +6,41 @@ The pages that compare with a peer, or that need one, run in its environment: `m
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from docs import metrics_page
 from tests import site_blocks
-from tests.requirements import ROOT, absent
+from tests.patience import LIMIT_S
+from tests.ports import free_ports
+from tests.requirements import ROOT, Later, absent
+
+if TYPE_CHECKING:
+    from tests import kafka_broker
+else:
+    kafka_broker = Later("tests.kafka_broker")
 
 DOCS = ROOT / "docs"
 FOLDERS = ("tutorials", "how_to", "coming_from", "essays")
 PAGES = sorted([*(page for one in FOLDERS for page in (DOCS / one).glob("*.md")), DOCS / "faq.md"])
-PAGES.append(DOCS / "index.md")
+PAGES += [DOCS / "outgrowing.md", DOCS / "index.md"]
 NAMES = {page: str(page.relative_to(DOCS)) for page in PAGES}
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 ON_KAFKA = DOCS / "tutorials" / "live_test.md"
+BROKER = DOCS / "how_to" / "kafka_without_docker.md"
+START_BROKER = "java @java.options kafka.Kafka server.properties"
 # What installs something, or does not end: only these lines do not run.
-INSTALLS = ("pip install ", "make ", "docker run ", "streammetrics run ")
+INSTALLS = ("pip install ", "make ", "docker run ", "streammetrics run ", START_BROKER)
 
 
 def ran(page: Path, folder: Path) -> None:
@@ -51,7 +66,7 @@ def test_each_block_of_a_page_is_of_a_kind_that_a_test_runs(page: Path) -> None:
 
 
 @pytest.mark.docs
-@pytest.mark.parametrize("page", [one for one in PAGES if one != ON_KAFKA], ids=NAMES.get)
+@pytest.mark.parametrize("page", sorted({*PAGES} - {ON_KAFKA, BROKER}), ids=NAMES.get)
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     ran(page, tmp_path)
 
@@ -64,6 +79,55 @@ def test_the_tutorial_on_kafka_runs_with_a_broker(kafka: str, tmp_path: Path) ->
     page = tmp_path / "page.md"
     page.write_text(text.replace("localhost:9092", kafka), encoding="utf-8")
     ran(page, tmp_path)
+
+
+@contextlib.contextmanager
+def started(command: str, folder: Path, port: int) -> Iterator[None]:
+    """A broker that a command of a page starts; it ends with the block, or with this process."""
+    with (
+        (folder / "broker.log").open("wb") as log,
+        subprocess.Popen(
+            ["sh", "-c", kafka_broker.TIED, "sh", *command.split()], cwd=folder,
+            stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True,
+        ) as process,
+    ):  # fmt: skip
+        try:
+            limit = time.monotonic() + LIMIT_S
+            while not kafka_broker.answers_api_versions(f"127.0.0.1:{port}"):
+                ended = process.poll() is not None or time.monotonic() > limit
+                assert not ended, (folder / "broker.log").read_text(errors="replace")
+                time.sleep(0.05)
+            yield
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.docs
+@pytest.mark.kafka
+def test_the_commands_for_a_broker_without_docker_start_one(tmp_path: Path) -> None:
+    if why := kafka_broker.missing():
+        absent("kafka", why)
+    try:
+        folder = kafka_broker.fetch_jars()
+    except kafka_broker.Unavailable as error:
+        absent("kafka", str(error))
+    text, maven = TEXTS[BROKER], " ".join(kafka_broker.COPY_JARS)
+    assert text.count(f"{maven} -DoutputDirectory=jars\n") == 1  # what fetch_jars runs
+    jars = re.compile("<dependency>.*?</dependency>", re.DOTALL)
+    pom = re.sub("<!--.*?-->", "", kafka_broker.POM.read_text("utf-8"), flags=re.DOTALL)
+    assert [one.split() for one in jars.findall(text)] == [one.split() for one in jars.findall(pom)]
+    text = text.replace(f"{maven} -DoutputDirectory=jars", f"ln -s {folder} jars")
+    ports = free_ports(2)
+    for shown_as, port in zip(("localhost:9092", "localhost:9093"), ports, strict=True):
+        text = text.replace(shown_as, f"localhost:{port}")
+    before, _, after = text.partition(f"```sh\n{START_BROKER}\n```\n")
+    page = tmp_path / "page.md"
+    page.write_text(before, encoding="utf-8")
+    ran(page, tmp_path)
+    page.write_text(after, encoding="utf-8")
+    with started(START_BROKER, tmp_path, ports[0]):
+        ran(page, tmp_path)
 
 
 def test_a_block_that_prints_something_else_is_found_and_can_be_written(tmp_path: Path) -> None:
