@@ -122,9 +122,9 @@ def table_of(result: object, most: int, level: float = LEVEL) -> RowTable:
     counts = sorted(counts_of(result).items(), key=lambda count: count[0] != "rows")
     about += [_count(name, n) for name, n in counts]
     about += [
-        f"{_words(name)} {name_text(text, 200)}"
+        f"{'' if name == 'name' else _words(name) + ' '}{name_text(text, 200)}"
         for name, text in texts_of(result).items()
-        if name not in ("reason", "alarm", "exactness", "sentence")
+        if name not in ("reason", "alarm", "exactness", "sentence", "note")
     ]
     notes = list(_reasons(shown))
     reason = texts_of(result).get("reason", "")
