@@ -2,7 +2,7 @@
 
 One, two and four workers count a topic of 4 and of 16 partitions, in a real Kafka broker, into one
 PostgreSQL store: five metrics by all rows and by variant, two of them over users. The log comes at
-a steady rate, as JSON, one event a message, and each partition commits once a second. Workers start
+a steady rate, as JSON, one event a message, and is committed every second. Workers start
 on an empty topic and divide its partitions; what they take while nothing comes is measured first,
 then what they and the server take from the first event until the last is committed. At the end each
 state of the store must equal the fold of the log, byte for byte, whatever the number of workers.
