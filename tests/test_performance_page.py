@@ -68,6 +68,7 @@ def test_the_page_on_outgrowing_says_what_its_table_of_workers_shows() -> None:
         assert added == pytest.approx(four["log_s"], rel=0.25)
     assert runs[1, 16]["workers_s"] / runs[1, 4]["workers_s"] == pytest.approx(2, rel=0.1)
     for run in runs.values():
+        assert 5 <= round(run["idle_s"] / run["workers"] * 1e3) <= 10
         assert 0.002 <= run["database_s"] / run["commits"] <= 0.004
         assert run["database_s"] < 0.1 * (run["workers_s"] + run["database_s"])
 
