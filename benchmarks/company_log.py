@@ -251,15 +251,16 @@ def repeated(state: PerKey, times: int) -> PerKey:
 
 
 def held(ledger: Ledger) -> tuple[int, dict[tuple[str, int], bytes]]:
-    """The next record of the log, and the states of the totals of a store."""
+    """The number of records of all partitions that were counted, and the states of the totals of a
+    store."""
 
     def look(now: StoreView) -> tuple[int, dict[tuple[str, int], bytes]]:
-        (head,) = now.version.heads
         totals = [size.pane for size in now.snapshot.panes if size.pane.is_total]
         found: dict[tuple[str, int], Accumulator] = {}
         for row, stored in now.states(now.delta_metadata(totals)):
             key, state = row.pane[:2], state_of(row, stored)
             found[key] = found[key] + state if key in found else state
-        return head.next_offset, {key: state.to_bytes() for key, state in found.items()}
+        records = sum(head.next_offset for head in now.version.heads)
+        return records, {key: state.to_bytes() for key, state in found.items()}
 
     return view(ledger, look)

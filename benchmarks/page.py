@@ -1,4 +1,4 @@
-"""From JSON to pages: the tables between marks in README and docs/performance.md, and the picture.
+"""From JSON to pages: the tables between marks of the pages, and the picture.
 
 `python -m benchmarks --json docs/performance.json` measures; `python -m benchmarks.page` (also run
 by `make docs`) writes the figures to the pages. With `--check` nothing is written, and the exit
@@ -23,7 +23,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FIGURES: Final = ROOT / "docs" / "performance.json"
 PICTURE: Final = ROOT / "docs" / "performance.svg"
 PAGES: Final = tuple(
-    ROOT / name for name in ("README.md", "README.zh-CN.md", "docs/performance.md")
+    ROOT / name
+    for name in ("README.md", "README.zh-CN.md", "docs/performance.md", "docs/outgrowing.md")
 )
 # The text between these two lines is generated; everything else is written by hand.
 _MARKED: Final = re.compile(r"(<!-- measured ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)

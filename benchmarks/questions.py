@@ -27,6 +27,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "results": "bench_results",
     "eval": "bench_eval",
     "store": "bench_store",
+    "workers": "bench_workers",
     "growth": "bench_growth",
     "memory": "bench_memory",
 }

@@ -43,7 +43,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
 from tests.patience import LIMIT_S
@@ -90,6 +91,13 @@ broker.heartbeat.interval.ms=500
 # stays in the same process group and ends it when the pipe on its stdin closes. (No `--` before
 # the group: the kill of dash refuses it.)
 TIED = 'exec 3<&0; (cat <&3 >/dev/null; kill -KILL -$$) & exec "$@" 3<&- </dev/null'
+
+
+NO_GROUPS_YET = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
 
 
 class Unavailable(Exception):
@@ -344,6 +352,19 @@ def produce(bootstrap: str, topic: str, records: Iterable[Record]) -> list[int]:
             producer.poll(0)
     assert producer.flush(LIMIT_S) == 0, f"{topic}: some records have no answer"
     return [offsets[i] for i in range(len(offsets))]
+
+
+def shares(bootstrap: str, group: str) -> list[int]:
+    """The number of partitions that each member of a consumer group has. A broker that was just
+    started knows no group yet, and says so."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    try:
+        members = admin.describe_consumer_groups([group])[group].result().members
+    except KafkaException as error:
+        if error.args[0].code() not in NO_GROUPS_YET:
+            raise
+        return []
+    return [len(member.assignment.topic_partitions) for member in members]
 
 
 def main() -> None:

@@ -55,6 +55,24 @@ def test_the_page_on_outgrowing_has_the_figures_of_the_sections_that_it_links() 
         assert re.search(rf"(?<![\d,.]){re.escape(number)}(?![\d,.]*\d)", section), (figure, anchor)
 
 
+def test_the_page_on_outgrowing_says_what_its_table_of_workers_shows() -> None:
+    text = (page.ROOT / "docs" / "outgrowing.md").read_text(encoding="utf-8")
+    assert page.marks(text) == ["workers"]
+    runs = {(p["workers"], p["partitions"]): p for p in ANSWERS["workers"].points}
+    assert len(runs) == 6
+    assert len({(run["events"], run["states"]) for run in runs.values()}) == 1
+    for partitions in (4, 16):
+        one, two, four = (runs[workers, partitions] for workers in (1, 2, 4))
+        assert one["workers_s"] < two["workers_s"] < four["workers_s"]
+        added = (four["commits"] - one["commits"]) / 3
+        assert added == pytest.approx(four["log_s"], rel=0.25)
+    assert runs[1, 16]["workers_s"] / runs[1, 4]["workers_s"] == pytest.approx(2, rel=0.1)
+    for run in runs.values():
+        assert 5 <= round(run["idle_s"] / run["workers"] * 1e3) <= 10
+        assert 0.002 <= run["database_s"] / run["commits"] <= 0.004
+        assert run["database_s"] < 0.1 * (run["workers_s"] + run["database_s"])
+
+
 def _section(text: str, anchor: str) -> str:
     """A section of a page, with those below it."""
     parts = re.split(r"^(#+) (.*)$", text, flags=re.MULTILINE)
