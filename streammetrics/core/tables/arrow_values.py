@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Values: TypeAlias = "NDArray[np.generic] | DictionaryColumn | list[object]"
+_FLOATS: Final = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 class Lists(NamedTuple):
@@ -76,17 +77,23 @@ def numbers(array: pa.Array) -> NDArray[np.generic]:
     """Numbers or bools [n], in the memory of the array where they are bytes there; any for a null.
 
     pyarrow's own `to_numpy` imports pandas if that is installed, which takes longer than a million
-    rows.
+    rows; and so does its `to_pandas_dtype`, which some versions cannot do without.
     """
     import pyarrow.types as kinds
 
     buffer, start, end = array.buffers()[1], array.offset, array.offset + len(array)
     if buffer is None or start == end:
-        return np.zeros(len(array), array.type.to_pandas_dtype())
+        return np.zeros(len(array), _dtype(array.type))
     if kinds.is_boolean(array.type):
         octets = np.frombuffer(buffer, np.uint8)[start // 8 : (end + 7) // 8]
         return np.unpackbits(octets, bitorder="little").view(np.bool_)[start % 8 :][: len(array)]
-    return np.frombuffer(buffer, array.type.to_pandas_dtype(), end)[start:]
+    return np.frombuffer(buffer, _dtype(array.type), end)[start:]
+
+
+def _dtype(kind: pa.DataType) -> np.dtype[np.generic]:
+    """That of numbers of this kind."""
+    name = str(kind)
+    return np.dtype(_FLOATS.get(name, name))
 
 
 def decimals(values: Iterable[Decimal | None], scale: int) -> list[object]:
