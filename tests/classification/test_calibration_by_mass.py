@@ -221,6 +221,15 @@ def test_without_rows_errors_are_undefined() -> None:
     assert table.units.tolist() == [0, 0, 0] and np.isnan(table.positive_share).all()
 
 
+def test_the_ratio_of_a_group_without_positives_is_undefined_if_nothing_was_predicted() -> None:
+    ratios = []
+    for score in (0.0, 0.5):
+        metric = Calibration(grid="relative")
+        metric.update([0, 0], [score, score])
+        ratios += metric.compute().reliability_by_mass(1).ratio.tolist()
+    assert str(ratios) == "[nan, inf]"
+
+
 def test_an_error_has_no_interval_and_says_what_has() -> None:
     labels, scores = clicks(100)
     interval = fed(labels, scores).confidence_interval(view="ece_by_mass")
