@@ -149,7 +149,10 @@ class Rules(NamedTuple):
         if numbers:
             yield f"{', '.join(numbers)}: means over queries, of which trec_eval has the sums"
         if self.like:
-            rules = (f'{name}="{getattr(self, name)}"' for name in ("ties", "empty", "missing"))
-            yield f"as {self.like}: {', '.join(rules)}"
+            names, tool = ("ties", "empty", "missing"), _TOOLS[self.like]
+            rules = (f'{name}="{getattr(self, name)}"' for name in names)
+            own = [name for name in names if getattr(self, name) != getattr(tool, name)]
+            but = f", but for {', '.join(own)}" if own else ""
+            yield f"as {self.like}{but}: {', '.join(rules)}"
         if self.judged_only:
             yield "documents that are not judged are left out of runs"

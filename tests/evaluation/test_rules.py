@@ -129,3 +129,10 @@ def test_what_is_no_measure_is_refused_as_elsewhere() -> None:
         with pytest.raises(SettingsError):
             evaluate(QRELS, RUN, given)  # type: ignore[arg-type]
     assert evaluate(QRELS, RUN, (name for name in ["ap"])) == evaluate(QRELS, RUN, "ap")
+
+
+def test_a_rule_that_was_passed_is_said_not_to_be_that_of_the_tool() -> None:
+    result = evaluate(
+        {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 1.0}}, "map", like="trec_eval", ties="worst"
+    )
+    assert result.notes[0].startswith('as trec_eval, but for ties: ties="worst", empty="zero"')
