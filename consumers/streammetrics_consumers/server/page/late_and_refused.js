@@ -13,8 +13,8 @@ export function begin() {
   box.addEventListener("toggle", () => box.open && fill());
   const follow = () => {
     if (!IDS.includes(location.hash.slice(1))) return;
-    box.open = true;
-    fill();
+    if (box.open) fill();
+    else box.open = true; // which fills it
   };
   addEventListener("hashchange", follow);
   addEventListener("click", (event) => {

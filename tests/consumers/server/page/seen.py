@@ -122,9 +122,18 @@ class Seen:
         """What a person reads there."""
         return self.page.inner_text(selector)
 
+    def texts(self, selector: str) -> list[str]:
+        """What a person reads in each element there.
+
+        In one step of the page: `all_inner_texts` looks for the elements first, and one that is
+        replaced before it is read has the text of its source, without what the layout adds."""
+        return self._each(selector, "innerText")
+
     def numbers(self, selector: str) -> list[float]:
         """The exact values of the numbers that are shown there."""
-        found = self.page.eval_on_selector_all(
-            f"{selector} data", "all => all.map((one) => Number(one.value))"
-        )
-        return [float(one) for one in found]
+        return [float(value) for value in self._each(f"{selector} data", "value")]
+
+    def _each(self, selector: str, attribute: str) -> list[str]:
+        every = "([there, name]) => [...document.querySelectorAll(there)].map((each) => each[name])"
+        values: list[str] = self.page.evaluate(every, [selector, attribute])
+        return values

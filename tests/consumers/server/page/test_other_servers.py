@@ -65,14 +65,12 @@ def test_pending_repeats_delays_and_the_warning_are_shown_where_events_are_joine
         said = page.text("#joined-counts")
         assert f"{join['closed']:,} impressions counted, {join['pending']:,} pending (" in said
         assert f"{join['repeated']:,} events repeated (" in said
-        rows = page.page.locator("#joined tbody tr").all_inner_texts()
+        rows = page.texts("#joined tbody tr")
         assert [row.split()[:2] for row in rows] == [
             [name, f"{one['attributed']:,}"] for name, one in join["outcomes"].items()
         ]
         assert "█" in rows[0] and "2 s to 4 min" in rows[0]
-        assert [text[2:] for text in page.page.locator("#joined .note").all_inner_texts()] == (
-            join["warnings"]
-        )
+        assert [text[2:] for text in page.texts("#joined .note")] == (join["warnings"])
         assert len(join["warnings"]) == 2
         page.go(served.url).until("ready")
         assert page.page.locator("#joined").is_hidden()  # of a store that joins nothing

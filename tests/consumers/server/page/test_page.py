@@ -42,7 +42,7 @@ def test_alarms_of_metrics_are_notes_and_only_dashes_that_are_shown_are_explaine
         assert len(alarms) == 2 and all("alarm: the treated are 0." in note for note in alarms)
         assert of_experiment in page.text("#experiment")
         assert page.page.locator("#notes p").count() == 2
-        assert page.page.locator("#notes .attention").all_inner_texts() == alarms
+        assert page.texts("#notes .attention") == alarms
         card = '.card[data-metric="targeting"]'
         page.page.locator(card).scroll_into_view_if_needed()
         page.page.wait_for_selector(f"{card} table.figures")
@@ -70,10 +70,10 @@ def test_quantiles_of_independent_rows_have_their_band_below_their_interval(
             table = f'.card[data-metric="{metric}"] table.figures'
             page.page.locator(f'.card[data-metric="{metric}"]').scroll_into_view_if_needed()
             page.page.wait_for_selector(table)
-            heads[metric] = page.page.locator(f"{table} thead th").all_inner_texts()
+            heads[metric] = page.texts(f"{table} thead th")
         assert any("band" in head for head in heads["wait"])
         assert not any("band" in head for head in heads["ctr"])
-        assert page.page.locator(f"{table} tbody small").all_inner_texts() == bands
+        assert page.texts(f"{table} tbody small") == bands
         assert page.page.evaluate(INSIDE, table), "the numbers of rows are beyond the card"
 
 
@@ -117,7 +117,7 @@ def test_texts_are_those_of_the_server_and_intervals_that_take_rows_as_independe
     found: Any = served.get("api/results?by=variant&metric=ctr&texts=tables&views=all")["results"]
     said = {row["interval"]["reason"] for row in found if row["interval"]}
     page = open_page(served.url + "?metric=ctr").until("ready")
-    cells = page.page.locator("table.figures td.number").all_inner_texts()
+    cells = page.texts("table.figures td.number")
     for row in found:
         text = row["text"]
         assert {text["value"], text["interval"] or "none", text["rows"]} <= set(cells)
@@ -146,13 +146,13 @@ def test_one_metric_alone_has_every_view_and_every_chart(served: Stream, open_pa
     roc = page.page.locator("figure", has=page.page.locator("figcaption", has_text="ROC"))
     roc.first.scroll_into_view_if_needed()
     page.page.locator("figcaption", has_text="AUC: ").first.wait_for()  # written when it is drawn
-    shown = page.page.locator("figcaption").all_inner_texts()
+    shown = page.texts("figcaption")
     kinds = {text.split("\n")[0].strip() for text in shown}
     assert "Over time" in kinds and any(one.startswith("ROC AUC: control 0.") for one in kinds)
     views = {
         row["view"] for row in served.get("api/results?by=variant&metric=auc&views=all")["results"]
     }
-    assert set(page.page.locator("th[scope=rowgroup]").all_inner_texts()) == views
+    assert set(page.texts("th[scope=rowgroup]")) == views
 
 
 def test_a_point_of_a_chart_says_its_numbers(served: Stream, open_page: Open) -> None:
@@ -257,11 +257,10 @@ def test_two_effects_on_a_metric_have_their_views_and_no_column_is_cut_off(
     stream.count()
     with stream.serve():
         seen = open_page(stream.url).until("ready")
-        names = seen.page.locator("#experiment tbody th").all_inner_texts()
+        names = seen.texts("#experiment tbody th")
         assert names == ["auc", "auc (gini)"]
         assert "auc (gini) " in seen.text("#arms")
-        card = seen.page.locator(".card").filter(has=seen.page.get_by_role("link", name="auc"))
-        arms = card.locator("table.effects tbody th").all_inner_texts()
+        arms = seen.texts('.card[data-metric="auc"] table.effects tbody th')
         assert [one.split() for one in arms] == [[stream.variants[1]], [stream.variants[1], "gini"]]
         tables = seen.page.locator(".card .scroll:has(table.figures)")
         assert tables.count() > 0

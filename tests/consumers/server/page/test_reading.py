@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from streammetrics_consumers.config.tables import ServerConfig
@@ -36,9 +37,9 @@ def test_the_declared_name_is_the_title_and_the_plan_stands_below(
     assert page.page.title() == "New ranker on the home page - streammetrics"
     assert page.text("#hypothesis").startswith("Fresh items first")
     assert page.text("#progress").startswith("Planned 14 days, 7.0 so far; planned 20,000 units, ")
-    [arm] = page.page.locator("#arms li").all_inner_texts()
+    [arm] = page.texts("#arms li")
     assert "new_ranker: click_rate better (+" in arm and "guardrail" in arm
-    assert page.page.locator(".card h3 a").all_inner_texts() == list(page_scenes.THREE)
+    assert page.texts(".card h3 a") == list(page_scenes.THREE)
     first = page.page.locator(f"{CARD} table.figures tbody th").first
     assert first.inner_text() == "control"  # the config declares it second
 
@@ -57,7 +58,7 @@ def test_slices_are_one_table_that_is_sorted_and_searched(scene: str, open_page:
     page.page.click(f"{CARD} [data-sort='1']")
     assert page.numbers(f"{rows} td:nth-child(2)") == sorted(values)
     page.page.fill(f"{CARD} .slice-find", "ba")
-    assert page.page.locator(f"{rows} th").all_inner_texts() == ["BA"]
+    assert page.texts(f"{rows} th") == ["BA"]
     assert page.page.evaluate("document.activeElement.className") == "slice-find"
 
 
@@ -79,11 +80,11 @@ def test_slices_that_the_answer_left_out_are_sorted_and_searched_by_the_server(
     with page.page.expect_response("**/api/results?**sort=rows**order=descending**"):
         page.page.click(f"{CARD} [data-sort='4']")
     page.page.wait_for_selector(f"{rows}:nth-child(200)")
-    counted = [int(n) for n in page.page.locator(f"{rows} td:last-child").all_inner_texts()]
+    counted = [int(n) for n in page.texts(f"{rows} td:last-child")]
     assert counted == sorted(lines.values(), reverse=True)[:200]
     page.page.fill(f"{CARD} .slice-find", "ba")
     page.page.wait_for_selector(f'{CARD} caption:has-text(": {days} of {whole} slices")')
-    names = page.page.locator(f"{rows} th").all_inner_texts()
+    names = page.texts(f"{rows} th")
     assert {name.partition(";")[0] for name in names} == {"country = BA"}
     assert page.page.evaluate("document.activeElement.className") == "slice-find"
     page.page.fill(f"{CARD} .slice-find", "nowhere")
@@ -107,7 +108,7 @@ def test_metrics_are_searched_and_the_address_keeps_the_search(scene: str, open_
     assert page.text("#metrics-title") == "1 metric with “LOSS”"
     page.page.reload()
     page.until("ready")
-    assert page.page.locator(".card h3 a").all_inner_texts() == ["log_loss"]
+    assert page.texts(".card h3 a") == ["log_loss"]
 
 
 def test_a_range_of_dates_is_the_sum_of_its_windows(scene: str, open_page: Open) -> None:
@@ -116,7 +117,7 @@ def test_a_range_of_dates_is_the_sum_of_its_windows(scene: str, open_page: Open)
     page.page.select_option("[name=window]", label="2022-01-09, closed")
     page.page.select_option("[name=until]", label="the end of 2022-01-10")
     page.page.wait_for_selector(f"{CARD} caption:has-text('2022-01-09 to 2022-01-11')")
-    rows = page.page.locator(f"{CARD} table.figures tbody td:last-child").all_inner_texts()
+    rows = page.texts(f"{CARD} table.figures tbody td:last-child")
     assert rows == ["600", "600"]  # two days of 300 users
 
 
@@ -125,8 +126,10 @@ def test_late_and_refused_events_are_a_link_from_their_counts(scene: str, open_p
     assert page.page.locator("#refused").count() == 0
     page.page.click("[data-field=quarantined] a")
     page.page.wait_for_selector("#refused")
-    cells = page.page.locator("#refused tbody tr").all_inner_texts()
+    cells = page.texts("#refused tbody tr")
     assert sorted(cells) == ["metric\t5", "wrong_type\t5"]
+    questions = [urlsplit(url).path for url in page.requests]
+    assert questions.count("/api/quarantine") == 1  # what a person reads is not replaced at once
     assert page.page.locator("#late tbody td").nth(1).inner_text() == "10"
     for name in ("watermark", "late", "quarantined"):
         assert page.page.locator(f"[data-field={name}]").get_attribute("title")

@@ -48,13 +48,13 @@ def test_every_verdict_has_its_word_symbol_and_colour(
         if name == "kept":
             margin_is_drawn(seen)
             assert seen.page.locator("#experiment thead th").last.inner_text() == "p (Holm)"
-            cells = seen.page.locator("#experiment tbody tr td:last-child").all_inner_texts()
+            cells = seen.texts("#experiment tbody tr td:last-child")
             assert cells == ["<0.0001", "—"]
         if name == "rows":
-            rows = seen.page.locator("#experiment .note .attention")
             said = "differ (1.00 and 1.50): an effect on rows, not on units"
-            assert rows.all_inner_texts() == [said]
-            assert rows.first.evaluate(COLOUR) == "warn"
+            doubt = "#experiment .note .attention"
+            assert seen.texts(doubt) == [said]
+            assert seen.page.locator(doubt).first.evaluate(COLOUR) == "warn"
         if name == "mixed":
             assert seen.text("#sentence .attention").startswith("100 units (2.56 % of all)")
             assert seen.page.locator("#sentence .attention").first.evaluate(COLOUR) == "warn"
@@ -65,7 +65,7 @@ def shown(seen: Seen, case: Case, sentence: str) -> None:
     """The page has the verdicts of a case, in the colours of their tones."""
     assert seen.text("#sentence") == sentence
     cells = seen.page.locator("#experiment td.verdict")
-    assert cells.all_inner_texts() == [
+    assert seen.texts("#experiment td.verdict") == [
         verdict_words.SYMBOLS[one] + verdict_words.words(one)  # type: ignore[index,arg-type]
         for one in case.says
     ]
@@ -74,8 +74,8 @@ def shown(seen: Seen, case: Case, sentence: str) -> None:
         assert cells.nth(i).evaluate(COLOUR) == colour
     tone = verdict_words.ACTION_TONES[case.action]  # type: ignore[index]
     assert seen.page.locator(".sentence .symbol").evaluate(COLOUR) == TONES[tone]
-    arms = seen.page.locator("#arms li")
-    assert [one.partition(":")[0][1:].strip() for one in arms.all_inner_texts()] == ["new"]
+    arms = seen.texts("#arms li")
+    assert [text.partition(":")[0][1:].strip() for text in arms] == ["new"]
     ticks = (seen.text("#experiment").count("✓")) - seen.text("#arms").count("✓")
     assert ticks == sum(verdict_words.TONES[one] == "good" for one in case.says) + (tone == "good")  # type: ignore[index]
 
