@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from streammetrics_consumers.cli import progress
 
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import ViewText
@@ -349,6 +350,14 @@ def test_one_function_more_that_is_called_counts() -> None:
     assert crossing(outer)[name] >= 4
     assert crossing(lambda: source("a").at(1, "b")) == {name: 1, "source": 1, "Source.at": 1}
     assert calls.crossed(lambda: source("a"), calls.PACKAGES) == {}
+
+
+@pytest.mark.slow
+def test_a_busy_machine_crosses_no_more_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "QUICK_S", 0)  # what is slow shows its progress
+    monkeypatch.setattr(progress, "EVERY_S", 0)
+    entered = calls.of_results()
+    assert not any(name.endswith("progress.py:described") for name in entered)
 
 
 def test_what_garbage_of_before_runs_at_its_end_does_not_count() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
 from types import CodeType, FrameType
+from unittest.mock import patch
 
 import numpy as np
 
@@ -119,12 +121,15 @@ def of_users() -> Counter[str]:
 
 def of_results() -> Counter[str]:
     """What the command `streammetrics results STORE` crosses, after the process is warm, with the
-    store that a worker filled from 100 events for four metrics."""
+    store that a worker filled from 100 events for four metrics.
+
+    It shows no progress, as a quick command does: a busy machine would add what draws it."""
+    from streammetrics_consumers.cli import progress
     from streammetrics_consumers.cli.main import main
 
     from tests.house.steps import filled_store
 
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, patch.object(progress, "QUICK_S", math.inf):
         url = filled_store(folder)
 
         def results() -> None:
