@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
 

@@ -6,19 +6,17 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from streammetrics_consumers.cli import logs
 from streammetrics_consumers.model import formatting
-
-if TYPE_CHECKING:
-    from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.model.progress import Progress
 
 log = logging.getLogger(__name__)
 
 QUICK_S: Final = 1.0  # shorter commands show no bar
 EVERY_S: Final = 5.0  # between two lines without a terminal
-Report: TypeAlias = "Callable[[Progress], None]"
+Report: TypeAlias = Callable[[Progress], None]
 
 
 @contextmanager
@@ -70,8 +68,6 @@ def counted(
             if report is None and seconds >= QUICK_S:
                 report = stack.enter_context(shown(what, monotonic, "MiB" if bits else unit))
             if report is not None:
-                from streammetrics_consumers.counting.options import Progress
-
                 report(Progress(n_done >> bits, seconds, max(total - n_done, 0) >> bits))
 
         yield update

@@ -24,7 +24,6 @@ from streammetrics_consumers.counting.housekeeping import IdleCompactor, KnownHe
 from streammetrics_consumers.counting.label_windows import Closer
 from streammetrics_consumers.counting.options import (
     Options,
-    Progress,
     chosen,
     require_no_loss,
     require_within,
@@ -40,6 +39,7 @@ from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.sources import Remote, Source, compaction_warning
 
 log = logging.getLogger(__name__)

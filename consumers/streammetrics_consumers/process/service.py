@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from typing import Final
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.retention import KEEP_WINDOWS, windows_dropped
 from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.counting.worker_status import RecordingLedger, StatusRecorder
@@ -24,6 +24,7 @@ from streammetrics_consumers.ledger.periods import Period
 from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Begun, Generation, Requested
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.model.version import program_version
 from streammetrics_consumers.process.experiment_looks import Looker
 from streammetrics_consumers.process.quarantine_topic import forwarding

@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.audit import cut, retries_of
 from streammetrics_consumers.ledger.generations import compared
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation, fingerprint
 from streammetrics_consumers.model.partition import SPARK, Name, Partition, names_of, names_without
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.replay.diff import compare_states
 from streammetrics_consumers.replay.replay import Replay, read_again
 from streammetrics_consumers.replay.scratch import Findings, Scratch

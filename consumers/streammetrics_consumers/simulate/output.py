@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from streammetrics_consumers.counting.options import Progress
 from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation, is_outcome
 from streammetrics_consumers.simulate.stream import LIST, Simulation
 

@@ -24,7 +24,8 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.config.source import LIBRARIES
-from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
 

@@ -21,7 +21,8 @@ if "STORE" in sys.argv.pop(1):
     import sqlalchemy.dialects.sqlite, sqlalchemy.pool
     for name in [name for name in sys.modules if name.partition(".")[0] == "asyncio"]:
         del sys.modules[name]
-from streammetrics_consumers.cli import main
+from streammetrics_consumers.cli import main, progress
+progress.QUICK_S = 0  # as where a command is slow: what shows its progress is no burden either
 try:
     code = main(sys.argv[1:])
 except SystemExit as error:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from streammetrics_consumers.cli import logs, progress
 from streammetrics_consumers.cli.main import main
-from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.model.progress import Progress
 
 from tests.consumers.stores import write_config, write_events
 

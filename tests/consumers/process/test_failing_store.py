@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event
-from streammetrics_consumers.counting.options import Progress
 from streammetrics_consumers.ledger.failures import LedgerError, NotAStore, StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.process import service
 
 from tests.consumers.folded import Records, counted, fold, records

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.service import FIRST_TRIES
 from streammetrics_consumers.process.stop import Stop

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
-from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger import audit, delta_metadata, schema
 from streammetrics_consumers.ledger.compact import compact
 from streammetrics_consumers.ledger.generations import SettingsChanged
@@ -18,6 +18,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.replay import diff, replay
 from streammetrics_consumers.replay.verify import Wanted
 from streammetrics_consumers.sources import Disconnected, Unsuitable

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import ColumnElement, Connection
 from sqlalchemy.exc import OperationalError
-from streammetrics_consumers.counting.options import Progress
 from streammetrics_consumers.ledger import audit
 from streammetrics_consumers.ledger.compact import compact
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.write import seen_digests
 from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.progress import Progress
 
 from tests.consumers.folded import records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run

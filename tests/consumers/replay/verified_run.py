@@ -9,8 +9,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import ALL, Wanted, verify

@@ -11,7 +11,8 @@ import pytest
 from streammetrics_consumers.cli.demo import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
-from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation, is_outcome
 from streammetrics_consumers.simulate.output import MESSAGES, packed, write
 from streammetrics_consumers.simulate.stream import Format, Simulation
