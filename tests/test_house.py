@@ -356,8 +356,7 @@ def test_one_function_more_that_is_called_counts() -> None:
 def test_a_busy_machine_crosses_no_more_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "QUICK_S", 0)  # what is slow shows its progress
     monkeypatch.setattr(progress, "EVERY_S", 0)
-    entered = calls.of_results()
-    assert not any(name.endswith("progress.py:described") for name in entered)
+    assert not any(name.endswith("progress.py:described") for name in calls.of_results())
 
 
 def test_what_garbage_of_before_runs_at_its_end_does_not_count() -> None:

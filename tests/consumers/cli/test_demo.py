@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from streammetrics_consumers.cli.demo import truth_of
+from streammetrics_consumers.cli.demo import CONFIG, LOOKS, truth_of
 from streammetrics_consumers.cli.main import main
 
 from tests.patience import LIMIT_S, until
@@ -39,6 +39,8 @@ def test_it_prints_the_whole_card_the_true_difference_and_the_recommendation(
     assert demo("--once", "--events", "20000") == 0  # it can be run again
     assert capsys.readouterr().out == out
     assert kept.read_text(encoding="utf-8") == "mine"
+    assert re.search(r"\nlooks +1 +1\n", out) and LOOKS in CONFIG  # on any machine
+    assert Path(".demo/demo.toml").read_text(encoding="utf-8") == CONFIG
     table, mark, compared = out.partition("experiment, since the start")
     rows = [re.split(r"  +", line.strip()) for line in table.splitlines()]
     at = rows.index(["metric", "variant", "value", "exact within", "95 % CI"])
