@@ -35,6 +35,7 @@ from streammetrics.authoring import (
     require_third_moment,
     side_by_side,
 )
+from streammetrics.core.parts.exact_dots import Dot, add_dots
 from streammetrics.core import SURELY, TOGETHER, Number, Units, roughly, scaled_sum, surely_cubes
 from streammetrics.results.sums import RegressionErrors
 
@@ -104,10 +105,32 @@ class Regression(Accumulator, schema="regression/3"):
         ) -> None: ...
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        for piece, piece_slots in batch.pieces(slots):
-            self.rows.add_rows(np.zeros(piece.n, np.intp), piece_slots, piece.quanta)
+        rest = batch
+        if slots is None and batch.quanta is None:
+            self.rows.add(np.zeros(1, np.intp), None, np.array([batch.n]))
+            rest = batch.take(self._add_dots(batch))
+        else:
+            for piece, piece_slots in batch.pieces(slots):
+                self.rows.add_rows(np.zeros(piece.n, np.intp), piece_slots, piece.quanta)
+        for piece, piece_slots in rest.pieces(slots):
             self._sums.add(_parts(piece, piece.quanta), piece_slots)
+        for piece, piece_slots in batch.pieces(slots):
             self.cubes.add(_cubes(piece), piece_slots)
+
+    def _add_dots(self, batch: Batch) -> NDArray[np.intp]:
+        """Add the sums of ordinary rows, each of weight 1, and return the others."""
+        labels, scores = (x.astype(np.float64, copy=False) for x in (batch.labels, batch.scores))
+        signs = (labels >= scores).view(np.int8) * np.int8(2) - np.int8(1)  # |y - s| = ± (y - s)
+        return add_dots(
+            [
+                Dot(self.absolute, signs, labels),
+                Dot(self.absolute, signs, scores, -1),
+                Dot(self.labels, labels),
+                Dot(self.label_squares, labels, labels),
+                Dot(self.score_squares, scores, scores),
+                Dot(self.products, labels, scores),
+            ]
+        )
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         for piece, piece_slots in batch.pieces(slots):

@@ -118,8 +118,12 @@ class ExactSumColumn(Column):
                 rest, _ = self._without_infinities(values[start:], None)
                 self._add_units(sum_by_exponent(rest), None)
                 break
-        if whole:
-            first, limbs = in_limbs(whole)
+        self.add_units(whole)
+
+    def add_units(self, units: int) -> None:
+        """Add an integer in units of 2 ** -1088 to state 0."""
+        if units:
+            first, limbs = in_limbs(units)
             self._cover(first, first + len(limbs), 1)
             offset = first - self.first
             self.limbs[0, offset : offset + len(limbs)] += limbs
