@@ -46,6 +46,7 @@ from streammetrics.authoring import (
     side_by_side,
     weighted,
 )
+from streammetrics.core.parts.exact_dots import Dot, add_dots
 from streammetrics.core import SURELY, TOGETHER, Units, leave_out, roughly, surely_cubes
 from streammetrics.kernels.tables.probabilities import (
     ScoreBuckets,
@@ -209,26 +210,41 @@ class Calibration(Accumulator, schema="calibration/4"):
         bins = equal_bins(scores, self.bins)
         cells = labels * np.intp(self.bins) + bins
         self.counts.add_rows(cells, slots, units)
-        hits = np.flatnonzero(labels)
-        slots_of_hits = None if slots is None else slots[hits]
         for part in weighted([scores], units):
             self.predicted.add(part, bins, slots)
-            self.predicted_of_positives.add(part[hits], slots_of_hits)
         if self.resolution is not None:
             self._add_by_score(labels, scores, units, slots)
-        for scale, part in _squares(scores, units):
-            (self.tiny_squares if scale else self.squares).add(part, slots)
-        losses, off = self._losses(labels, scores), labels - scores
+        self._add_products(labels, scores, units, slots)
+        losses, brier = self._losses(labels, scores), labels - scores
         for part in weighted(losses, units):
             self.losses.add(part, slots)
-        loss, brier = losses[0], off * off
+        np.square(brier, out=brier)
         for values, squares, cubes in (
-            (loss, self.loss_squares, self.loss_cubes),
+            (losses[0], self.loss_squares, self.loss_cubes),
             (brier, self.brier_squares, self.brier_cubes),
         ):
             powers = values * values
             squares.add(powers, slots)
-            cubes.add(powers * values, slots)
+            powers *= values
+            cubes.add(powers, slots)
+
+    def _add_products(
+        self,
+        labels: NDArray[np.uint8],
+        scores: Floats,
+        units: Units | None,
+        slots: AnySlots | None,
+    ) -> None:
+        if slots is None and units is None:
+            scores_of_positives = Dot(self.predicted_of_positives, labels, scores)
+            rows = add_dots([scores_of_positives, Dot(self.squares, scores, scores)])
+            labels, scores = labels[rows], scores[rows]
+        hits = np.flatnonzero(labels)
+        slots_of_hits = None if slots is None else slots[hits]
+        for part in weighted([scores[hits]], None if units is None else units[hits]):
+            self.predicted_of_positives.add(part, slots_of_hits)
+        for scale, part in _squares(scores, units):
+            (self.tiny_squares if scale else self.squares).add(part, slots)
 
     def _add_by_score(
         self,
