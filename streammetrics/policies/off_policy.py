@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.authoring import (
     SLOT_0,
@@ -30,6 +30,11 @@ from streammetrics.authoring import (
 )
 from streammetrics.core import check_limit, ordered_integers
 from streammetrics.results.policy_value import PolicySums, PolicyValue
+
+
+Floats = NDArray[np.float64]
+
+_ROWS: Final = 1 << 17  # of a piece: sums of products have a cost for each call
 
 
 class OffPolicy(Accumulator, schema="off-policy/2"):
@@ -126,25 +131,27 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
         return Terms(weights * rewards), Terms(np.minimum(weights, self.clip) * rewards)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        for rows, piece_slots in batch.pieces(slots):
+        rewarded = batch.rewards != 0
+        few = 2 * np.count_nonzero(rewarded) < batch.n  # of clicks; other rewards add 0
+        for rows, piece_slots in batch.pieces(slots, _ROWS):
             w, r, q = rows.weights, rows.rewards, rows.optional("predicted_logged")
             self.rows.add_flags(piece_slots, r != 0, w > self.clip, q is not None)
             self.largest.add(ordered_integers(w), piece_slots)
-            if q is None:
-                self.sums.add(piece_slots, w=w, ww=(w, w))
-                continue
-            p = rows.predicted_target
-            t = p + w * (r - q)
-            self.sums.add(piece_slots, w=w, ww=(w, w), p=p, wq=(w, q), terms=np.square(t))
-            self.products.add(w * t, piece_slots)
-        batch, slots = batch.where(batch.rewards != 0, slots)  # of clicks a few
-        for rows, piece_slots in batch.pieces(slots):
-            w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
-            self.sums.add(piece_slots, r=r, rr=(r, r), wr=(w, r), wwr=(w, u), wwrr=(u, u))
+            terms = {"w": w, "ww": (w, w), **({} if few else _of_rewards(w, r))}
+            if q is not None:
+                p = rows.predicted_target
+                t = p + w * (r - q)
+                terms |= {"p": p, "wq": (w, q), "terms": np.square(t)}
+                self.products.add(w * t, piece_slots)
+            self.sums.add(piece_slots, **terms)
+        batch, slots = batch.where(rewarded, slots)
+        for rows, piece_slots in batch.pieces(slots, _ROWS) if few else ():
+            self.sums.add(piece_slots, **_of_rewards(rows.weights, rows.rewards))
         batch, slots = batch.where(batch.weights > self.clip, slots)
-        for rows, piece_slots in batch.pieces(slots):
-            w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
-            self.sums.add(piece_slots, c_r=r, c_rr=(r, r), c_wr=(w, r), c_wwrr=(u, u))
+        for rows, piece_slots in batch.pieces(slots, _ROWS):
+            terms = _of_rewards(rows.weights, rows.rewards)
+            del terms["wwr"]
+            self.sums.add(piece_slots, **{f"c_{name}": term for name, term in terms.items()})
 
     def _require_possible(self) -> None:
         slots = np.arange(self._width)
@@ -172,3 +179,9 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
             _units=self.sums.pairs(slots),
             _products=self.products.pairs(slots),
         )
+
+
+def _of_rewards(w: Floats, r: Floats) -> dict[str, Floats | tuple[Floats, Floats]]:
+    """The terms of rewards r with weights w, [n] each."""
+    u = w * r
+    return {"r": r, "rr": (r, r), "wr": (w, r), "wwr": (w, u), "wwrr": (u, u)}

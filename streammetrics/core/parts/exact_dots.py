@@ -160,7 +160,7 @@ class _Cut(NamedTuple):
                 n = np.count_nonzero(mask)
                 if not n:
                     return size, None
-                if n <= len(rest) >> 6:
+                if n <= len(rest) >> 6 and depth == self.depths[0]:
                     break
             rest = np.subtract(rest, digit, out=spare)
         return size, mask
