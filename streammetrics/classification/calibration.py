@@ -46,8 +46,17 @@ from streammetrics.authoring import (
     side_by_side,
     weighted,
 )
-from streammetrics.core.parts.exact_dots import Dot, add_dots
-from streammetrics.core import SURELY, TOGETHER, Units, leave_out, roughly, surely_cubes
+from streammetrics.core import (
+    DOT_ROWS,
+    SURELY,
+    TOGETHER,
+    Dot,
+    Units,
+    add_dots,
+    leave_out,
+    roughly,
+    surely_cubes,
+)
 from streammetrics.kernels.tables.probabilities import (
     ScoreBuckets,
     equal_bins,
@@ -190,6 +199,11 @@ class Calibration(Accumulator, schema="calibration/4"):
         ) -> None: ...
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
+        for piece, piece_slots in batch.pieces(slots, DOT_ROWS):
+            rest = piece
+            if piece_slots is None and piece.quanta is None:
+                rest = piece.take(self._add_dots(piece))
+            self._add_products(rest, piece_slots)
         for piece, piece_slots in batch.pieces(slots):
             labels, scores = piece.labels, piece.scores.astype(np.float64, copy=False)
             self._add(labels, scores, piece.quanta, piece_slots)
@@ -214,7 +228,6 @@ class Calibration(Accumulator, schema="calibration/4"):
             self.predicted.add(part, bins, slots)
         if self.resolution is not None:
             self._add_by_score(labels, scores, units, slots)
-        self._add_products(labels, scores, units, slots)
         losses, brier = self._losses(labels, scores), labels - scores
         for part in weighted(losses, units):
             self.losses.add(part, slots)
@@ -228,23 +241,21 @@ class Calibration(Accumulator, schema="calibration/4"):
             powers *= values
             cubes.add(powers, slots)
 
-    def _add_products(
-        self,
-        labels: NDArray[np.uint8],
-        scores: Floats,
-        units: Units | None,
-        slots: AnySlots | None,
-    ) -> None:
-        if slots is None and units is None:
-            scores_of_positives = Dot(self.predicted_of_positives, labels, scores)
-            rows = add_dots([scores_of_positives, Dot(self.squares, scores, scores)])
-            labels, scores = labels[rows], scores[rows]
-        hits = np.flatnonzero(labels)
-        slots_of_hits = None if slots is None else slots[hits]
-        for part in weighted([scores[hits]], None if units is None else units[hits]):
-            self.predicted_of_positives.add(part, slots_of_hits)
-        for scale, part in _squares(scores, units):
-            (self.tiny_squares if scale else self.squares).add(part, slots)
+    def _add_dots(self, batch: Batch) -> NDArray[np.intp]:
+        """Add the sums of products of ordinary rows of weight 1, and return the others."""
+        labels, scores = batch.labels, batch.scores.astype(np.float64, copy=False)
+        scores_of_positives = Dot(self.predicted_of_positives, labels, scores)
+        return add_dots([scores_of_positives, Dot(self.squares, scores, scores)])
+
+    def _add_products(self, batch: Batch, slots: AnySlots | None) -> None:
+        for piece, piece_slots in batch.pieces(slots):
+            scores, units = piece.scores.astype(np.float64, copy=False), piece.quanta
+            hits = np.flatnonzero(piece.labels)
+            slots_of_hits = None if piece_slots is None else piece_slots[hits]
+            for part in weighted([scores[hits]], None if units is None else units[hits]):
+                self.predicted_of_positives.add(part, slots_of_hits)
+            for scale, part in _squares(scores, units):
+                (self.tiny_squares if scale else self.squares).add(part, piece_slots)
 
     def _add_by_score(
         self,

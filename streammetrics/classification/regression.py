@@ -35,8 +35,18 @@ from streammetrics.authoring import (
     require_third_moment,
     side_by_side,
 )
-from streammetrics.core.parts.exact_dots import Dot, add_dots
-from streammetrics.core import SURELY, TOGETHER, Number, Units, roughly, scaled_sum, surely_cubes
+from streammetrics.core import (
+    DOT_ROWS,
+    SURELY,
+    TOGETHER,
+    Dot,
+    Number,
+    Units,
+    add_dots,
+    roughly,
+    scaled_sum,
+    surely_cubes,
+)
 from streammetrics.results.sums import RegressionErrors
 
 Floats = NDArray[np.float64]
@@ -105,16 +115,14 @@ class Regression(Accumulator, schema="regression/3"):
         ) -> None: ...
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        rest = batch
-        if slots is None and batch.quanta is None:
-            self.rows.add(np.zeros(1, np.intp), None, np.array([batch.n]))
-            rest = batch.take(self._add_dots(batch))
-        else:
-            for piece, piece_slots in batch.pieces(slots):
-                self.rows.add_rows(np.zeros(piece.n, np.intp), piece_slots, piece.quanta)
-        for piece, piece_slots in rest.pieces(slots):
-            self._sums.add(_parts(piece, piece.quanta), piece_slots)
+        for piece, piece_slots in batch.pieces(slots, DOT_ROWS):
+            rest = piece
+            if piece_slots is None and piece.quanta is None:
+                rest = piece.take(self._add_dots(piece))
+            for some, some_slots in rest.pieces(piece_slots):
+                self._sums.add(_parts(some, some.quanta), some_slots)
         for piece, piece_slots in batch.pieces(slots):
+            self.rows.add_row_count(piece.n, piece_slots, piece.quanta)
             self.cubes.add(_cubes(piece), piece_slots)
 
     def _add_dots(self, batch: Batch) -> NDArray[np.intp]:
@@ -216,8 +224,10 @@ class Regression(Accumulator, schema="regression/3"):
 def _cubes(batch: Batch) -> Floats:
     """|y - s|³ of each row, rounded, or inf past the floats; [n]."""
     with np.errstate(over="ignore"):
-        off: Floats = np.abs(batch.labels.astype(np.float64, copy=False) - batch.scores)
-        cubes: Floats = off * off * off
+        off = batch.labels.astype(np.float64, copy=False) - batch.scores
+        np.abs(off, out=off)
+        cubes: Floats = off * off
+        cubes *= off
     return cubes
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.authoring import (
-    QUANTA,
     SCALES,
     SLOT_0,
     Accumulator,
@@ -36,8 +35,7 @@ from streammetrics.authoring import (
     side_by_side,
     weighted_values,
 )
-from streammetrics.core import Units, add_parts
-from streammetrics.core.parts.exact_dots import Dot, add_dots
+from streammetrics.core import DOT_ROWS, Dot, Units, add_dots, add_parts
 from streammetrics.results.moment_figures import MomentFigures
 
 Floats = NDArray[np.float64]
@@ -103,29 +101,27 @@ class Moments(Accumulator, schema="moments/2"):
         def update(self, values: ArrayLike, *, weights: ArrayLike | None = None) -> None: ...
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        rest = batch
-        if slots is None and batch.quanta is None:
-            rest = batch.take(self._add_dots(batch))
-        else:
-            for piece, piece_slots in batch.pieces(slots):
-                self.rows.add_rows(np.zeros(piece.n, np.intp), piece_slots, piece.quanta)
-                self.extremes.add(piece.values, piece_slots)
-                above = weighted_values((piece.values > 0).astype(np.float64), piece.quanta)
-                add_parts(self.above, above, piece_slots)
-        for piece, piece_slots in rest.pieces(slots):
-            values = piece.values.astype(np.float64, copy=False)
-            add_parts(self.total, weighted_values(values, piece.quanta), piece_slots)
-            self._powers.add(_powers(values, piece.quanta), piece_slots)
+        for piece, piece_slots in batch.pieces(slots, DOT_ROWS):
+            rest = piece
+            if piece_slots is None and piece.quanta is None:
+                rest = piece.take(self._add_dots(piece))
+            for some, some_slots in rest.pieces(piece_slots):
+                values = some.values.astype(np.float64, copy=False)
+                add_parts(self.total, weighted_values(values, some.quanta), some_slots)
+                self._powers.add(_powers(values, some.quanta), some_slots)
+                above = weighted_values((values > 0).astype(np.float64), some.quanta)
+                add_parts(self.above, above, some_slots)
+        for piece, piece_slots in batch.pieces(slots):
+            self.rows.add_row_count(piece.n, piece_slots, piece.quanta)
+            self.extremes.add(piece.values.astype(np.float64, copy=False), piece_slots)
 
     def _add_dots(self, batch: Batch) -> NDArray[np.intp]:
-        """Add rows of weight 1, but the sums of ordinary ones only; return the others."""
+        """Add the sums of ordinary rows of weight 1, and return the others."""
         values = batch.values.astype(np.float64, copy=False)
-        self.rows.add(np.zeros(1, np.intp), None, np.array([batch.n]))
-        self.extremes.add(values)
-        self.above.add_units(int(np.count_nonzero(values > 0)) * QUANTA)
         squares = Dot(self.squares, values, squared=True)
         cubes = Dot(self.cubes, values, values, squared=True)
-        return add_dots([Dot(self.total, values), squares, cubes])
+        above = Dot(self.above, (values > 0).view(np.int8))
+        return add_dots([Dot(self.total, values), squares, cubes, above])
 
     def compute(self) -> MomentFigures:
         """The figures, each rounded once."""

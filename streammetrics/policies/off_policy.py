@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,13 +28,10 @@ from streammetrics.authoring import (
     require,
     side_by_side,
 )
-from streammetrics.core import check_limit, ordered_integers
+from streammetrics.core import DOT_ROWS, check_limit, ordered_integers
 from streammetrics.results.policy_value import PolicySums, PolicyValue
 
-
 Floats = NDArray[np.float64]
-
-_ROWS: Final = 1 << 17  # of a piece: sums of products have a cost for each call
 
 
 class OffPolicy(Accumulator, schema="off-policy/2"):
@@ -133,7 +130,7 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         rewarded = batch.rewards != 0
         few = 2 * np.count_nonzero(rewarded) < batch.n  # of clicks; other rewards add 0
-        for rows, piece_slots in batch.pieces(slots, _ROWS):
+        for rows, piece_slots in batch.pieces(slots, DOT_ROWS):
             w, r, q = rows.weights, rows.rewards, rows.optional("predicted_logged")
             self.rows.add_flags(piece_slots, r != 0, w > self.clip, q is not None)
             self.largest.add(ordered_integers(w), piece_slots)
@@ -145,10 +142,10 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
                 self.products.add(w * t, piece_slots)
             self.sums.add(piece_slots, **terms)
         batch, slots = batch.where(rewarded, slots)
-        for rows, piece_slots in batch.pieces(slots, _ROWS) if few else ():
+        for rows, piece_slots in batch.pieces(slots, DOT_ROWS) if few else ():
             self.sums.add(piece_slots, **_of_rewards(rows.weights, rows.rewards))
         batch, slots = batch.where(batch.weights > self.clip, slots)
-        for rows, piece_slots in batch.pieces(slots, _ROWS):
+        for rows, piece_slots in batch.pieces(slots, DOT_ROWS):
             terms = _of_rewards(rows.weights, rows.rewards)
             del terms["wwr"]
             self.sums.add(piece_slots, **{f"c_{name}": term for name, term in terms.items()})

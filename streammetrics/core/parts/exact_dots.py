@@ -24,6 +24,7 @@ from streammetrics.core.parts.float_bits import CHUNK, UNIT, largest
 Column: TypeAlias = NDArray[np.float64] | NDArray[np.int8] | NDArray[np.uint8]
 Rows: TypeAlias = NDArray[np.intp]
 
+DOT_ROWS: Final = 1 << 17  # of one call: enough for what a call costs, and few for memory
 _BLOCK: Final = 1 << 13  # rows
 _ROWS: Final = 1 << 22  # whose sums of units fit int64
 _SHARED: Final = 1 << 18  # products from which a matrix product may be shared among threads
@@ -49,7 +50,7 @@ class Dot(NamedTuple):
 
 def add_dots(dots: Sequence[Dot]) -> Rows:
     """Add sums of products of rows to state 0 of each; return the rows that are left out, in which
-    numbers differ too much in size for digits, or lie beyond 2**±200."""
+    numbers differ too much in size for digits, or lie beyond 2**±150."""
     columns = {id(x): x for dot in dots for x in (dot.a, dot.b) if x is not None}
     n, left, totals = len(dots[0].a), [np.arange(0)], [0] * len(dots)
     cut = _CUBES if any(dot.squared for dot in dots) else _PRODUCTS
@@ -83,7 +84,7 @@ def _grams(
     left = [np.arange(0)]
     for first in range(0, n, CHUNK):
         end = min(first + CHUNK, n)
-        powers = [_power(x[first:end]) for x in columns]
+        powers = [cut.power(x[first:end]) for x in columns]
         if _FAR in powers:
             left.append(np.arange(first, end))
             continue
@@ -93,10 +94,11 @@ def _grams(
             sizes, used, mask = [], 1, None
             for x, power in zip(columns, powers, strict=True):
                 size, rest = 1, None
+                some, free = x[start:stop], digits[used:, :m]
                 if x.itemsize == 1:
-                    digits[used, :m] = x[start:stop]
+                    free[0] = some
                 else:
-                    size, rest = cut.digits(x[start:stop], power, digits[used:, :m], spare[:m], depth)
+                    size, rest = cut.digits(some.view(np.float64), power, free, spare[:m], depth)
                 sizes.append(size)
                 used += size
                 if cut.squared:
@@ -119,14 +121,6 @@ def _grams(
     return grams.values(), np.concatenate(left)
 
 
-def _power(x: Column) -> int:
-    """The power of two above all sizes of a column [n], n >= 1; _FAR if it is not for digits."""
-    if x.itemsize == 1:
-        return _PRODUCTS.width - 1
-    top = largest(x)
-    return math.frexp(top)[1] if not top or 1 / _MOST < top < _MOST else _FAR
-
-
 class _Cut(NamedTuple):
     """How numbers are cut: binary digits from one unit to the next, and the most digits of a
     number, at first and in rows that are left. squared: squares follow the digits."""
@@ -134,6 +128,16 @@ class _Cut(NamedTuple):
     width: int
     depths: tuple[int, int]
     squared: bool = False
+
+    def power(self, x: Column) -> int:
+        """The power of two above all sizes of a column [n], n >= 1; _FAR if it is not for digits.
+
+        That of small integers makes 1 the unit of their only digit.
+        """
+        if x.itemsize == 1:
+            return self.width - 1
+        top = largest(x.view(np.float64))
+        return math.frexp(top)[1] if not top or 1 / _MOST < top < _MOST else _FAR
 
     def digits(
         self,
@@ -204,7 +208,7 @@ class _Gram:
     """Sums of the products of all digits, but the first, with all digits; the first is 1."""
 
     def __init__(self, sizes: Sequence[int], powers: Sequence[int], cut: _Cut) -> None:
-        """sizes, powers: of each column the number of its digits, and the `_power`."""
+        """sizes, powers: of each column the number of its digits, and its power of two."""
         self.width = cut.width
         self.right = 1 + sizes[0] if cut.squared else 1 + sum(sizes)
         self.places = [range(*ends) for ends in pairwise(accumulate(sizes, initial=1))]

@@ -35,12 +35,18 @@ def equal_bins(scores: Floats, n: int) -> NDArray[np.intp]:
     >>> equal_bins(np.array([0.0, 0.2, 0.19999999999999998, 1.0]), 5).tolist()
     [0, 1, 0, 4]
     """
-    edges = bin_edges(n)
-    edges[n] = np.inf
-    bins = (scores * n).astype(np.intp)
+    places = scores * n
+    bins = places.astype(np.intp)
     np.minimum(bins, n - 1, out=bins)
-    bins -= scores < edges[bins]  # the product may have been rounded across an edge, either way
-    bins += scores >= edges[bins + 1]
+    # The product may have been rounded across an edge, either way, by less than n 2**-52.
+    places -= np.rint(places)
+    near = np.flatnonzero(np.abs(places, out=places) < n * 2.0**-50)
+    if len(near):
+        edges, close, close_bins = bin_edges(n), scores[near], bins[near]
+        edges[n] = np.inf
+        close_bins -= close < edges[close_bins]
+        close_bins += close >= edges[close_bins + 1]
+        bins[near] = close_bins
     return bins
 
 
