@@ -55,27 +55,23 @@ def add_dots(dots: Sequence[Dot]) -> Rows:
     n, left, totals = len(dots[0].a), [np.arange(0)], [0] * len(dots)
     cut = _CUBES if any(dot.squared for dot in dots) else _PRODUCTS
     for start in range(0, n, _ROWS):
-        rows = np.arange(start, min(start + _ROWS, n))
-        for depth in cut.depths:
-            index = slice(start, start + _ROWS) if depth == cut.depths[0] else rows
-            some = [x[index] for x in columns.values()]
-            before = len(rows)
-            grams, rest = _grams(some, before, cut, depth)
-            rows = rows[rest]
-            for gram in grams:
-                totals = [*map(add, totals, gram.units(dots, [*columns]))]
-            if not 0 < len(rows) <= before >> 2:
-                break
+        some = [x[start : start + _ROWS] for x in columns.values()]
+        grams, rest = _grams(some, cut, cut.depths[0])
+        rows = rest + start
+        if 0 < len(rows) <= len(some[0]) >> 2:
+            more, rest = _grams([x[rows] for x in columns.values()], cut, cut.depths[1])
+            grams, rows = [*grams, *more], rows[rest]
+        for gram in grams:
+            totals = [*map(add, totals, gram.units(dots, [*columns]))]
         left.append(rows)
     for dot, units in zip(dots, totals, strict=True):
         dot.total.add_units(dot.sign * units)
     return np.concatenate(left)
 
 
-def _grams(
-    columns: Collection[Column], n: int, cut: _Cut, depth: int
-) -> tuple[Collection[_Gram], Rows]:
+def _grams(columns: Sequence[Column], cut: _Cut, depth: int) -> tuple[Collection[_Gram], Rows]:
     """The sums of products of columns [n], cut into up to `depth` digits, and the rows left out."""
+    n = len(columns[0])
     most = (3 * depth - 1 if cut.squared else depth) * len(columns)
     digits = np.empty((1 + most, min(n, _BLOCK)))
     spare = np.empty(digits.shape[1])
