@@ -65,8 +65,8 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
         w is rounded once, and so is each value; their sums are exact. Intervals are from sums of
         rounded terms. Weights, rewards and predictions below 2**-200 in size count as 0.
     Cost
-        Less than that of Regression where few rewards differ from 0, up to twice as much where all
-        do. State: about 500 bytes.
+        As Regression where few rewards differ from 0, up to twice as much where all do. State:
+        about 500 bytes.
     Source
         Horvitz & Thompson 1952, JASA 47; Swaminathan & Joachims 2015, NeurIPS; Dudík, Langford & Li
         2011, ICML; Saito et al. 2021, NeurIPS Datasets (Open Bandit Pipeline), for the names.
