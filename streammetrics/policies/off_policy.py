@@ -134,7 +134,7 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
             w, r, q = rows.weights, rows.rewards, rows.optional("predicted_logged")
             self.rows.add_flags(piece_slots, r != 0, w > self.clip, q is not None)
             self.largest.add(ordered_integers(w), piece_slots)
-            terms = {"w": w, "ww": (w, w), **({} if few else _of_rewards(w, r))}
+            terms = {"w": w, "ww": (w, w), **({} if few else _reward_terms(w, r))}
             if q is not None:
                 p = rows.predicted_target
                 t = p + w * (r - q)
@@ -143,10 +143,10 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
             self.sums.add(piece_slots, **terms)
         batch, slots = batch.where(rewarded, slots)
         for rows, piece_slots in batch.pieces(slots, DOT_ROWS) if few else ():
-            self.sums.add(piece_slots, **_of_rewards(rows.weights, rows.rewards))
+            self.sums.add(piece_slots, **_reward_terms(rows.weights, rows.rewards))
         batch, slots = batch.where(batch.weights > self.clip, slots)
         for rows, piece_slots in batch.pieces(slots, DOT_ROWS):
-            terms = _of_rewards(rows.weights, rows.rewards)
+            terms = _reward_terms(rows.weights, rows.rewards)
             del terms["wwr"]
             self.sums.add(piece_slots, **{f"c_{name}": term for name, term in terms.items()})
 
@@ -178,7 +178,7 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
         )
 
 
-def _of_rewards(w: Floats, r: Floats) -> dict[str, Floats | tuple[Floats, Floats]]:
+def _reward_terms(w: Floats, r: Floats) -> dict[str, Floats | tuple[Floats, Floats]]:
     """The terms of rewards r with weights w, [n] each."""
     u = w * r
     return {"r": r, "rr": (r, r), "wr": (w, r), "wwr": (w, u), "wwrr": (u, u)}

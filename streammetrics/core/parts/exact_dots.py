@@ -69,7 +69,7 @@ def add_dots(dots: Sequence[Dot]) -> Rows:
     return np.concatenate(left)
 
 
-def _grams(columns: Sequence[Column], cut: _Cut, depth: int) -> tuple[Collection[_Gram], Rows]:
+def _grams(columns: Sequence[Column], cut: _Digits, depth: int) -> tuple[Collection[_Gram], Rows]:
     """The sums of products of columns [n], cut into up to `depth` digits, and the rows left out."""
     n = len(columns[0])
     most = (3 * depth - 1 if cut.squared else depth) * len(columns)
@@ -117,9 +117,12 @@ def _grams(columns: Sequence[Column], cut: _Cut, depth: int) -> tuple[Collection
     return grams.values(), np.concatenate(left)
 
 
-class _Cut(NamedTuple):
-    """How numbers are cut: binary digits from one unit to the next, and the most digits of a
-    number, at first and in rows that are left. squared: squares follow the digits."""
+class _Digits(NamedTuple):
+    """How numbers are cut into digits.
+
+    width: binary digits from one unit to the next. depths: the most digits of a number, at first
+    and in rows that are left. squared: the digits of the square follow.
+    """
 
     width: int
     depths: tuple[int, int]
@@ -175,10 +178,10 @@ class _Cut(NamedTuple):
                 yield range(times * first, times * last - 1, -self.width)
 
 
-_PRODUCTS: Final = _Cut(21, (4, 6))
+_PRODUCTS: Final = _Digits(21, (4, 6))
 # The sum of 2**13 products of three digits, of which up to 10 make one digit of a square, is below
 # 10 · 2**(13 + 3 · 12) units.
-_CUBES: Final = _Cut(13, (6, 10), squared=True)
+_CUBES: Final = _Digits(13, (6, 10), squared=True)
 
 
 def _square(digits: NDArray[np.float64], squares: NDArray[np.float64]) -> None:
@@ -203,7 +206,7 @@ def _square(digits: NDArray[np.float64], squares: NDArray[np.float64]) -> None:
 class _Gram:
     """Sums of the products of all digits, but the first, with all digits; the first is 1."""
 
-    def __init__(self, sizes: Sequence[int], powers: Sequence[int], cut: _Cut) -> None:
+    def __init__(self, sizes: Sequence[int], powers: Sequence[int], cut: _Digits) -> None:
         """sizes, powers: of each column the number of its digits, and its power of two."""
         self.width = cut.width
         self.right = 1 + sizes[0] if cut.squared else 1 + sum(sizes)

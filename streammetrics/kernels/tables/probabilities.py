@@ -84,13 +84,13 @@ def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = N
     losses = Pair(np.empty(len(scores)), np.empty(len(scores)))
     for start in range(0, len(scores), CHUNK):
         piece = slice(start, start + CHUNK)
-        logs = log(*_of_true_class(labels[piece], scores[piece], clip))
+        logs = log(*_true_class(labels[piece], scores[piece], clip))
         for part, part_logs in zip(losses, logs, strict=True):
             np.subtract(0.0, part_logs, out=part[piece])
     return losses
 
 
-def _of_true_class(labels: NDArray[np.uint8], scores: Floats, clip: float | None) -> Pair:
+def _true_class(labels: NDArray[np.uint8], scores: Floats, clip: float | None) -> Pair:
     """The probability of the class that each label is; clipped."""
     rest = 1.0 - scores
     low = 1.0 - rest  # less the scores it is the error: that of 1 - p is exact, as p is at most 1
