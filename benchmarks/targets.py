@@ -101,6 +101,7 @@ _BATCHES: Final = (
 # The targets of what has many keys, large states or processes were set on a machine where np.sort
 # takes 6.6 ns; they are multiples of it, with two digits.
 _SORT: Final = "np.sort float32"
+_VARIANCE: Final = "np.var"
 _SLICES: Final = "10,000 slices: results --by variant,country"
 _COMMITS: Final = "every 5 s, resolution 8"
 _JSON: Final = (
@@ -119,6 +120,11 @@ _SHARED: Final = {
     "ExactQuantiles": "ExactAUC",
     "ExactUplift": "ExactAUC",
     "GroupedInterleaving": "GroupedAUC",
+}
+_OF_SHARED: Final = {
+    "Quantiles": 1.2,
+    "OffPolicy, inverse propensities": 2.0,
+    "OffPolicy, doubly robust": 2.0,
 }
 _OF_LISTS: Final = {
     "NDCG, logged positions": "NDCG",
@@ -171,13 +177,20 @@ TARGETS: Final = (
     Target("exact-sum", "in [0, 1]", 2.4, ahead={"math.fsum": 10},
            work="`Ratio`: exact, order-free sums of values in [0, 1]"),
     Target("exact-sum", "any size, 1e-150 to 1e150", 4.3, ahead={"math.fsum": 10}),
+    # Numpy's variance takes two passes over float64 and keeps nothing.
+    Target("calibration", "Regression, float64", 22, _VARIANCE),
+    Target("calibration", "OffPolicy, clicks", 22, _VARIANCE),
+    Target("calibration", "OffPolicy, amounts", 42, _VARIANCE),
+    Target("calibration", "Moments, float64", 29, _VARIANCE),
+    Target("calibration", "Calibration, float64", 54, _VARIANCE, ahead={"scikit-learn": 1.2}),
+    Target("calibration", "the same, batches of 1,000", 57, _VARIANCE),
     Target("merging", "HistogramAUC, 4,096 buckets", 4_300, ahead={"torchmetrics": 5}),
     Target("merging", "GroupedAUC, shards, a key", 23, ahead={"polars": 12}),
     Target("sliding-auc", "window of 1,000, one event at a time", 8_000,
            work="`SlidingAUC`, a window of 1,000 rows: an event in, one out, and the area"),
     Target("sliding-auc", "window of 1,000,000, one event at a time", 15_000),
     *(
-        Target("shared-states", f"{name}, batches of {size}", 1.2 if name == "Quantiles" else 1.5,
+        Target("shared-states", f"{name}, batches of {size}", _OF_SHARED.get(name, 1.5),
                f"{of}, batches of {size}")
         for name, of in _SHARED.items()
         for size in ("1,000,000", "10,000")

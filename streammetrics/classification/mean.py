@@ -70,7 +70,7 @@ class Mean(Accumulator):
         return Batch(batch.n, {"value": values})
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        self.rows.add_rows(np.zeros(batch.n, np.intp), slots, batch.quanta)
+        self.rows.add_row_count(batch.n, slots, batch.quanta)
         add_parts(self.total, weighted_values(batch.value, batch.quanta), slots)
         with np.errstate(over="ignore"):
             squares = np.square(batch.value)

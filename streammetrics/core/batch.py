@@ -86,17 +86,17 @@ class Batch:
         positions = np.flatnonzero(mask)
         return self.take(positions), None if slots is None else slots[positions]
 
-    def pieces(self, slots: S) -> Iterator[tuple[Batch, S]]:
-        """The same rows in pieces so short that the temporaries of each stay in the cache; all
-        columns must be arrays."""
-        if self.n <= _PIECE:
+    def pieces(self, slots: S, size: int = _PIECE) -> Iterator[tuple[Batch, S]]:
+        """The same rows in pieces of this size, by default so short that the temporaries of each
+        stay in the cache; all columns must be arrays."""
+        if self.n <= size:
             yield self, slots
             return
         arrays = cast("dict[str, NDArray[Any]]", self.columns)
-        for start in range(0, self.n, _PIECE):
-            rows = slice(start, start + _PIECE)
+        for start in range(0, self.n, size):
+            rows = slice(start, start + size)
             piece: dict[str, Column] = {name: array[rows] for name, array in arrays.items()}
-            n = min(_PIECE, self.n - start)
+            n = min(size, self.n - start)
             yield Batch(n, piece), slots if slots is None else slots[rows]  # type: ignore[index]
 
 

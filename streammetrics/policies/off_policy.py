@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.authoring import (
     SLOT_0,
@@ -28,8 +28,10 @@ from streammetrics.authoring import (
     require,
     side_by_side,
 )
-from streammetrics.core import check_limit, ordered_integers
+from streammetrics.core import DOT_ROWS, check_limit, ordered_integers
 from streammetrics.results.policy_value import PolicySums, PolicyValue
+
+Floats = NDArray[np.float64]
 
 
 class OffPolicy(Accumulator, schema="off-policy/2"):
@@ -63,8 +65,8 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
         w is rounded once, and so is each value; their sums are exact. Intervals are from sums of
         rounded terms. Weights, rewards and predictions below 2**-200 in size count as 0.
     Cost
-        Less than that of Regression where few rewards differ from 0, up to twice as much where all
-        do. State: about 500 bytes.
+        As Regression where few rewards differ from 0, up to twice as much where all do. State:
+        about 500 bytes.
     Source
         Horvitz & Thompson 1952, JASA 47; Swaminathan & Joachims 2015, NeurIPS; Dudík, Langford & Li
         2011, ICML; Saito et al. 2021, NeurIPS Datasets (Open Bandit Pipeline), for the names.
@@ -126,25 +128,27 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
         return Terms(weights * rewards), Terms(np.minimum(weights, self.clip) * rewards)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        for rows, piece_slots in batch.pieces(slots):
+        rewarded = batch.rewards != 0
+        few = 2 * np.count_nonzero(rewarded) < batch.n  # of clicks; other rewards add 0
+        for rows, piece_slots in batch.pieces(slots, DOT_ROWS):
             w, r, q = rows.weights, rows.rewards, rows.optional("predicted_logged")
             self.rows.add_flags(piece_slots, r != 0, w > self.clip, q is not None)
             self.largest.add(ordered_integers(w), piece_slots)
-            if q is None:
-                self.sums.add(piece_slots, w=w, ww=(w, w))
-                continue
-            p = rows.predicted_target
-            t = p + w * (r - q)
-            self.sums.add(piece_slots, w=w, ww=(w, w), p=p, wq=(w, q), terms=np.square(t))
-            self.products.add(w * t, piece_slots)
-        batch, slots = batch.where(batch.rewards != 0, slots)  # of clicks a few
-        for rows, piece_slots in batch.pieces(slots):
-            w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
-            self.sums.add(piece_slots, r=r, rr=(r, r), wr=(w, r), wwr=(w, u), wwrr=(u, u))
+            terms = {"w": w, "ww": (w, w), **({} if few else _reward_terms(w, r))}
+            if q is not None:
+                p = rows.predicted_target
+                t = p + w * (r - q)
+                terms |= {"p": p, "wq": (w, q), "terms": np.square(t)}
+                self.products.add(w * t, piece_slots)
+            self.sums.add(piece_slots, **terms)
+        batch, slots = batch.where(rewarded, slots)
+        for rows, piece_slots in batch.pieces(slots, DOT_ROWS) if few else ():
+            self.sums.add(piece_slots, **_reward_terms(rows.weights, rows.rewards))
         batch, slots = batch.where(batch.weights > self.clip, slots)
-        for rows, piece_slots in batch.pieces(slots):
-            w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
-            self.sums.add(piece_slots, c_r=r, c_rr=(r, r), c_wr=(w, r), c_wwrr=(u, u))
+        for rows, piece_slots in batch.pieces(slots, DOT_ROWS):
+            terms = _reward_terms(rows.weights, rows.rewards)
+            del terms["wwr"]
+            self.sums.add(piece_slots, **{f"c_{name}": term for name, term in terms.items()})
 
     def _require_possible(self) -> None:
         slots = np.arange(self._width)
@@ -172,3 +176,9 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
             _units=self.sums.pairs(slots),
             _products=self.products.pairs(slots),
         )
+
+
+def _reward_terms(w: Floats, r: Floats) -> dict[str, Floats | tuple[Floats, Floats]]:
+    """The terms of rewards r with weights w, [n] each."""
+    u = w * r
+    return {"r": r, "rr": (r, r), "wr": (w, r), "wwr": (w, u), "wwrr": (u, u)}

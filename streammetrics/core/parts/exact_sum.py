@@ -100,12 +100,11 @@ class ExactSumColumn(Column):
         whole = 0
         for start in range(0, len(values), CHUNK):
             chunk = values[start : start + CHUNK]
+            to = None if slots is None else slots[start : start + CHUNK]
             top = largest(chunk)
             if top == math.inf:
-                to = None if slots is None else slots[start : start + CHUNK]
                 self.add(*self._without_infinities(chunk, to))
-            elif slots is not None:
-                to = slots[start : start + CHUNK]
+            elif to is not None:
                 if isinstance(to, ManySlots) and not to.pays:
                     self.add(to.spread(chunk), to.every())
                 elif not (top < 1 << 31 and self._add_integers(chunk, to)):
@@ -118,11 +117,14 @@ class ExactSumColumn(Column):
                 rest, _ = self._without_infinities(values[start:], None)
                 self._add_units(sum_by_exponent(rest), None)
                 break
-        if whole:
-            first, limbs = in_limbs(whole)
+        self.add_units(whole)
+
+    def add_units(self, units: int) -> None:
+        """Add an integer in units of 2 ** -1088 to state 0."""
+        if units:
+            first, limbs = in_limbs(units)
             self._cover(first, first + len(limbs), 1)
-            offset = first - self.first
-            self.limbs[0, offset : offset + len(limbs)] += limbs
+            self.limbs[0, first - self.first :][: len(limbs)] += limbs
 
     def add_products(
         self,
@@ -174,8 +176,7 @@ class ExactSumColumn(Column):
         minus, plus = self.infinities[slot].tolist()
         if minus or plus:
             return math.nan if minus and plus else math.inf if plus else -math.inf
-        [units], shift = self.units(np.array([slot], np.intp))
-        return nearest(units, shift)
+        return nearest(self.quanta(slot), UNIT)
 
     def finite(self, slot: int = 0) -> bool:
         """Whether no infinity was added."""
@@ -418,10 +419,9 @@ def _decoded_one(data: Reader) -> ExactSumColumn:
         raise damaged("an exact sum with leading or trailing zeros")
     column.first, before = divmod(low, _LIMB_BYTES)
     whole = bytes(before) + content + bytes(-(before + length) % _LIMB_BYTES)
-    column.limbs = np.frombuffer(whole, "<u4").astype(np.int64)[None, :]
+    column.limbs, column.load = np.frombuffer(whole, "<u4").astype(np.int64)[None, :], 1
     if negative:
         column.limbs *= -1
-    column.load = 1
     return column
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Stack, Writer, require
 from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.exact_dots import Dot, add_dots
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics, Split, split
 from streammetrics.core.parts.many_slots import AnySlots, within
@@ -134,6 +135,8 @@ class NamedSumsColumn(Column):
 
         A product is exact as that of `ExactSumColumn.add_products`.
         """
+        if slots is None:
+            terms = self._add_dots(terms)
         halves: dict[int, Split] = {}
         for name, term in terms.items():
             if not isinstance(term, tuple):
@@ -144,6 +147,25 @@ class NamedSumsColumn(Column):
                     halves[id(factor)] = split(factor)
             a, b = term
             self.sums[name].add_products(halves[id(a)], halves[id(b)], slots)
+
+    def _add_dots(
+        self, terms: Mapping[str, Floats | tuple[Floats, Floats]]
+    ) -> dict[str, Floats | tuple[Floats, Floats]]:
+        """Add products, and the numbers that are factors, to state 0; return what is left."""
+        factors = {id(f): f for term in terms.values() if isinstance(term, tuple) for f in term}
+        of_dots = {
+            name: term if isinstance(term, tuple) else (term, None)
+            for name, term in terms.items()
+            if isinstance(term, tuple) or id(term) in factors
+        }
+        rest = {name: term for name, term in terms.items() if name not in of_dots}
+        rows = add_dots([Dot(self.sums[name], *term) for name, term in of_dots.items()])
+        if not len(rows):
+            return rest
+        left = {i: factor[rows] for i, factor in factors.items()}
+        for name, (a, b) in of_dots.items():
+            rest[name] = left[id(a)] if b is None else (left[id(a)], left[id(b)])
+        return rest
 
     def pairs(self, slots: Slots) -> Iterator[tuple[tuple[int, int], ...]]:
         """For each of these states its sums as units, and n: units / 2 ** n."""

@@ -60,6 +60,7 @@ UNIT: Final = 1088  # binary digits after the point
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _FRACTION: Final = (1 << 52) - 1
 _LEVELS: Final = 3  # more of them cost as much as sums by exponent
+_FEW: Final = 64  # values that cost less one by one than another level
 _DEEP: Final = 47  # binary digits of a level: the sum of 2**15 values of these is below 2**63
 _WORD: Final = (1 << 64) - 1
 
@@ -132,12 +133,12 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> int | None:
     subtracting 1.5 * 2**k rounds every value to a multiple of one unit; what is left of it goes to
     the next level. Between both, the bits of the floats are an integer that grows by 1 with each
     unit, so sums of these integers are exact in any order, in 64 bits without their overflow. Most
-    values need two levels. (Demmel and Nguyen, "Fast reproducible floating-point summation", ARITH
-    2013.)
+    values need two levels; a few are added one by one. (Demmel and Nguyen, "Fast reproducible
+    floating-point summation", ARITH 2013.)
     """
     if top == 0:
         return 0
-    if not 1e-200 < top < 1e200 or differ_much(values[:64], top, 2.0**-85):
+    if not 1e-200 < top < 1e200 or differ_much(values[:64], top, 2.0**-85, few=2):
         return None
     room, rest, total = math.frexp(top)[1], values, 0
     whole = np.empty_like(values)
@@ -148,12 +149,20 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> int | None:
         units = int(np.add.reduce(bits)) - len(bits) * int(np.float64(big).view(np.int64))
         total += (units + (1 << 63) & _WORD) - (1 << 63) << UNIT + room - _DEEP
         np.subtract(whole, big, out=whole)
+        # The first value alone usually shows that something is left of most.
+        if level or rest.item(0) == whole.item(0):
+            left = rest != whole
+            if np.count_nonzero(left) <= _FEW:
+                return total + sum(map(_units, (rest[left] - whole[left]).tolist()))
         rest = np.subtract(rest, whole, out=rest if level else None)
-        # The first value alone usually shows that something is left.
-        if rest.item(0) == 0 == largest(rest):
-            return total
         room -= _DEEP
     return None
+
+
+def _units(value: float) -> int:
+    """A finite number in units of 2 ** -1088."""
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << UNIT) // denominator
 
 
 class LevelSums(NamedTuple):

@@ -42,6 +42,13 @@ class WeightedCountsColumn(CountsColumn):
         if quanta is not None and not isinstance(slots, ManySlots):
             self.add_surplus(slots, quanta)
 
+    def add_row_count(self, n: int, slots: AnySlots | None, quanta: Units | None) -> None:
+        """Add n rows to the first cell, as `add_rows` does."""
+        if slots is None and quanta is None:
+            self.add(np.zeros(1, np.intp), None, np.array([n]))
+        else:
+            self.add_rows(np.zeros(n, np.intp), slots, quanta)
+
     def add_surplus(self, slots: Slots | None, quanta: Units) -> None:
         """Count rows of these units whose cells `add` fills, as where a row has several."""
         add_surplus(self.surplus, slots, quanta)

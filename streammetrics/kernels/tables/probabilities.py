@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core import checks
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.exact.double_double import Pair, two_sum
-from streammetrics.kernels.exact.elementary import log
+from streammetrics.kernels.exact.elementary import CHUNK, log
 from streammetrics.kernels.tables.grids import RelativeGrid
 
 Floats = NDArray[np.float64]
@@ -35,12 +35,18 @@ def equal_bins(scores: Floats, n: int) -> NDArray[np.intp]:
     >>> equal_bins(np.array([0.0, 0.2, 0.19999999999999998, 1.0]), 5).tolist()
     [0, 1, 0, 4]
     """
-    edges = bin_edges(n)
-    edges[n] = np.inf
-    bins = (scores * n).astype(np.intp)
+    places = scores * n
+    bins = places.astype(np.intp)
     np.minimum(bins, n - 1, out=bins)
-    bins -= scores < edges[bins]  # the product may have been rounded across an edge, either way
-    bins += scores >= edges[bins + 1]
+    # The product may have been rounded across an edge, either way, by less than n 2**-52.
+    places -= np.rint(places)
+    near = np.flatnonzero(np.abs(places, out=places) < n * 2.0**-50)
+    if len(near):
+        edges, close, close_bins = bin_edges(n), scores[near], bins[near]
+        edges[n] = np.inf
+        close_bins -= close < edges[close_bins]
+        close_bins += close >= edges[close_bins + 1]
+        bins[near] = close_bins
     return bins
 
 
@@ -75,22 +81,36 @@ def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = N
     labels: [n] of 0 and 1; scores: [n] in [0, 1]. clip: above 0, at most 1/2; p is clipped to
     [clip, 1 - clip]. 1 - p and 1 - clip are held as two doubles each, so small ones lose nothing.
     """
-    ones = labels.view(np.bool_)
+    losses = Pair(np.empty(len(scores)), np.empty(len(scores)))
+    for start in range(0, len(scores), CHUNK):
+        piece = slice(start, start + CHUNK)
+        logs = log(*_true_class(labels[piece], scores[piece], clip))
+        for part, part_logs in zip(losses, logs, strict=True):
+            np.subtract(0.0, part_logs, out=part[piece])
+    return losses
+
+
+def _true_class(labels: NDArray[np.uint8], scores: Floats, clip: float | None) -> Pair:
+    """The probability of the class that each label is; clipped."""
     rest = 1.0 - scores
     low = 1.0 - rest  # less the scores it is the error: that of 1 - p is exact, as p is at most 1
     low -= scores
-    low[ones] = 0.0
-    high = rest if clip is None else rest.copy()
-    np.copyto(high, scores, where=ones)
+    # Bits are selected with masks, as labels are hard to predict for a processor.
+    negative = np.subtract(labels, 1, dtype=np.int64)  # all bits, or none
+    for_negatives = low.view(np.int64)
+    for_negatives &= negative
+    bits = rest.view(np.int64) ^ scores.view(np.int64)
+    if clip is not None:
+        others = (bits & ~negative ^ scores.view(np.int64)).view(np.float64)
+    bits &= negative
+    bits ^= scores.view(np.int64)
+    high = bits.view(np.float64)
     if clip is not None:
         # Of the true class and of the other; below 1/2 these are exact and have no second half.
-        less, is_above = high < clip, np.where(ones, rest, scores) < clip
+        less, is_above = high < clip, others < clip
         high[less] = clip
         high[is_above], low[is_above] = two_sum(_ONE, np.full(1, -clip))
-    logs = log(high, low)
-    for part in logs:
-        np.subtract(0.0, part, out=part)
-    return logs
+    return Pair(high, low)
 
 
 _DIGITS: Final = 60  # of which counts below 2**63 may cost 40

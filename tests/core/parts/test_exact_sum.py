@@ -311,8 +311,13 @@ def test_one_level_is_enough_for_few_bits() -> None:
     assert sum_by_levels(np.array([-0.0, 1.0, -0.0]), 1.0) == 1 << UNIT
 
 
+def test_levels_leave_a_few_values_to_be_added_one_by_one() -> None:
+    values = np.array([1.0] * 99 + [1e-300] * 64)
+    assert sum_by_levels(values, 1.0) == (99 + 64 * Fraction(1e-300)) * 2**UNIT
+
+
 def test_levels_decline_what_they_cannot_sum_exactly() -> None:
-    values = np.array([1.0] * 99 + [1e-300])
+    values = np.array([1.0] * 99 + [1e-300] * 65)
     assert sum_by_levels(values, 1.0) is None  # past the sample that is looked at first
     assert sum_by_levels(values[::-1], 1.0) is None
     assert sum_by_levels(np.array([1e300]), 1e300) is None
