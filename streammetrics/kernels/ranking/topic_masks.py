@@ -1,6 +1,6 @@
 """The subtopics of items as the bits of words, for measures of novelty over many lists at a time.
 
-A list takes part if it has at most 64 subtopics, at most 64 items that answer one, and no ties
+A list takes part if it has at most 63 subtopics, at most 63 items that answer one, and no ties
 among its relevant items; `novelty` computes the others pair by pair, with the same bits. The k-th
 items of all lists are one array, so a step of the greedy order is a few operations on arrays. For
 lists of nine relevant items with three subtopics each, α-nDCG takes half the time of pairs.
@@ -26,7 +26,9 @@ from streammetrics.kernels.ranking.ties import Indices, first_of_run, run_starts
 Words: TypeAlias = NDArray[np.uint64]
 Weights: TypeAlias = Callable[[Ints], Pair]  # of 0-based ranks
 
-MOST: Final = 64  # subtopics of a list, and items of it that answer one
+_PLACE_BITS: Final = 6  # of the place of an item among those of its list, below its gain
+MOST: Final = (1 << _PLACE_BITS) - 1  # subtopics of a list, and items of it that answer one
+_WORD_BITS: Final = np.uint64(63)
 _INDEX_BITS: Final = 21  # of the position of an item among the relevant ones, below its score
 
 
@@ -43,7 +45,7 @@ class TopicMasks(NamedTuple):
 def topic_masks(subtopics: Subtopics, rel: int) -> TopicMasks:
     """The subtopics that each item answers in grade `rel` or more."""
     items, topics, grades = subtopics.columns()
-    bits = np.left_shift(np.uint64(1), topics.astype(np.uint64) & np.uint64(MOST - 1))
+    bits = np.left_shift(np.uint64(1), topics.astype(np.uint64) & _WORD_BITS)
     if rel > 1:
         bits[grades < rel] = 0
     fits = subtopics.places.sizes <= MOST
@@ -222,25 +224,24 @@ def greedy(
     longest = int(sizes.max(initial=0))
     depth = min(depth, longest)
     ends = np.searchsorted(-sizes, -np.arange(1, longest + 1), "right").tolist()
-    item_words = [words[starts[:end] + j] for j, end in enumerate(ends)]  # the j-th items of lists
-    left = [np.bitwise_count(column) * gains[0] for column in item_words]
+    # Of the j-th item of each list its subtopics, and its gain, above MOST - j: the greatest of
+    # these is the first item of the greatest gain. Both are 0 once it is taken.
+    item_words, left = np.zeros((2, longest, n), np.uint64)
+    gains = gains.astype(np.uint64) << np.uint64(_PLACE_BITS)
+    for j, end in enumerate(ends):
+        item_words[j, :end] = words[starts[:end] + j]
+        np.multiply(np.bitwise_count(item_words[j, :end]), gains[0], out=left[j, :end])
+        left[j, :end] += np.uint64(MOST - j)
     answered = _Seen(n, powers, weight_of(np.arange(depth)))
     for rank in range(depth):
         end = ends[rank]  # lists with an item for this rank
-        best, word, choices = (
-            left[0][:end].copy(),
-            item_words[0][:end].copy(),
-            np.zeros(end, np.uint8),
-        )
+        best = left[0, :end].copy()
         for j in range(1, longest):
-            span = slice(min(end, ends[j]))
-            better = left[j][span] > best[span]
-            np.copyto(best[span], left[j][span], where=better)
-            np.copyto(word[span], item_words[j][span], where=better)
-            choices[span][better] = j
-        for j in range(longest):
-            span = slice(min(end, ends[j]))
-            left[j][span][choices[span] == j] = -1  # is taken, and stays below the others
+            places = slice(min(end, ends[j]))
+            np.maximum(best[places], left[j, places], out=best[places])
+        taken = MOST - (best & np.uint64(MOST)).astype(np.intp), np.arange(end)
+        word = item_words[taken]
+        item_words[taken] = left[taken] = 0
         levels = answered.add(word, rank, slice(end))
         if rank + 1 < depth:
             _reduce(left, item_words, ends, levels, gains)
@@ -251,17 +252,17 @@ def greedy(
 
 
 def _reduce(
-    left: Sequence[Ints],
-    words: Sequence[Words],
+    left: Words,
+    words: Words,
     ends: Sequence[int],
     levels: Sequence[tuple[int, Words]],
-    gains: Ints,
+    gains: Words,
 ) -> None:
     """Reduce the gains that are left, by what items lose by these subtopics."""
     for level, fresh in levels:
         loss = gains[level] - gains[level + 1]
         if not loss:
             continue
-        for item_gains, item_words, end in zip(left, words, ends, strict=True):
-            span = slice(min(end, len(fresh)))
-            item_gains[span] -= np.bitwise_count(item_words[span] & fresh[span]) * loss
+        for j, end in enumerate(ends):
+            places = slice(min(end, len(fresh)))
+            left[j, places] -= np.bitwise_count(words[j, places] & fresh[places]) * loss
