@@ -16,19 +16,18 @@ from numpy.typing import NDArray
 
 from streammetrics.core.parts.score_bits import codes_of
 from streammetrics.kernels.exact.double_double import Pair, joined, parts, times
-from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
-from streammetrics.kernels.ranking.positions import nonzero
+from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.rank_tables import Floats
 from streammetrics.kernels.ranking.ranked import LAST, groups_of_length, key_rows
-from streammetrics.kernels.ranking.subtopics import Ints, Subtopics
-from streammetrics.kernels.ranking.ties import Indices, first_of_run, run_starts
+from streammetrics.kernels.ranking.subtopics import Ints, Subtopics, topic_words
+from streammetrics.kernels.ranking.ties import Indices, first_of_run
 
 Words: TypeAlias = NDArray[np.uint64]
 Weights: TypeAlias = Callable[[Ints], Pair]  # of 0-based ranks
 
 _PLACE_BITS: Final = 6  # of the place of an item among those of its list, below its gain
 MOST: Final = (1 << _PLACE_BITS) - 1  # subtopics of a list, and items of it that answer one
-_WORD_BITS: Final = np.uint64(63)
+_WORD_BITS: Final = 63
 _INDEX_BITS: Final = 21  # of the position of an item among the relevant ones, below its score
 
 
@@ -45,13 +44,10 @@ class TopicMasks(NamedTuple):
 def topic_masks(subtopics: Subtopics, rel: int) -> TopicMasks:
     """The subtopics that each item answers in grade `rel` or more."""
     items, topics, grades = subtopics.columns()
-    bits = np.left_shift(np.uint64(1), topics.astype(np.uint64) & _WORD_BITS)
-    if rel > 1:
-        bits[grades < rel] = 0
     fits = subtopics.places.sizes <= MOST
-    words = np.zeros(len(subtopics.places.values), np.uint64)
-    if len(items):
-        words = np.bitwise_or.reduceat(bits, run_starts(items))  # each answers one
+    n = len(subtopics.places.values)
+    graded = slice(None) if rel <= 1 else np.flatnonzero(grades >= rel)
+    words = topic_words(items[graded], topics[graded] & _WORD_BITS, n).view(np.uint64)
     if int(topics.max(initial=0)) >= MOST:
         fits[subtopics.owners[items[topics >= MOST]]] = False
     if not fits.all():
@@ -82,7 +78,7 @@ def answering_hits(lists: Ranked) -> Hits:
     untied[lists.ties.lists] = False
     positions = whole.offsets[hits.lists] + hits.ranks
     if whole.scores is not None:
-        positions, tied = _score_order(whole, hits.lists)
+        positions, tied = _score_order(lists, hits.lists)
         untied[tied] = False
     items = np.full(len(whole.grades) + 1, -1, np.int32)
     places = subtopics.places.values
@@ -99,11 +95,11 @@ def answering_hits(lists: Ranked) -> Hits:
     )
 
 
-def _score_order(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
+def _score_order(ranked: Ranked, owners: Indices) -> tuple[Indices, Indices]:
     """The position of each hit among all items, from the list that it is in; and the lists in which
     relevant items have equal scores, or scores that 43 bits cannot tell apart."""
+    lists, (indices, ends) = ranked.whole, ranked.relevant_items
     assert lists.scores is not None
-    indices, ends = nonzero(lists.grades, lists.offsets)
     if len(indices) >= 1 << _INDEX_BITS:
         return np.zeros(len(owners), np.intp), np.arange(len(lists))
     codes = (~codes_of(lists.scores[indices])).astype(np.uint64)
@@ -119,8 +115,11 @@ def _score_order(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
     for group in groups:
         rows = np.sort(key_rows(keys, ends, group), axis=1)
         upper = rows >> np.uint64(_INDEX_BITS)
-        same = (upper[:, 1:] == upper[:, :-1]) & (rows[:, 1:] != LAST)
-        tied.append(group[same.any(axis=1)])
+        same = upper[:, 1:] == upper[:, :-1]
+        pads = rows.shape[1] - 1 - (ends[group + 1] - ends[group])
+        if np.count_nonzero(same) > np.maximum(pads, 0).sum():  # some are no pads
+            same &= rows[:, 1:] != LAST
+            tied.append(group[same.any(axis=1)])
         rows_of[group] = np.arange(len(group))
         hit_numbers = (
             np.arange(len(owners)) if len(groups) == 1 else np.flatnonzero(rows_of[owners] >= 0)
@@ -227,10 +226,10 @@ def greedy(
     # Of the j-th item of each list its subtopics, and its gain, above MOST - j: the greatest of
     # these is the first item of the greatest gain. Both are 0 once it is taken.
     item_words, left = np.zeros((2, longest, n), np.uint64)
-    gains = gains.astype(np.uint64) << np.uint64(_PLACE_BITS)
+    steps = gains.astype(np.uint64) << np.uint64(_PLACE_BITS)
     for j, end in enumerate(ends):
         item_words[j, :end] = words[starts[:end] + j]
-        np.multiply(np.bitwise_count(item_words[j, :end]), gains[0], out=left[j, :end])
+        np.multiply(np.bitwise_count(item_words[j, :end]), steps[0], out=left[j, :end])
         left[j, :end] += np.uint64(MOST - j)
     answered = _Seen(n, powers, weight_of(np.arange(depth)))
     for rank in range(depth):
@@ -244,7 +243,7 @@ def greedy(
         item_words[taken] = left[taken] = 0
         levels = answered.add(word, rank, slice(end))
         if rank + 1 < depth:
-            _reduce(left, item_words, ends, levels, gains)
+            _reduce(left, item_words, ends, levels, steps)
     sums = answered.total()
     high, low = np.zeros(n), np.zeros(n)
     high[order], low[order] = sums
@@ -256,11 +255,12 @@ def _reduce(
     words: Words,
     ends: Sequence[int],
     levels: Sequence[tuple[int, Words]],
-    gains: Words,
+    steps: Words,
 ) -> None:
-    """Reduce the gains that are left, by what items lose by these subtopics."""
+    """Reduce the gains that are left, by what items lose by these subtopics; steps: `gains`, as
+    `left` has them."""
     for level, fresh in levels:
-        loss = gains[level] - gains[level + 1]
+        loss = steps[level] - steps[level + 1]
         if not loss:
             continue
         for j, end in enumerate(ends):
