@@ -125,7 +125,11 @@ def test_the_mean_over_lists_is_rounded_once_however_they_are_cut(
         assert whole.compute()[measure] == float(exact)
 
 
-def test_every_form_of_subtopics_is_one_state() -> None:
+@pytest.mark.parametrize("items_a_block", [1, 1 << 17])
+def test_every_form_of_subtopics_is_one_state(
+    items_a_block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subtopic_rows, "_BLOCK", items_a_block)
     labels, scores = [[1, 0, 2], [1, 1, 0]], [[3.0, 2.0, 1.0], [1.0, 1.0, 2.0]]
     ids = [[["a"], ["a"], ["b", "c"]], [{"a", "c"}, None, ()]]
     table = np.array([[[1, 0, 0], [1, 0, 0], [0, 1, 1]], [[1, 0, 1], [0, 0, 0], [0, 0, 0]]])
@@ -180,7 +184,9 @@ def test_fast_routes_have_the_bits_of_the_slow_ones(
 ) -> None:
     fast = RankingMetrics([*MEASURES, *NEAR])
     slow, given = fast.empty(), hostile_lists(seed)
-    fast.update(**given)
+    with monkeypatch.context() as patched:
+        patched.setattr(subtopic_rows, "_BLOCK", 100)
+        fast.update(**given)
     monkeypatch.setattr(subtopic_rows, "_topics_at_once", lambda rows: None)
     monkeypatch.setattr(kernel, "_WORD", 0)
     monkeypatch.setattr(novelty, "topic_masks", no_masks)
