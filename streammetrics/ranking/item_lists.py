@@ -30,6 +30,7 @@ INPUTS: Final[Mapping[str, Unchecked]] = {
     "group_sizes": Unchecked("[lists], in place of offsets", keyword=True, optional=True),
 }
 MAX_CATALOG: Final = 1 << 40  # items; cells of a few thousand such states fit into an int64
+_BLOCK: Final = 1 << 18  # items of lists of one length that are searched at once
 _FORMS = "lists [lists, items], a sequence of lists, or flat items with offsets [lists + 1]"
 
 
@@ -131,7 +132,7 @@ def _refuse_doubles(lists: Ragged[np.int64], n_items: int) -> None:
         if not np.equal(ordered[1:], ordered[:-1]).any():
             return
     bad: list[int] = []
-    for rows, items in length_groups(lists.values, lists.offsets):
+    for rows, items in length_groups(lists, _BLOCK):
         bad += rows[repeated(items, n_items)].tolist()
     if not bad:
         return
