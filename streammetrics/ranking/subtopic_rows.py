@@ -66,10 +66,17 @@ class _Numbers(NamedTuple):
 
 
 def subtopics_of_items(
-    given: object, shape: tuple[int, ...], ends: Ints, nested: bool, grades: NDArray[np.uint8]
+    given: object,
+    shape: tuple[int, ...],
+    ends: Ints,
+    nested: bool,
+    grades: NDArray[np.uint8],
+    *,
+    ordered: bool = True,
 ) -> Subtopics:
     """The subtopics of items whose labels have this shape and these offsets, or are lists of
-    different lengths (`nested`). An item of grade 0 answers none; another one in its grade."""
+    different lengths (`nested`). An item of grade 0 answers none; another one in its grade.
+    ordered: whether items are in `canonical_order`."""
     table, pairs, before = None, None, 0
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         table = _table(given, shape, ends)
@@ -94,7 +101,8 @@ def subtopics_of_items(
             topics = _numbered(owners[items], topics)
         codes = topics << 8 | grades[block][relevant][items]
         places = relevant - block_ends[owners]
-        parts.append(canonical_order(last - first, owners, places, items, codes))
+        columns = owners, places, items, codes
+        parts.append(canonical_order(last - first, *columns, ordered=ordered))
     return Subtopics.join(parts) if parts else Subtopics.none(0)
 
 

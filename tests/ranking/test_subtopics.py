@@ -192,6 +192,11 @@ def test_fast_routes_have_the_bits_of_the_slow_ones(
     monkeypatch.setattr(novelty, "topic_masks", no_masks)
     slow.update(**given)
     assert fast.to_bytes() == slow.to_bytes()
+    monkeypatch.undo()
+    unordered = RankingMetrics([*MEASURES])  # whose items stay as they come
+    unordered.update(**given)
+    values, same = unordered.compute(), fast.compute()
+    assert [str(values[measure]) for measure in MEASURES] == [str(same[m]) for m in MEASURES]
 
 
 @pytest.mark.parametrize("width", [6, 25, 40, 62])

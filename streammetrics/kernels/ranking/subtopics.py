@@ -92,8 +92,10 @@ class Subtopics:
         return Answers(items[indices], numbers, different >> _TOPIC_BITS)
 
 
-def canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints) -> Subtopics:
-    """Items by their subtopics, so that no order of rows matters.
+def canonical_order(
+    n: int, owners: Ints, places: Ints, items: Ints, codes: Ints, *, ordered: bool = True
+) -> Subtopics:
+    """Items by their subtopics, so that no order of rows matters; as they come unless `ordered`.
 
     owners, places: of each item, its list, ascending, and its position there. items, codes: of each
     answer its item, ascending, and its subtopic and grade as `subtopic << 8 | grade`, ascending.
@@ -104,7 +106,10 @@ def canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints
     owners, places = owners[item_numbers], places[item_numbers]
     if not len(item_numbers):
         return Subtopics.none(n)
-    if int(codes.max()) >> _GRADE_BITS < _WORD:
+    order: Ints | slice = slice(None)
+    if not ordered:
+        pass
+    elif int(codes.max()) >> _GRADE_BITS < _WORD:
         order = _order_of_bits(owners, items, codes, firsts, counts)
     else:
         ranks = owners
@@ -116,10 +121,11 @@ def canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints
     starts = offsets_of(np.bincount(owners, minlength=n))  # which no order within lists changes
     sorted_counts = counts[order]
     ends = offsets_of(sorted_counts)
-    numbers = np.arange(len(order))
+    numbers = np.arange(len(owners))
     of_answers = np.repeat(numbers, sorted_counts)  # the item of each answer
-    sorted_codes = codes[(firsts[order] - ends[:-1])[of_answers] + np.arange(len(codes))]
-    answers = (numbers - starts[owners])[of_answers] << (_GRADE_BITS + _TOPIC_BITS) | sorted_codes
+    if ordered:
+        codes = codes[(firsts[order] - ends[:-1])[of_answers] + np.arange(len(codes))]
+    answers = (numbers - starts[owners])[of_answers] << (_GRADE_BITS + _TOPIC_BITS) | codes
     return Subtopics(Ragged(places[order], starts), Ragged(answers, ends[starts]))
 
 
