@@ -125,11 +125,8 @@ def test_the_mean_over_lists_is_rounded_once_however_they_are_cut(
         assert whole.compute()[measure] == float(exact)
 
 
-@pytest.mark.parametrize("items_a_block", [1, 1 << 17])
-def test_every_form_of_subtopics_is_one_state(
-    items_a_block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(subtopic_rows, "_BLOCK", items_a_block)
+def test_every_form_of_subtopics_is_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subtopic_rows, "_BLOCK", 1)
     labels, scores = [[1, 0, 2], [1, 1, 0]], [[3.0, 2.0, 1.0], [1.0, 1.0, 2.0]]
     ids = [[["a"], ["a"], ["b", "c"]], [{"a", "c"}, None, ()]]
     table = np.array([[[1, 0, 0], [1, 0, 0], [0, 1, 1]], [[1, 0, 1], [0, 0, 0], [0, 0, 0]]])
