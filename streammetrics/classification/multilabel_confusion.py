@@ -26,13 +26,7 @@ from streammetrics.authoring import (
     side_by_side,
 )
 from streammetrics.classification.binary_confusion import check_threshold
-from streammetrics.kernels.tables.class_cells import (
-    FEW_ROWS,
-    label_cells,
-    label_codes,
-    label_columns,
-    label_counts,
-)
+from streammetrics.kernels.tables import class_cells
 from streammetrics.results.label_rates import LabelRates
 
 MAX_LABELS: Final = 10_000  # `sizes` has its cube of cells; indices of several states fit int64
@@ -108,7 +102,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         batch = super()._read_rows(given)
         columns: Mapping[str, Any] = batch.columns  # sooner than by attribute
-        codes = label_codes(columns["labels"], columns["scores"], self.threshold)
+        codes = class_cells.label_codes(columns["labels"], columns["scores"], self.threshold)
         return Batch(batch.n, {"codes": codes})
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
@@ -123,15 +117,15 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
         self, batch: Batch, slots: Slots | None, into: CountsColumn, into_sizes: CountsColumn
     ) -> None:
         k, quanta = self.n_labels, batch.quanta
-        for piece, columns, sizes in label_columns(batch.codes):
-            if slots is None and quanta is None and len(sizes) >= FEW_ROWS:
-                into.add(np.arange(4 * k), None, label_counts(columns))
+        for piece, columns, sizes in class_cells.label_columns(batch.codes):
+            if slots is None and quanta is None and len(sizes) >= class_cells.FEW_ROWS:
+                into.add(np.arange(4 * k), None, class_cells.label_counts(columns))
                 into_sizes.add(sizes)
                 continue
             piece_slots = None if slots is None else slots[piece]
             units = None if quanta is None else quanta[piece]
             of_labels = [None if c is None else np.tile(c, k) for c in (piece_slots, units)]
-            into.add(label_cells(columns), *of_labels)
+            into.add(class_cells.label_cells(columns), *of_labels)
             into_sizes.add(sizes, piece_slots, units)
 
     def compute(self) -> LabelRates:

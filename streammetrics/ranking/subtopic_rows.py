@@ -77,25 +77,25 @@ def subtopics_of_items(
     """The subtopics of items whose labels have this shape and these offsets, or are lists of
     different lengths (`nested`). An item of grade 0 answers none; another one in its grade.
     ordered: whether items are in `canonical_order`."""
-    table, pairs, before = None, None, 0
-    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
-        table = _table(given, shape, ends)
+    is_table = isinstance(given, np.ndarray) and given.dtype.kind in "biuf"
+    if is_table:
+        table = _table(cast("NDArray[np.generic]", given), shape, ends)
     else:
-        relevant = nonzero(grades)[0]
-        pairs = _collection_topics(given, ends, relevant, flat=not nested and len(shape) == 1)
-    parts: list[Subtopics] = []
+        flat = not nested and len(shape) == 1
+        pairs = _collection_topics(given, ends, nonzero(grades)[0], flat=flat)
+    parts, n_before = list[Subtopics](), 0
     # In blocks of lists, whose temporaries stay in the cache.
     cuts = np.searchsorted(ends, np.arange(_BLOCK, ends[-1], _BLOCK)).tolist()
     for first, last in pairwise(sorted({0, *cuts, len(ends) - 1})):
         block = slice(ends[first], ends[last])
         block_ends = ends[first : last + 1] - ends[first]
         relevant, counts = nonzero(grades[block], block_ends)
-        if table is not None:
-            items, topics, n_topics = _table_topics(table[block], relevant)
+        if is_table:
+            of_block = _table_topics(table[block], relevant)
         else:
-            assert pairs is not None
-            items, topics, n_topics = pairs.part(before, before + len(relevant))
-            before += len(relevant)
+            of_block = pairs.part(n_before, n_before + len(relevant))
+            n_before += len(relevant)
+        items, topics, n_topics = of_block
         owners = np.repeat(np.arange(last - first), np.diff(counts))
         if n_topics > 1 << 6:  # beyond the bits of a word
             topics = _numbered(owners[items], topics)

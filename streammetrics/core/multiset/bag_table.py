@@ -30,7 +30,6 @@ from streammetrics.core.parts.score_bits import (
 from streammetrics.core.rows import distinct, exact_total, ranges
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
-_SAMPLE: Final = 256  # values that show most columns of float64 to be no float32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -341,7 +340,7 @@ def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.
 
 def _narrowest(codes: Codes) -> Codes:
     """The codes of the same floats, as float32 if that changes none of them."""
-    if codes.dtype == np.uint32 or as_float32(scores_of(codes[:_SAMPLE])) is None:
+    if codes.dtype == np.uint32 or as_float32(scores_of(codes[:256])) is None:  # most, by a sample
         return codes
     narrow = as_float32(scores_of(codes))
     return codes if narrow is None else codes_of(narrow)

@@ -41,8 +41,7 @@ def length_groups(
         step = max(1, block // length)
         for start in range(0, len(sizes), step):
             end = min(start + step, len(sizes))
-            block_values = values[start * length : end * length]
-            yield np.arange(start, end), block_values.reshape(-1, length)
+            yield np.arange(start, end), values[start * length : end * length].reshape(-1, length)
         return
     order = np.argsort(sizes, kind="stable")
     firsts = np.flatnonzero(np.diff(sizes[order], prepend=-1))

@@ -257,8 +257,7 @@ def _reduce(
     levels: Sequence[tuple[int, Words]],
     steps: Words,
 ) -> None:
-    """Reduce the gains that are left, by what items lose by these subtopics; steps: `gains`, as
-    `left` has them."""
+    """Reduce the gains that are left, by what items lose by these subtopics."""
     for level, fresh in levels:
         loss = steps[level] - steps[level + 1]
         if not loss:
