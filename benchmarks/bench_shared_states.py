@@ -102,6 +102,7 @@ def of_rows(rows: int, size: int) -> Jobs:
         made |= {
             "ExactAUC": (ExactAUC(), area),
             "ExactQuantiles": (ExactQuantiles(), {"values": effects}),
+            "ExactQuantiles, float64": (ExactQuantiles(), {"values": numbers}),
             "ExactUplift": (ExactUplift(), {**area, "treated": treated}),
             "GroupedAUC": (GroupedAUC(), {**area, "groups": users}),
             "GroupedInterleaving": (GroupedInterleaving(), teams),
@@ -140,6 +141,7 @@ def of_lists(lists: int) -> Jobs:
         "subtopic recall": ranked(StRecall @ 10, subtopics=topics),
         "precision and recall": ranked(P @ 10, R @ 10),
         "F1": ranked(F1 @ 10),
+        "np.bincount of the items of lists": lambda: np.bincount(shown.ravel(), minlength=ITEMS),
         "CatalogMetrics": job(Catalog(ITEMS, SHOWN), lists, {"lists": shown}),
         "ItemExposure": job(ItemExposure(ITEMS, SHOWN), lists, {"lists": shown}),
     }

@@ -26,7 +26,7 @@ from streammetrics.authoring import (
     side_by_side,
 )
 from streammetrics.classification.binary_confusion import check_threshold
-from streammetrics.kernels.tables.class_cells import label_cells, label_codes
+from streammetrics.kernels.tables import class_cells
 from streammetrics.results.label_rates import LabelRates
 
 MAX_LABELS: Final = 10_000  # `sizes` has its cube of cells; indices of several states fit int64
@@ -52,7 +52,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     Exactness
         Counts are exact; every figure is a ratio of integers, rounded once, averages included.
     Cost
-        7 ns per label of a row in large batches, 9 with weights. 32 bytes per label; 16 for each
+        3 ns per label of a row in large batches, 6 with weights. 32 bytes per label; 16 for each
         different (t, p, h).
     Source
         Tsoumakas, Katakis & Vlahavas 2010, "Mining Multi-label Data", section 6.
@@ -102,7 +102,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         batch = super()._read_rows(given)
         columns: Mapping[str, Any] = batch.columns  # sooner than by attribute
-        codes = label_codes(columns["labels"], columns["scores"], self.threshold)
+        codes = class_cells.label_codes(columns["labels"], columns["scores"], self.threshold)
         return Batch(batch.n, {"codes": codes})
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
@@ -116,12 +116,17 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     def _count(
         self, batch: Batch, slots: Slots | None, into: CountsColumn, into_sizes: CountsColumn
     ) -> None:
-        for piece, cells, sizes in label_cells(batch.codes):
+        k, quanta = self.n_labels, batch.quanta
+        for piece, columns, sizes in class_cells.label_columns(batch.codes):
+            if slots is None and quanta is None and len(sizes) >= class_cells.FEW_ROWS:
+                into.add(np.arange(4 * k), None, class_cells.label_counts(columns))
+                into_sizes.add(sizes)
+                continue
             piece_slots = None if slots is None else slots[piece]
-            of_labels = None if piece_slots is None else np.repeat(piece_slots, self.n_labels)
-            quanta = None if batch.quanta is None else batch.quanta[piece]
-            into.add(cells, of_labels, None if quanta is None else np.repeat(quanta, self.n_labels))
-            into_sizes.add(sizes, piece_slots, quanta)
+            units = None if quanta is None else quanta[piece]
+            of_labels = [None if c is None else np.tile(c, k) for c in (piece_slots, units)]
+            into.add(class_cells.label_cells(columns), *of_labels)
+            into_sizes.add(sizes, piece_slots, units)
 
     def compute(self) -> LabelRates:
         """The rates that follow from the counts."""

@@ -16,8 +16,8 @@ from streammetrics.ranking.item_lists import (
     MAX_CATALOG,
     ItemLists,
     checked_cut,
+    count_lists,
     first_of,
-    fullness,
     item_lists,
 )
 from streammetrics.results.list_results import CatalogShare
@@ -59,9 +59,9 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
     Exactness
         The state is counts, and each view is correctly rounded.
     Cost
-        State: 16 bytes for each item shown, or 8 for each in the catalog. An update sorts its
-        lists: about 0.15 microseconds for one of 10. Reading passes over the items shown, and takes
-        20 microseconds for each different count.
+        State: 16 bytes for each item shown, or 8 for each in the catalog. An update takes 0.04
+        microseconds for a list of 10, and sorts those of more than 20. Reading passes over the
+        items shown, and takes 20 microseconds for each different count.
     Source
         Zhou, Kuscsik, Liu, Medo, Wakeling & Zhang 2010, "Solving the apparent diversity-accuracy
         dilemma of recommender systems", PNAS 107(10), 4511-4515, "Metrics for diversity"
@@ -106,9 +106,8 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         lists = batch.as_lists("lists")
-        sizes = lists.sizes
-        self.lists.add(fullness(lists, self.k), slots)
-        owners = None if slots is None else np.repeat(slots, sizes)
+        count_lists(self.lists, lists, self.k, slots)
+        owners = None if slots is None else np.repeat(slots, lists.sizes)
         self.shows.add(lists.values.astype(np.intp, copy=False), owners)
 
     def compute(self) -> CatalogShare:

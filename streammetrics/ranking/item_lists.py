@@ -13,8 +13,11 @@ from streammetrics.core import checks
 from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.inputs import Unchecked
+from streammetrics.core.parts.counts import CountsColumn
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Ragged, offsets_of
 from streammetrics.kernels.ranking.item_similarity import length_groups
+from streammetrics.kernels.ranking.repeated_items import repeated
 from streammetrics.ranking.lists import list_offsets
 
 ItemLists: TypeAlias = "ArrayLike | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]]"
@@ -27,6 +30,7 @@ INPUTS: Final[Mapping[str, Unchecked]] = {
     "group_sizes": Unchecked("[lists], in place of offsets", keyword=True, optional=True),
 }
 MAX_CATALOG: Final = 1 << 40  # items; cells of a few thousand such states fit into an int64
+_BLOCK: Final = 1 << 18  # items of lists of one length that are searched at once
 _FORMS = "lists [lists, items], a sequence of lists, or flat items with offsets [lists + 1]"
 
 
@@ -43,13 +47,14 @@ def item_lists(
     all of them.
     """
     items, ends = _flat(lists, offsets, group_sizes)
-    if len(items) and not 0 <= items.item(items.argmin()) <= items.item(items.argmax()) < n_items:
+    words = items.view(np.uint64)  # in which negative numbers are large
+    if len(words) and words.item(words.argmax()) >= n_items:
         bad = np.flatnonzero((items < 0) | (items >= n_items))
         expected, got = f"item numbers from 0 to {n_items - 1}", str(items[bad[0]])
         hint = "number the items by their rows in the catalog"
         raise _item_error(bad, ends, expected, got, hint)
     checked = Ragged(items, ends)
-    _refuse_doubles(checked)
+    _refuse_doubles(checked, n_items)
     return checked
 
 
@@ -70,10 +75,15 @@ def first_of(lists: Ragged[np.int64], k: int | None) -> Ragged[np.int64]:
     return Ragged(lists.values[np.repeat(lists.offsets[:-1], kept_sizes) + inside], ends)
 
 
-def fullness(lists: Ragged[np.int64], k: int) -> NDArray[np.intp]:
-    """0 for a list with k items or more, 1 for one with fewer, 2 for one with none; [n]."""
+def count_lists(counts: CountsColumn, lists: Ragged[np.int64], k: int, slots: Slots | None) -> None:
+    """Count lists: in cell 0 those with k items or more, in 1 with fewer, in 2 with none."""
     sizes = lists.sizes
-    return np.where(sizes >= k, 0, np.where(sizes > 0, 1, 2)).astype(np.intp, copy=False)
+    if slots is not None:
+        counts.add((sizes < k).astype(np.intp) + (sizes == 0), slots)
+        return
+    under_k, empty = np.count_nonzero(sizes < k), np.count_nonzero(sizes == 0)
+    cells = [len(lists) - under_k, under_k - empty, empty]
+    counts.add(np.arange(3), None, np.array(cells, np.int64))
 
 
 def _flat(
@@ -89,7 +99,8 @@ def _flat(
         if nested.ndim != 2:
             raise _form(f"an array of shape {list(nested.shape)} and no offsets")
         n, width = nested.shape
-        ends = np.arange(n + 1, dtype=np.int64) * width
+        ends = np.arange(n + 1, dtype=np.int64)
+        ends *= width
         return _integers(nested.reshape(-1), ends), ends
     try:
         rows = list(nested)
@@ -115,16 +126,14 @@ def _integers(items: ArrayLike, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         raise _item_error(error.rows, ends, error.expected, error.got, error.hint) from None
 
 
-def _refuse_doubles(lists: Ragged[np.int64]) -> None:
+def _refuse_doubles(lists: Ragged[np.int64], n_items: int) -> None:
     if len(lists) == 1:  # a single list takes a quarter of the time
         ordered = np.sort(lists.values)
         if not np.equal(ordered[1:], ordered[:-1]).any():
             return
-    bad = []
-    for rows, items in length_groups(lists.values, lists.offsets):
-        ordered = np.sort(items, axis=1)
-        has_duplicates = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-        bad += rows[has_duplicates].tolist()
+    bad: list[int] = []
+    for rows, items in length_groups(lists, _BLOCK):
+        bad += rows[repeated(items, n_items)].tolist()
     if not bad:
         return
     first = min(bad)

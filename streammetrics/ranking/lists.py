@@ -107,11 +107,13 @@ def graded_lists(
     subtopics: object = None,
     *,
     graded_from: int,
+    ordered: bool = True,
 ) -> Lists:
     """Lists from labels [n, k], lists of labels, or flat labels with offsets [n + 1] or sizes [n].
 
-    InputError otherwise. graded_from: n_relevant [n] is refused if a list lacks some and holds such
-    a grade or a higher one.
+    InputError otherwise. ordered: whether a measure reads the order of items by their subtopics.
+    graded_from: n_relevant [n] is refused if a list lacks some and holds such a grade or a higher
+    one.
     """
     labels, scores = _as_numbers(labels), _as_numbers(scores)
     nested = None if _is_flat(labels) else list_column(labels, "labels")
@@ -150,7 +152,8 @@ def graded_lists(
     is_judged = None if judged is None else _judged(judged, grades, form)
     of_items = None
     if subtopics is not None:
-        of_items = subtopics_of_items(subtopics, array.shape, ends, nested is not None, grades)
+        form_of_labels = array.shape, ends, nested is not None
+        of_items = subtopics_of_items(subtopics, *form_of_labels, grades, ordered=ordered)
     lists = Lists(grades, flat_scores, ends, None, is_judged, of_items)
     if n_relevant is None:
         return lists

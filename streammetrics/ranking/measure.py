@@ -49,6 +49,7 @@ class Measure(ABC):
     cuts: ClassVar[str] = "may"  # "may", "must" or "cannot" have a cut
     rational: ClassVar[bool] = True  # values have a rest, so that their mean is correctly rounded
     subtopics: ClassVar[bool] = False  # reads the subtopics that items answer
+    greedy: ClassVar[bool] = False  # takes the first of items with equal gains
     ordered: ClassVar[bool] = False  # has no mean over the orders of equal scores
     of_empty: ClassVar[bool] = False  # may have a value above 0 for a list with nothing relevant
     pooled: ClassVar[bool] = False  # a ratio of sums over all lists: values have weights

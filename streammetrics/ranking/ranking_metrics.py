@@ -181,7 +181,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         positions = given["positions"]
         of_lists = {name: column for name, column in given.items() if name != "positions"}
-        lists = graded_lists(**of_lists, graded_from=self._graded_from)
+        ordered = any(measure.greedy for measure in self._asked)
+        lists = graded_lists(**of_lists, graded_from=self._graded_from, ordered=ordered)
         if given["n_relevant"] is not None:
             require_no_unseen(lists, self._asked)
         elif given["scores"] is None and bool(lists.grades.any()):

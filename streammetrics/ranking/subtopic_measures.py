@@ -35,6 +35,7 @@ class _AlphaNDCG(_OfSubtopics):
     """
 
     alpha: float = 0.5
+    greedy = True
     name = "AlphaNDCG"
     limits = (0.0, inf)
     rational = False

@@ -37,6 +37,7 @@ _FORMS: Final = (
 )
 _MOST: Final = f"at most {MAX_ANSWERS} subtopics of an item"
 _FEWER: Final = "number fewer subtopics"
+_BLOCK: Final = 1 << 17  # items
 _COLLECTIONS: Final = frozenset((list, tuple, set, frozenset))
 _ID: Final = "a string or an integer as the id of a subtopic"
 
@@ -49,6 +50,11 @@ class _Pairs(NamedTuple):
     topics: Ints
     n_topics: int
 
+    def part(self, first: int, last: int) -> _Pairs:
+        """Those of the items from `first` up to but excluding `last`."""
+        a, b = np.searchsorted(self.items, [first, last])
+        return _Pairs(self.items[a:b] - first, self.topics[a:b], self.n_topics)
+
 
 class _Numbers(NamedTuple):
     """The subtopics of each item as numbers, below `n_topics` in the order of their ids: item i has
@@ -60,21 +66,44 @@ class _Numbers(NamedTuple):
 
 
 def subtopics_of_items(
-    given: object, shape: tuple[int, ...], ends: Ints, nested: bool, grades: NDArray[np.uint8]
+    given: object,
+    shape: tuple[int, ...],
+    ends: Ints,
+    nested: bool,
+    grades: NDArray[np.uint8],
+    *,
+    ordered: bool = True,
 ) -> Subtopics:
     """The subtopics of items whose labels have this shape and these offsets, or are lists of
-    different lengths (`nested`). An item of grade 0 answers none; another one in its grade."""
-    relevant, counts = nonzero(grades, ends)
-    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
-        items, topics, n_topics = _table_topics(given, shape, ends, relevant)
+    different lengths (`nested`). An item of grade 0 answers none; another one in its grade.
+    ordered: whether items are in `canonical_order`."""
+    is_table = isinstance(given, np.ndarray) and given.dtype.kind in "biuf"
+    if is_table:
+        table = _table(cast("NDArray[np.generic]", given), shape, ends)
     else:
         flat = not nested and len(shape) == 1
-        items, topics, n_topics = _collection_topics(given, ends, relevant, flat=flat)
-    owners = np.repeat(np.arange(len(ends) - 1), np.diff(counts))
-    if n_topics > 1 << 6:  # beyond the bits of a word
-        topics = _numbered(owners[items], topics)
-    codes = topics << 8 | grades[relevant][items]
-    return canonical_order(len(ends) - 1, owners, relevant - ends[owners], items, codes)
+        pairs = _collection_topics(given, ends, nonzero(grades)[0], flat=flat)
+    parts, n_before = list[Subtopics](), 0
+    # In blocks of lists, whose temporaries stay in the cache.
+    cuts = np.searchsorted(ends, np.arange(_BLOCK, ends[-1], _BLOCK)).tolist()
+    for first, last in pairwise(sorted({0, *cuts, len(ends) - 1})):
+        block = slice(ends[first], ends[last])
+        block_ends = ends[first : last + 1] - ends[first]
+        relevant, counts = nonzero(grades[block], block_ends)
+        if is_table:
+            of_block = _table_topics(table[block], relevant)
+        else:
+            of_block = pairs.part(n_before, n_before + len(relevant))
+            n_before += len(relevant)
+        items, topics, n_topics = of_block
+        owners = np.repeat(np.arange(last - first), np.diff(counts))
+        if n_topics > 1 << 6:  # beyond the bits of a word
+            topics = _numbered(owners[items], topics)
+        codes = topics << 8 | grades[block][relevant][items]
+        places = relevant - block_ends[owners]
+        columns = owners, places, items, codes
+        parts.append(canonical_order(last - first, *columns, ordered=ordered))
+    return Subtopics.join(parts) if parts else Subtopics.none(0)
 
 
 def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
@@ -85,7 +114,7 @@ def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
     rows: Sequence[Collection[Hashable] | None]
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         of_items: list[list[Hashable]] = [[] for _ in range(n)]
-        pairs = _table_topics(given, (n,), None, relevant)
+        pairs = _table_topics(_table(given, (n,), None), relevant)
         for item, topic in zip(relevant[pairs.items], pairs.topics, strict=True):
             of_items[item].append(int(topic))
         rows = of_items
@@ -156,9 +185,10 @@ def is_collection(given: object) -> TypeGuard[Collection[Hashable]]:
     )
 
 
-def _table_topics(
-    table: NDArray[np.generic], shape: tuple[int, ...], ends: Ints | None, relevant: Ints
-) -> _Pairs:
+def _table(
+    table: NDArray[np.generic], shape: tuple[int, ...], ends: Ints | None
+) -> NDArray[np.generic]:
+    """The checked table, with a row for each item."""
     if table.ndim != len(shape) + 1 or table.shape[:-1] != shape:
         raise _form(f"an array of shape {list(table.shape)} for labels of shape {list(shape)}")
     rows = table.reshape(-1, table.shape[-1])
@@ -166,11 +196,16 @@ def _table_topics(
         bad = np.flatnonzero(((rows != 0) & (rows != 1)).any(axis=1))
         value = next(x for x in rows[bad[0]].tolist() if x not in (0, 1))
         raise _item_error(int(bad[0]), ends, "0 or 1 for each subtopic", shown(value), _FORMS)
-    width = rows.shape[1]
-    if width > MAX_ANSWERS:
+    if rows.shape[1] > MAX_ANSWERS:
         most = np.flatnonzero(np.count_nonzero(rows, axis=1) > MAX_ANSWERS)
         if len(most):
             raise _item_error(int(most[0]), ends, _MOST, "more", _FEWER)
+    return rows
+
+
+def _table_topics(rows: NDArray[np.generic], relevant: Ints) -> _Pairs:
+    """The subtopics of the items in these rows of the table."""
+    width = rows.shape[1]
     positions = nonzero(rows.take(relevant, axis=0).reshape(-1))[0]
     items = positions // max(1, width)
     return _Pairs(items, positions - items * width, width)

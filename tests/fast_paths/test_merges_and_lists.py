@@ -18,8 +18,10 @@ from streammetrics import (
     GroupedAUC,
     GroupedScores,
     IntraListSimilarity,
+    ItemExposure,
     JoinRows,
     Panel,
+    PerKey,
     RankingMetrics,
     Units,
     UserGroups,
@@ -142,6 +144,7 @@ LISTS: list[tuple[Accumulator, str]] = [
     ),
     (RankingMetrics(("NDCG@3", "AP"), empty="zero"), "ranked"),
     (CatalogMetrics(40, 3), "items"),
+    (ItemExposure(40, 3), "items"),
     (IntraListSimilarity(np.random.default_rng(5).normal(size=(40, 3)), k=6), "items"),
 ]
 
@@ -172,6 +175,19 @@ def test_lists_together_are_lists_one_by_one(metric: Accumulator, kind: str) -> 
     again = flat({name: one * 40 for name, one in columns.items()}) if kind != "items" else {}
     many.update(**again or {"lists": lists * 40})
     assert many.to_bytes() == reduce(add, [alone] * 40).to_bytes()
+
+
+@pytest.mark.parametrize("metric", [CatalogMetrics(40, 3), ItemExposure(40, 3)], ids=str)
+def test_many_lists_of_one_length_are_lists_one_by_one(metric: Accumulator) -> None:
+    lists = np.argsort(np.random.default_rng(13).random((30, 40)), axis=1)[:, :3]
+    by_hand, whole, by_key = metric.empty(), metric.empty(), PerKey(metric)
+    for one in lists.tolist() * 200:
+        by_hand.update([one])
+    whole.update(np.tile(lists, (200, 1)))
+    by_key.update(["a", "b"] * 3_000, lists=np.repeat(np.tile(lists, (100, 1)), 2, axis=0))
+    assert whole.to_bytes() == by_hand.to_bytes()
+    for key in "ab":
+        assert (by_key.state(key) + by_key.state(key)).to_bytes() == whole.to_bytes()
 
 
 def flat(columns: dict[str, list[np.ndarray]]) -> dict[str, Any]:

@@ -125,7 +125,8 @@ def test_the_mean_over_lists_is_rounded_once_however_they_are_cut(
         assert whole.compute()[measure] == float(exact)
 
 
-def test_every_form_of_subtopics_is_one_state() -> None:
+def test_every_form_of_subtopics_is_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subtopic_rows, "_BLOCK", 1)
     labels, scores = [[1, 0, 2], [1, 1, 0]], [[3.0, 2.0, 1.0], [1.0, 1.0, 2.0]]
     ids = [[["a"], ["a"], ["b", "c"]], [{"a", "c"}, None, ()]]
     table = np.array([[[1, 0, 0], [1, 0, 0], [0, 1, 1]], [[1, 0, 1], [0, 0, 0], [0, 0, 0]]])
@@ -180,12 +181,19 @@ def test_fast_routes_have_the_bits_of_the_slow_ones(
 ) -> None:
     fast = RankingMetrics([*MEASURES, *NEAR])
     slow, given = fast.empty(), hostile_lists(seed)
-    fast.update(**given)
+    with monkeypatch.context() as patched:
+        patched.setattr(subtopic_rows, "_BLOCK", 100)
+        fast.update(**given)
     monkeypatch.setattr(subtopic_rows, "_topics_at_once", lambda rows: None)
     monkeypatch.setattr(kernel, "_WORD", 0)
     monkeypatch.setattr(novelty, "topic_masks", no_masks)
     slow.update(**given)
     assert fast.to_bytes() == slow.to_bytes()
+    monkeypatch.undo()
+    unordered = RankingMetrics([*MEASURES])  # whose items stay as they come
+    unordered.update(**given)
+    values, same = unordered.compute(), fast.compute()
+    assert [str(values[measure]) for measure in MEASURES] == [str(same[m]) for m in MEASURES]
 
 
 @pytest.mark.parametrize("width", [6, 25, 40, 62])

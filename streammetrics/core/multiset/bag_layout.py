@@ -7,6 +7,7 @@ wide     two uint64: high = lead and the bits of the tail above 64; low = the re
 planes   one slot, no groups, two labels: the top bit of the tail is the sign of the value, so
          negative values and others have a store each and the sign is not stored: a key is a
          uint32 for float32 (half the time to sort) and a uint64 for float64
+plain    one slot, no groups, one label: a key is the code of the value, as wide as it
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ class Layout:
     @property
     def kind(self) -> type[np.uint32] | type[np.uint64]:
         """The type of the (lower) words."""
-        return np.uint32 if self.form == "planes" and self.value_bits == 32 else np.uint64
+        narrow = self.value_bits == 32 and self.form in ("planes", "plain")
+        return np.uint32 if narrow else np.uint64
 
     def lead(self, slots: U64, groups: U64 | None) -> U64:
         """The leads of these slots and groups."""
@@ -131,6 +133,11 @@ class Layout:
             assert labels is not None
             return self._planes(values, labels)
         n = len(values)
+        if self.form == "plain":
+            keys = np.empty(n, self.kind)
+            for i in range(0, n, _CHUNK):
+                keys[i : i + _CHUNK] = codes_of(values[i : i + _CHUNK])
+            return [Run(keys)]
         low = np.empty(n, np.uint64)
         high = np.empty(n, np.uint64) if self.form == "wide" else None
         label_bits, over_bits = np.uint64(self.label_bits), np.uint64(self.over_bits)
@@ -207,7 +214,7 @@ class Layout:
         self, run: Run, slots: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where the sorted keys of each slot begin and end."""
-        if self.form == "planes":
+        if self.form in ("planes", "plain"):
             return np.zeros(len(slots), np.intp), np.full(len(slots), len(run))
         bits = self.group_bits + (self.tail_bits if run.high is None else self.over_bits)
         words = run.low if run.high is None else run.high
@@ -230,6 +237,8 @@ class Layout:
             tail = run.low & np.uint64((1 << self.tail_bits) - 1)
             return Fields(run.low >> bits, None, tail.astype(np.uint64, copy=False))
         tail = run.low.astype(np.uint64)
+        if self.form == "plain":
+            return Fields(np.zeros(n, np.uint64), None, tail)
         if self.value_bits == 32:
             tail |= np.uint64(store << 32)
             return Fields(np.zeros(n, np.uint64), None, tail)
@@ -246,6 +255,8 @@ class Layout:
             low = lead << np.uint64(self.tail_bits)
             low |= tail
             return [Run(low, None, counts)]
+        if self.form == "plain":
+            return [Run(tail.astype(self.kind), None, counts)]
         sign = (tail >> np.uint64(32) if over is None else over) != 0
         words: Words = tail.astype(self.kind)
         positions = np.flatnonzero(~sign), np.flatnonzero(sign)
@@ -282,6 +293,8 @@ def layout_for(
     if n_groups is None:
         if width <= 1 and label_bits == 1 and (before is None or before.form == "planes"):
             return Layout(value_bits, label_bits, "planes")
+        if width <= 1 and not label_bits and (before is None or before.form == "plain"):
+            return Layout(value_bits, label_bits, "plain")
         return Layout(value_bits, label_bits, "narrow" if slot_bits <= free else "wide")
     group_bits = free - slot_bits
     fits = group_bits > 0 and n_groups <= 1 << group_bits

@@ -95,6 +95,8 @@ def table_of(
     rule: Rule, layout: Layout, runs: Sequence[Run], totals: NDArray[np.int64], ids: Ids | None
 ) -> Table:
     """Count equal rows of sorted runs, a run for each store; of a single one if there are ids."""
+    if layout.form == "plain":
+        return _plain_table(runs[0], totals)
     order = None if ids is None else _id_order(layout, runs[0], ids)
     labels = rule.labels
     kind = np.uint32 if layout.value_bits == 32 else np.uint64
@@ -144,6 +146,20 @@ def table_of(
         groups=None if ids is None else (lead & np.uint64((1 << bits) - 1)).astype(np.uint32),
         order=order,
     )
+
+
+def _plain_table(run: Run, totals: NDArray[np.int64]) -> Table:
+    """The same of keys that are the codes of the values of one slot."""
+    codes, counts = run.low, run.counts
+    if counts is None:
+        positions = np.flatnonzero(run.firsts())
+        if len(positions) == len(codes):
+            counts = np.ones(len(codes), np.uint8)
+        else:
+            codes = codes[positions]
+            counts = narrowed(np.diff(positions, append=len(run)))
+    slots = np.zeros(min(1, len(codes)), np.intp)
+    return Table(totals, slots, np.full(len(slots), len(codes)), codes, [counts])
 
 
 def _id_order(layout: Layout, run: Run, ids: Ids) -> IdOrder:
@@ -324,7 +340,9 @@ def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.
 
 def _narrowest(codes: Codes) -> Codes:
     """The codes of the same floats, as float32 if that changes none of them."""
-    narrow = None if codes.dtype == np.uint32 else as_float32(scores_of(codes))
+    if codes.dtype == np.uint32 or as_float32(scores_of(codes[:256])) is None:  # most, by a sample
+        return codes
+    narrow = as_float32(scores_of(codes))
     return codes if narrow is None else codes_of(narrow)
 
 

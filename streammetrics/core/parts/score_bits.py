@@ -81,10 +81,18 @@ def widened(codes: Codes) -> Codes:
 def scores_of(codes: Codes) -> Scores:
     """The floats of these codes."""
     if codes.dtype == np.uint32:
-        narrow = np.where(codes >> 31, codes ^ np.uint32(1 << 31), ~codes)
-        return narrow.astype(np.uint32).view(np.float32)
-    wide = np.where(codes >> np.uint64(63), codes ^ np.uint64(1 << 63), ~codes)
-    return wide.astype(np.uint64).view(np.float64)
+        narrow = codes.view(np.int32)
+        flip = narrow >> 31  # all ones for a positive value
+        np.invert(flip, out=flip)
+        flip |= np.int32(-(1 << 31))
+        flip ^= narrow
+        return flip.view(np.float32)
+    wide = codes.view(np.int64)
+    flips = wide >> 63
+    np.invert(flips, out=flips)
+    flips |= np.int64(-(1 << 63))
+    flips ^= wide
+    return flips.view(np.float64)
 
 
 def integers_of(codes: Codes) -> NDArray[np.int64]:

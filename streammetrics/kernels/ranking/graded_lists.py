@@ -147,13 +147,16 @@ class Ranked:
 
     whole: the lists. hits: the relevant items, down to the requested depth, of all lists whose
     order is known. ties: the tie groups of the others, which have no hits. counts: [n, g + 1], the
-    known items of each grade, in the list or not; column 0 has no meaning. order: of equal scores.
+    known items of each grade, in the list or not; column 0 has no meaning. relevant_items: the
+    positions of these among all items [r], and how many are before each list, [n + 1]. order: of
+    equal scores.
     """
 
     whole: Lists
     hits: Relevant
     ties: TieGroups
     counts: Lengths
+    relevant_items: tuple[Indices, Lengths]
     order: str = "expected"
     _found: dict[tuple[int | None, int], Relevant] = field(default_factory=dict, init=False)
     _made: dict[object, object] = field(default_factory=dict, init=False)

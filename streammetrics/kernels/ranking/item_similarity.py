@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.rows import Ragged
 from streammetrics.kernels.exact.double_double import Pair, add, over
 
 # Lists of equal length are stacked, so that one call serves many.
@@ -20,28 +21,32 @@ Ints = NDArray[np.int64]
 
 
 def length_groups(
-    values: Ints, offsets: Ints, block: int = 1 << 20
+    lists: Ragged[np.int64], block: int = 1 << 20
 ) -> Iterator[tuple[NDArray[np.intp], Ints]]:
     """Blocks of lists of equal length: the indices of the lists [b], and their values [b, length].
 
-    Lists of equal length keep their order; empty lists are omitted. values: [m]; offsets: [n + 1];
-    a block has at most `block` values, or a single list.
+    Lists of equal length keep their order; empty lists are omitted. A block has at most `block`
+    values, or a single list.
 
-    >>> for rows, items in length_groups(np.array([7, 8, 9]), np.array([0, 2, 2, 3])):
+    >>> lists = Ragged(np.array([7, 8, 9]), np.array([0, 2, 2, 3]))
+    >>> for rows, items in length_groups(lists):
     ...     print(rows.tolist(), items.tolist())
     [2] [[9]]
     [0] [[7, 8]]
     """
-    sizes = np.diff(offsets)
+    values, offsets, sizes = lists.values, lists.offsets, lists.sizes
     if not len(values):
         return
-    if sizes.min() == sizes.max():
-        lengths, parts = [int(sizes[0])], [np.arange(len(sizes))]
-    else:
-        order = np.argsort(sizes, kind="stable")
-        firsts = np.flatnonzero(np.diff(sizes[order], prepend=-1))
-        parts = np.split(order, firsts[1:])
-        lengths = sizes[order[firsts]].tolist()
+    if sizes.item(sizes.argmin()) == (length := sizes.item(sizes.argmax())):
+        step = max(1, block // length)
+        for start in range(0, len(sizes), step):
+            end = min(start + step, len(sizes))
+            yield np.arange(start, end), values[start * length : end * length].reshape(-1, length)
+        return
+    order = np.argsort(sizes, kind="stable")
+    firsts = np.flatnonzero(np.diff(sizes[order], prepend=-1))
+    parts = np.split(order, firsts[1:])
+    lengths = sizes[order[firsts]].tolist()
     for length, part in zip(lengths, parts, strict=True):
         if not length:
             continue
@@ -84,7 +89,7 @@ def pair_means(
     """
     n = len(offsets) - 1
     means = Pair(np.zeros(n), np.zeros(n))
-    for rows, items in length_groups(values, offsets, block):
+    for rows, items in length_groups(Ragged(values, offsets), block):
         length = items.shape[1]
         if length < 2:
             continue

@@ -171,7 +171,7 @@ def _part_ranks(lists: Lists, items: int) -> Iterator[tuple[int, Lists]]:
 
 
 def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
-    indices, ends = nonzero(lists.grades, lists.offsets)
+    relevant_items = indices, ends = nonzero(lists.grades, lists.offsets)
     owners = np.repeat(np.arange(len(lists)), np.diff(ends))
     grades = lists.grades[indices]
     counts = _counts(owners, grades, lists)
@@ -184,15 +184,15 @@ def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
                 hits.append(relevant.moved(first))
                 if tied is not None:
                     groups.append(tied.moved(first))
-        return Ranked(lists, Relevant.join(hits), TieGroups.join(groups), counts, ties)
+        tie_groups = TieGroups.join(groups)
+        return Ranked(lists, Relevant.join(hits), tie_groups, counts, relevant_items, ties)
     unjudged = None
     if lists.judged is not None:
         running = np.concatenate([[0], np.cumsum(~lists.judged)])
         unjudged = running[indices] - running[lists.offsets[owners]]
     relevant = Relevant(owners, indices - lists.offsets[owners], grades, unjudged)
-    return Ranked(
-        lists, relevant if depth is None else relevant.above(depth), TieGroups.none(), counts
-    )
+    hits_above = relevant if depth is None else relevant.above(depth)
+    return Ranked(lists, hits_above, TieGroups.none(), counts, relevant_items)
 
 
 def _counts(owners: Indices, grades: Grades, lists: Lists) -> Lengths:

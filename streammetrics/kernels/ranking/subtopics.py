@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -18,6 +19,7 @@ _GRADE_BITS: Final = 8
 _GRADES: Final = (1 << _GRADE_BITS) - 1
 _TOPIC_BITS: Final = 24
 _WORD: Final = 62  # subtopics whose bits are compared in one integer
+_POWERS: Final = np.ldexp(1.0, np.arange(53))  # of two, as exact as their sums
 MAX_TOPICS: Final = 1 << _TOPIC_BITS  # of one list
 
 
@@ -52,6 +54,12 @@ class Subtopics:
         column = Ragged(np.empty(0, np.int64), np.zeros(n + 1, np.int64))
         return cls(column, column)
 
+    @classmethod
+    def join(cls, parts: Sequence[Subtopics]) -> Subtopics:
+        """Those of the lists of all parts."""
+        columns = [part.places for part in parts], [part.answers for part in parts]
+        return cls(*map(_joined, columns))
+
     @property
     def owners(self) -> Ints:
         """The list of each item in `places`."""
@@ -84,8 +92,10 @@ class Subtopics:
         return Answers(items[indices], numbers, different >> _TOPIC_BITS)
 
 
-def canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints) -> Subtopics:
-    """Items by their subtopics, so that no order of rows matters.
+def canonical_order(
+    n: int, owners: Ints, places: Ints, items: Ints, codes: Ints, *, ordered: bool = True
+) -> Subtopics:
+    """Items by their subtopics, so that no order of rows matters; as they come unless `ordered`.
 
     owners, places: of each item, its list, ascending, and its position there. items, codes: of each
     answer its item, ascending, and its subtopic and grade as `subtopic << 8 | grade`, ascending.
@@ -96,8 +106,11 @@ def canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints
     owners, places = owners[item_numbers], places[item_numbers]
     if not len(item_numbers):
         return Subtopics.none(n)
-    if int(codes.max()) >> _GRADE_BITS < _WORD:
-        order = _order_of_bits(owners, codes, firsts, counts)
+    order: Ints | slice = slice(None)
+    if not ordered:
+        pass
+    elif int(codes.max()) >> _GRADE_BITS < _WORD:
+        order = _order_of_bits(owners, items, codes, firsts, counts)
     else:
         ranks = owners
         for j in range(int(counts.max(initial=0))):
@@ -106,16 +119,29 @@ def canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints
             ranks = np.unique(ranks << 33 | code, return_inverse=True)[1]
         order = np.argsort(ranks, kind="stable")  # the list is the upper part of a rank
     starts = offsets_of(np.bincount(owners, minlength=n))  # which no order within lists changes
-    ends = offsets_of(counts[order])
-    sorted_codes = codes[
-        np.repeat(firsts[order] - ends[:-1], counts[order]) + np.arange(len(codes))
-    ]
-    of_list = np.repeat(np.arange(len(order)) - starts[owners], counts[order])
-    answers = of_list << (_GRADE_BITS + _TOPIC_BITS) | sorted_codes
+    sorted_counts = counts[order]
+    ends = offsets_of(sorted_counts)
+    numbers = np.arange(len(owners))
+    of_answers = np.repeat(numbers, sorted_counts)  # the item of each answer
+    if ordered:
+        codes = codes[(firsts[order] - ends[:-1])[of_answers] + np.arange(len(codes))]
+    answers = (numbers - starts[owners])[of_answers] << (_GRADE_BITS + _TOPIC_BITS) | codes
     return Subtopics(Ragged(places[order], starts), Ragged(answers, ends[starts]))
 
 
-def _order_of_bits(owners: Ints, codes: Ints, firsts: Ints, counts: Ints) -> NDArray[np.intp]:
+def topic_words(items: Ints, topics: Ints, n: int) -> Ints:
+    """The subtopics, below 63, of each of n items as the bits of an integer; [n]. items: ascending,
+    topics: each once for an item; [p]."""
+    if int(topics.max(initial=0)) < len(_POWERS):  # sums of floats are exact
+        return np.bincount(items, _POWERS[topics], n).astype(np.int64)
+    words, firsts = np.zeros(n, np.int64), run_starts(items)
+    words[items[firsts]] = np.bitwise_or.reduceat(np.int64(1) << topics, firsts)
+    return words
+
+
+def _order_of_bits(
+    owners: Ints, items: Ints, codes: Ints, firsts: Ints, counts: Ints
+) -> NDArray[np.intp]:
     """The same order of items, whose subtopics are below `_WORD`; owners: of items.
 
     An item has a bit for each subtopic after its first, the next one highest, which is 0 if it
@@ -124,7 +150,7 @@ def _order_of_bits(owners: Ints, codes: Ints, firsts: Ints, counts: Ints) -> NDA
     """
     topics = codes >> _GRADE_BITS
     first, last, width = topics[firsts], topics[firsts + counts - 1], int(topics.max()) + 1
-    words = np.bitwise_or.reduceat(np.int64(1) << (width - 1 - topics), firsts)
+    words = topic_words(items, width - 1 - topics, int(items[-1]) + 1)[items[firsts]]
     after = width - 1 - last
     words = (~words & ((1 << (width - 1 - first)) - 1)) >> after << after
     head = (owners << 6 | first) << 4 | codes[firsts] & _GRADES
@@ -155,6 +181,13 @@ def _order_of_bits(owners: Ints, codes: Ints, firsts: Ints, counts: Ints) -> NDA
 def answer_codes(items: Ints, topics: Ints, grades: NDArray[np.integer]) -> Ints:
     """Codes that ascend by item, then subtopic; items: below 2**31, topics: below 2**24."""
     return (items << _TOPIC_BITS | topics) << _GRADE_BITS | grades
+
+
+def _joined(columns: Sequence[Ragged[np.int64]]) -> Ragged[np.int64]:
+    if len(columns) == 1:
+        return columns[0]
+    sizes = np.concatenate([column.sizes for column in columns])
+    return Ragged(np.concatenate([column.values for column in columns]), offsets_of(sizes))
 
 
 def _part(column: Ragged[np.int64], first: int, last: int) -> Ragged[np.int64]:

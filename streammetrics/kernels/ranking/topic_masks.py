@@ -1,6 +1,6 @@
 """The subtopics of items as the bits of words, for measures of novelty over many lists at a time.
 
-A list takes part if it has at most 64 subtopics, at most 64 items that answer one, and no ties
+A list takes part if it has at most 63 subtopics, at most 63 items that answer one, and no ties
 among its relevant items; `novelty` computes the others pair by pair, with the same bits. The k-th
 items of all lists are one array, so a step of the greedy order is a few operations on arrays. For
 lists of nine relevant items with three subtopics each, α-nDCG takes half the time of pairs.
@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 
 from streammetrics.core.parts.score_bits import codes_of
 from streammetrics.kernels.exact.double_double import Pair, joined, parts, times
-from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
-from streammetrics.kernels.ranking.positions import nonzero
+from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.rank_tables import Floats
 from streammetrics.kernels.ranking.ranked import LAST, groups_of_length, key_rows
-from streammetrics.kernels.ranking.subtopics import Ints, Subtopics
-from streammetrics.kernels.ranking.ties import Indices, first_of_run, run_starts
+from streammetrics.kernels.ranking.subtopics import Ints, Subtopics, topic_words
+from streammetrics.kernels.ranking.ties import Indices, first_of_run
 
 Words: TypeAlias = NDArray[np.uint64]
 Weights: TypeAlias = Callable[[Ints], Pair]  # of 0-based ranks
 
-MOST: Final = 64  # subtopics of a list, and items of it that answer one
+_PLACE_BITS: Final = 6  # of the place of an item among those of its list, below its gain
+MOST: Final = (1 << _PLACE_BITS) - 1  # subtopics of a list, and items of it that answer one
+_WORD_BITS: Final = 63
 _INDEX_BITS: Final = 21  # of the position of an item among the relevant ones, below its score
 
 
@@ -43,13 +44,10 @@ class TopicMasks(NamedTuple):
 def topic_masks(subtopics: Subtopics, rel: int) -> TopicMasks:
     """The subtopics that each item answers in grade `rel` or more."""
     items, topics, grades = subtopics.columns()
-    bits = np.left_shift(np.uint64(1), topics.astype(np.uint64) & np.uint64(MOST - 1))
-    if rel > 1:
-        bits[grades < rel] = 0
     fits = subtopics.places.sizes <= MOST
-    words = np.zeros(len(subtopics.places.values), np.uint64)
-    if len(items):
-        words = np.bitwise_or.reduceat(bits, run_starts(items))  # each answers one
+    n = len(subtopics.places.values)
+    graded = slice(None) if rel <= 1 else np.flatnonzero(grades >= rel)
+    words = topic_words(items[graded], topics[graded] & _WORD_BITS, n).view(np.uint64)
     if int(topics.max(initial=0)) >= MOST:
         fits[subtopics.owners[items[topics >= MOST]]] = False
     if not fits.all():
@@ -80,7 +78,7 @@ def answering_hits(lists: Ranked) -> Hits:
     untied[lists.ties.lists] = False
     positions = whole.offsets[hits.lists] + hits.ranks
     if whole.scores is not None:
-        positions, tied = _score_order(whole, hits.lists)
+        positions, tied = _score_order(lists, hits.lists)
         untied[tied] = False
     items = np.full(len(whole.grades) + 1, -1, np.int32)
     places = subtopics.places.values
@@ -97,11 +95,11 @@ def answering_hits(lists: Ranked) -> Hits:
     )
 
 
-def _score_order(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
+def _score_order(ranked: Ranked, owners: Indices) -> tuple[Indices, Indices]:
     """The position of each hit among all items, from the list that it is in; and the lists in which
     relevant items have equal scores, or scores that 43 bits cannot tell apart."""
+    lists, (indices, ends) = ranked.whole, ranked.relevant_items
     assert lists.scores is not None
-    indices, ends = nonzero(lists.grades, lists.offsets)
     if len(indices) >= 1 << _INDEX_BITS:
         return np.zeros(len(owners), np.intp), np.arange(len(lists))
     codes = (~codes_of(lists.scores[indices])).astype(np.uint64)
@@ -117,8 +115,11 @@ def _score_order(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
     for group in groups:
         rows = np.sort(key_rows(keys, ends, group), axis=1)
         upper = rows >> np.uint64(_INDEX_BITS)
-        same = (upper[:, 1:] == upper[:, :-1]) & (rows[:, 1:] != LAST)
-        tied.append(group[same.any(axis=1)])
+        same = upper[:, 1:] == upper[:, :-1]
+        pads = rows.shape[1] - 1 - (ends[group + 1] - ends[group])
+        if np.count_nonzero(same) > np.maximum(pads, 0).sum():  # some are no pads
+            same &= rows[:, 1:] != LAST
+            tied.append(group[same.any(axis=1)])
         rows_of[group] = np.arange(len(group))
         hit_numbers = (
             np.arange(len(owners)) if len(groups) == 1 else np.flatnonzero(rows_of[owners] >= 0)
@@ -222,28 +223,27 @@ def greedy(
     longest = int(sizes.max(initial=0))
     depth = min(depth, longest)
     ends = np.searchsorted(-sizes, -np.arange(1, longest + 1), "right").tolist()
-    item_words = [words[starts[:end] + j] for j, end in enumerate(ends)]  # the j-th items of lists
-    left = [np.bitwise_count(column) * gains[0] for column in item_words]
+    # Of the j-th item of each list its subtopics, and its gain, above MOST - j: the greatest of
+    # these is the first item of the greatest gain. Both are 0 once it is taken.
+    item_words, left = np.zeros((2, longest, n), np.uint64)
+    steps = gains.astype(np.uint64) << np.uint64(_PLACE_BITS)
+    for j, end in enumerate(ends):
+        item_words[j, :end] = words[starts[:end] + j]
+        np.multiply(np.bitwise_count(item_words[j, :end]), steps[0], out=left[j, :end])
+        left[j, :end] += np.uint64(MOST - j)
     answered = _Seen(n, powers, weight_of(np.arange(depth)))
     for rank in range(depth):
         end = ends[rank]  # lists with an item for this rank
-        best, word, choices = (
-            left[0][:end].copy(),
-            item_words[0][:end].copy(),
-            np.zeros(end, np.uint8),
-        )
+        best = left[0, :end].copy()
         for j in range(1, longest):
-            span = slice(min(end, ends[j]))
-            better = left[j][span] > best[span]
-            np.copyto(best[span], left[j][span], where=better)
-            np.copyto(word[span], item_words[j][span], where=better)
-            choices[span][better] = j
-        for j in range(longest):
-            span = slice(min(end, ends[j]))
-            left[j][span][choices[span] == j] = -1  # is taken, and stays below the others
+            places = slice(min(end, ends[j]))
+            np.maximum(best[places], left[j, places], out=best[places])
+        taken = MOST - (best & np.uint64(MOST)).astype(np.intp), np.arange(end)
+        word = item_words[taken]
+        item_words[taken] = left[taken] = 0
         levels = answered.add(word, rank, slice(end))
         if rank + 1 < depth:
-            _reduce(left, item_words, ends, levels, gains)
+            _reduce(left, item_words, ends, levels, steps)
     sums = answered.total()
     high, low = np.zeros(n), np.zeros(n)
     high[order], low[order] = sums
@@ -251,17 +251,17 @@ def greedy(
 
 
 def _reduce(
-    left: Sequence[Ints],
-    words: Sequence[Words],
+    left: Words,
+    words: Words,
     ends: Sequence[int],
     levels: Sequence[tuple[int, Words]],
-    gains: Ints,
+    steps: Words,
 ) -> None:
     """Reduce the gains that are left, by what items lose by these subtopics."""
     for level, fresh in levels:
-        loss = gains[level] - gains[level + 1]
+        loss = steps[level] - steps[level + 1]
         if not loss:
             continue
-        for item_gains, item_words, end in zip(left, words, ends, strict=True):
-            span = slice(min(end, len(fresh)))
-            item_gains[span] -= np.bitwise_count(item_words[span] & fresh[span]) * loss
+        for j, end in enumerate(ends):
+            places = slice(min(end, len(fresh)))
+            left[j, places] -= np.bitwise_count(words[j, places] & fresh[places]) * loss

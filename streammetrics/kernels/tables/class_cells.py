@@ -64,6 +64,9 @@ def threshold_as(kind: np.dtype[np.floating], threshold: float) -> np.floating:
 
 
 CHUNK: Final = 1 << 15  # rows, or cells of a wide row, whose temporaries stay in the L2 cache
+LABELS_CHUNK: Final = 1 << 17  # labels of rows, of one byte each
+_NARROW: Final = 1 << 6  # rows of a slice, at least
+FEW_ROWS: Final = 1 << 8  # so few are counted in less time by their cells
 _FEW_CLASSES: Final = 1 << 8  # cells fit into 16 bits; those of MAX_CLASSES fit into 32
 
 
@@ -130,31 +133,57 @@ def label_codes(
     truth: NDArray[np.uint8], scores: NDArray[np.floating], threshold: float
 ) -> NDArray[np.uint8]:
     """2 * truth + prediction: uint8 [n, k]; predicted iff score >= threshold."""
-    codes = truth << np.uint8(1)
-    codes |= scores >= threshold_as(scores.dtype, threshold)
+    limit, codes = threshold_as(scores.dtype, threshold), np.empty(truth.shape, np.uint8)
+    step = max(1, LABELS_CHUNK // truth.shape[1])
+    for start in range(0, len(codes), step):
+        rows = slice(start, start + step)
+        chunk = np.left_shift(truth[rows], 1, out=codes[rows])
+        chunk |= scores[rows] >= limit
     return codes
 
 
-def label_cells(
+def label_columns(
     codes: NDArray[np.uint8],
-) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.intp]]]:
-    """Slices of the rows [n, k], with two kinds of cells; intp.
+) -> Iterator[tuple[slice, NDArray[np.uint8], NDArray[np.intp]]]:
+    """Slices of the rows [n, k], their codes label by label [k, rows], and for each row with t true
+    labels, p predicted ones, and h that are both, the cell (t * (k + 1) + p) * (k + 1) + h.
 
-    For each label of each row, row by row: 4 * label + code. For each row with t true labels, p
-    predicted ones, and h that are both: (t * (k + 1) + p) * (k + 1) + h.
+    The array of codes is overwritten for the next slice.
     """
     k = codes.shape[1]
-    first = np.arange(0, 4 * k, 4)
-    step = max(1, CHUNK // k)
+    step = max(_NARROW, LABELS_CHUNK // k)
+    room = np.empty((k, min(step, len(codes))), np.uint8)
     for start in range(0, len(codes), step):
         piece = slice(start, start + step)
-        chunk = codes[piece]
-        true = np.count_nonzero(chunk >= 2, axis=1)
-        predicted = np.count_nonzero(chunk & 1, axis=1)
-        hits = np.count_nonzero(chunk == 3, axis=1)
-        sizes = (true * (k + 1) + predicted) * (k + 1) + hits
-        cells: NDArray[np.intp] = np.add(chunk, first, dtype=np.intp)
-        yield piece, cells.reshape(-1), sizes
+        # The rows of a label side by side, which processors add many at once.
+        columns = room[:, : len(codes[piece])]
+        np.copyto(columns, codes[piece].T)
+        sizes = np.zeros(columns.shape[1], np.intp)
+        for flags in _flags(columns):
+            sizes *= k + 1
+            sizes += np.add.reduce(flags, 0, np.uint16)
+        yield piece, columns, sizes
+
+
+def label_cells(columns: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """4 * label + code, for each label of each row, label by label; intp [k * rows]."""
+    first = np.arange(0, 4 * len(columns), 4)[:, None]
+    cells: NDArray[np.intp] = np.add(columns, first, dtype=np.intp)
+    return cells.reshape(-1)
+
+
+def label_counts(columns: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How often each of the `label_cells` occurs; [4 * k]."""
+    each = [[*map(np.count_nonzero, flags)] for flags in _flags(columns)]
+    true, predicted, hits = np.array(each, np.int64)
+    others = columns.shape[1] - true - predicted + hits
+    return np.stack([others, predicted - hits, true - hits, hits], axis=1).reshape(-1)
+
+
+def _flags(codes: NDArray[np.uint8]) -> Iterator[NDArray[np.bool_]]:
+    """Where a label is true, where it is predicted, and where it is both."""
+    true, predicted = codes >= 2, (codes & 1).view(np.bool_)
+    yield from (true, predicted, true & predicted)
 
 
 def scored_cells(

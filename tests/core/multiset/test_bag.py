@@ -96,6 +96,8 @@ def test_layouts_are_narrow_while_keys_fit() -> None:
     assert layout_for(32, 5, 1, 2**27).form == "narrow"  # grades, and one for not judged
     assert layout_for(32, 5, 1, 2**27 + 1).form == "wide"
     assert layout_for(64, 0, 1, 9).form == "wide"  # integers without labels
+    assert layout_for(32, 0, 1, None).form == layout_for(64, 0, 1, None).form == "plain"
+    assert layout_for(32, 0, 1, None, layout_for(32, 0, 2, None)).form == "narrow"
 
 
 def test_each_state_has_its_own_bags() -> None:

@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.rows import Ragged
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.ranking.item_similarity import (
     cosines,
@@ -127,7 +128,7 @@ def test_every_list_that_is_not_empty_comes_once() -> None:
         rng = np.random.default_rng(len(lengths))
         offsets = np.concatenate([[0], np.cumsum(rng.choice(lengths, 50))])
         values, found = rng.integers(0, 1000, offsets[-1]), {}
-        for rows, items in length_groups(values, offsets, block):
+        for rows, items in length_groups(Ragged(values, offsets), block):
             assert len(rows) == len(items) and len(items[0]) > 0
             assert items.size <= block or len(items) == 1
             for row, some in zip(rows.tolist(), items.tolist(), strict=True):
@@ -135,4 +136,4 @@ def test_every_list_that_is_not_empty_comes_once() -> None:
                 found[row] = some
         lists = [values[a:b].tolist() for a, b in pairwise(offsets)]
         assert found == {i: some for i, some in enumerate(lists) if some}, lengths
-    assert not list(length_groups(np.empty(0, np.int64), np.zeros(1, np.int64)))
+    assert not list(length_groups(Ragged(np.empty(0, np.int64), np.zeros(1, np.int64))))

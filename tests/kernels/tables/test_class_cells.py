@@ -16,6 +16,8 @@ from streammetrics.kernels.tables.class_cells import (
     first_positions,
     label_cells,
     label_codes,
+    label_columns,
+    label_counts,
     largest,
     scored_cells,
 )
@@ -92,14 +94,16 @@ def test_codes_are_truth_and_whether_the_score_is_at_least_the_threshold() -> No
 
 
 def test_cells_of_labels_and_sizes_of_rows_are_those_of_each_row() -> None:
-    codes = np.random.default_rng(0).integers(0, 4, (CHUNK // 2, 3), np.uint8)
+    codes = np.random.default_rng(0).integers(0, 4, (CHUNK, 7), np.uint8)
     at = 0
-    for piece, cells, sizes in label_cells(codes):
+    for piece, columns, sizes in label_columns(codes):
         some = codes[piece]
-        assert (cells.reshape(-1, 3) == some + np.array([0, 4, 8])).all()
+        cells = some.T + np.arange(0, 28, 4)[:, None]
+        assert (label_cells(columns) == cells.reshape(-1)).all()
+        assert (label_counts(columns) == np.bincount(cells.reshape(-1), minlength=28)).all()
         true, predicted = (some >= 2).sum(axis=1), (some % 2 == 1).sum(axis=1)
         both = (some == 3).sum(axis=1)
-        assert (sizes == 16 * true + 4 * predicted + both).all()
+        assert (sizes == 64 * true + 8 * predicted + both).all()
         at += len(some)
     assert at == len(codes)
 
