@@ -34,6 +34,7 @@ from streammetrics_consumers.config.event import (
     Kind,
     offsets_column,
     reads_subtopics,
+    recall_of_lists,
 )
 from streammetrics_consumers.config.join import JoinConfig, read_labels, refuse_arrays
 from streammetrics_consumers.config.keys import keys_of, read_keys
@@ -309,6 +310,11 @@ def _read_inputs(
             hint = f"name [event] {role}, or" if role else "write"
             hint += f' inputs = {{ {argument} = "..." }}'
             entry.problem(entry.title, f"a field for `{argument}`", None, hint)
+    recall = recall_of_lists(empty)
+    if recall and not inputs.keys() & {"n_relevant", "judged"}:  # or events would be refused
+        expected = f"a field for `n_relevant`, which {recall} needs"
+        hint = 'write inputs = { n_relevant = "..." }, or complete_lists = true if each list holds '
+        entry.problem(entry.title, expected, None, hint + "all of its relevant items")
     if "offsets" in empty.arguments() and "labels" in inputs:
         label = inputs["labels"]
         if inputs.get("scores") == label:
