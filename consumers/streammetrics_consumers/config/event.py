@@ -12,11 +12,10 @@ a dotted path. An event must meet all conditions; others are skipped, and counte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, get_args
 
-from streammetrics import Accumulator, Measure, Paired, UserGroups, parse_measure
 from streammetrics_consumers.config.keys import Required, ValueKind, read, state_key
 from streammetrics_consumers.config.kinds import Choice, FieldPath, Several
 from streammetrics_consumers.config.section import Section
@@ -258,23 +257,3 @@ def plain_text(value: object) -> str | None:
         case float() if value.is_integer() and abs(value) < 2**53:
             return str(int(value))
     return None
-
-
-def reads_subtopics(metric: Accumulator) -> bool:
-    """Whether a measure of the metric reads subtopics, without which it refuses relevant items."""
-    return any(measure.subtopics for measure in _measures(metric))
-
-
-def recall_of_lists(metric: Accumulator) -> Measure | None:
-    """A measure for which the metric refuses lists without the number of their relevant items."""
-    if isinstance(metric, Paired | UserGroups):
-        return recall_of_lists(metric.metric)
-    if metric.settings().get("complete_lists") is not False:
-        return None
-    return next((measure for measure in _measures(metric) if measure.has_recall), None)
-
-
-def _measures(metric: Accumulator) -> list[Measure]:
-    if isinstance(metric, Paired | UserGroups):
-        return _measures(metric.metric)
-    return [*map(parse_measure, cast("Sequence[str]", metric.settings().get("measures", ())))]

@@ -33,8 +33,6 @@ from streammetrics_consumers.config.event import (
     Field,
     Kind,
     offsets_column,
-    reads_subtopics,
-    recall_of_lists,
 )
 from streammetrics_consumers.config.join import JoinConfig, read_labels, refuse_arrays
 from streammetrics_consumers.config.keys import keys_of, read_keys
@@ -54,6 +52,7 @@ from streammetrics_consumers.config.section import (
 )
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
+from streammetrics_consumers.model.measures import reads_subtopics, recall_of_lists
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
-_SHARE: Final = 4  # one of so many groups may have changed until all are written anew
+_SHARE: Final = 4  # groups for each that may have changed until all are written anew
 
 
 class Totals(Protocol):
@@ -63,7 +63,7 @@ class KeptSums:
     totals: Totals | None
 
     @staticmethod
-    def of(sums: GroupSums, totals: Totals | None) -> KeptSums:
+    def first(sums: GroupSums, totals: Totals | None) -> KeptSums:
         """All groups, with the totals of none."""
         none = GroupSums(sums.groups[:0], sums.sums[:, :0])
         new = None if totals is None else totals.changed(np.zeros_like(sums.sums), sums.sums)

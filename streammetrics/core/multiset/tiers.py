@@ -33,7 +33,7 @@ class Ranked(Protocol):
         """Bytes of memory, without the keys."""
 
     def add_between(self, newer: Run, sums: GroupSums) -> None:
-        """Add those of the pairs of a key of this run and one of another, whose groups these are."""
+        """Add those of the pairs of a key of this run and one of another, by the groups of it."""
 
 
 class PairSum(Protocol):
@@ -166,7 +166,7 @@ class Tiers:
             run = self.settle()
             if run.counts is not None:
                 return None
-            self.summed = Summed((run,), KeptSums.of(pairs.alone(run), pairs.totals), {})
+            self.summed = Summed((run,), KeptSums.first(pairs.alone(run), pairs.totals), {})
         elif new:
             run = merged(new)
             if run.counts is not None:

@@ -105,7 +105,7 @@ class AreaSoFar:
 
         Both are [4, groups]: pairs won or tied, pairs tied, positives, negatives.
         """
-        left, added = self._of(old), self._of(new)
+        left, added = self._alone(old), self._alone(new)
         sizes = {d: self.sizes.get(d, 0) + n for d, n in added.sizes.items()}
         sizes = {**self.sizes, **sizes}
         for denominator, n in left.sizes.items():
@@ -135,7 +135,7 @@ class AreaSoFar:
             sums,
         )
 
-    def _of(self, sums: Ints) -> AreaSoFar:
+    def _alone(self, sums: Ints) -> AreaSoFar:
         """Of these groups alone."""
         groups = GroupPairs(*sums, {})
         kept = Kept(groups, self.weight)
