@@ -146,7 +146,8 @@ class GroupedArea(RoundedWeights):
             return self._groups
         groups, weight = self._groups
         if isinstance(groups, KeptSums):
-            groups = GroupPairs(*groups.all_groups().sums, {})
+            not_lost, ties, positives, negatives = groups.all_groups().sums
+            groups = GroupPairs(not_lost, ties, positives, negatives, {})
         return area_spread(groups, weight)
 
     @property

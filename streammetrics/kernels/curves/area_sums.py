@@ -137,7 +137,8 @@ class AreaSoFar:
 
     def _alone(self, sums: Ints) -> AreaSoFar:
         """Of these groups alone."""
-        groups = GroupPairs(*sums, {})
+        not_lost, ties, positives, negatives = sums
+        groups = GroupPairs(not_lost, ties, positives, negatives, {})
         kept = Kept(groups, self.weight)
         sizes, counts = np.unique(kept.denominators, return_counts=True)
         return AreaSoFar(
