@@ -12,7 +12,7 @@ Ints: TypeAlias = NDArray[np.int64]
 _SHARE: Final = 4  # groups for each that may have changed until all are written anew
 
 
-class Totals(Protocol):
+class GroupTotals(Protocol):
     """Numbers over all groups, such as a mean, that follow the sums of the groups which change."""
 
     def changed(self, old: Ints, new: Ints) -> Self:
@@ -60,10 +60,10 @@ class KeptSums:
 
     written: GroupSums
     recent: GroupSums
-    totals: Totals | None
+    totals: GroupTotals | None
 
     @staticmethod
-    def first(sums: GroupSums, totals: Totals | None) -> KeptSums:
+    def first(sums: GroupSums, totals: GroupTotals | None) -> KeptSums:
         """All groups, with the totals of none."""
         none = GroupSums(sums.groups[:0], sums.sums[:, :0])
         new = None if totals is None else totals.changed(np.zeros_like(sums.sums), sums.sums)

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from streammetrics.core.multiset.group_sums import GroupSums, KeptSums, Totals
+from streammetrics.core.multiset.group_sums import GroupSums, GroupTotals, KeptSums
 from streammetrics.core.multiset.sorted_run import Run, combined, merged
 
 BUFFERED: Final = 1 << 20  # keys; fewer would be many small arrays, which are slow to fill
@@ -41,7 +41,7 @@ class PairSum(Protocol):
     runs, and those of the pairs between each two runs."""
 
     @property
-    def totals(self) -> Totals | None:
+    def totals(self) -> GroupTotals | None:
         """The totals of no groups, if any are wanted."""
 
     def alone(self, run: Run) -> GroupSums:
