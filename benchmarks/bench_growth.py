@@ -1,8 +1,9 @@
-"""Growth of cost: a row, a compute, a merge and memory, by the number of rows in a state.
+"""Growth of cost: a row, a compute, a merge, bytes and memory, by the number of rows in a state.
 
 Batches of 10,000 rows, from a thousand to a hundred million rows in all; sizes above a million run
 once. Making the rows is not timed. The time of the updates ends with a copy of the state, which
-flushes pending rows; compute and merge are timed after it. `python -m benchmarks.bench_growth`.
+flushes pending rows; compute, reading from bytes, computes after 10,000 new rows each, and merge
+are timed after it. `python -m benchmarks.bench_growth`.
 """
 
 from __future__ import annotations
@@ -69,9 +70,25 @@ def grown(empty: Accumulator, rows: int) -> dict[str, float]:
     other = state.copy()
     spent += time.process_time_ns() - started
     reads = [_timed(lambda: state.copy().compute()), _timed(lambda: state.compute())]
+    data = state.to_bytes()
+    read = _timed(lambda: type(state).from_bytes(data))
+    again = [_read_again(state, batch) for batch in batches[:5]]
     merge = _timed(lambda: state.merge(other))
     held = other.nbytes / rows
-    return {"ns": spent / rows, "compute": max(reads), "merge": merge, "bytes": held}
+    return {
+        "ns": spent / rows,
+        "compute": max(reads),
+        "read": median(again),
+        "bytes in": read,
+        "merge": merge,
+        "bytes": held,
+    }
+
+
+def _read_again(state: Accumulator, batch: Mapping[str, np.ndarray]) -> float:
+    """The cost of a compute after a batch of new rows."""
+    state.update(**batch)
+    return _timed(state.compute)
 
 
 def _timed(job: Callable[[], object]) -> float:
@@ -105,6 +122,8 @@ def tables(points: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[str]:
     shown = (
         ("ns", "update, ns a row", 1.0),
         ("compute", "compute, ms", 1e6),
+        ("read", f"compute after {BATCH:,} new rows, ms", 1e6),
+        ("bytes in", "`from_bytes`, ms", 1e6),
         ("merge", "merge of two such states, ms", 1e6),
         ("bytes", "`nbytes`, bytes a row", 1.0),
     )

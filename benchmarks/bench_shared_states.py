@@ -127,7 +127,7 @@ def of_lists(lists: int) -> Jobs:
         examination = (1, 0.6, 0.3) if "positions" in columns else None
 
         def run() -> object:
-            state = RankingMetrics(measures, examination=examination)
+            state = RankingMetrics(measures, examination=examination, complete_lists=True)
             state.update(**plain, **columns)  # type: ignore[arg-type]
             return state.to_bytes()
 
@@ -161,7 +161,7 @@ def of_subtopics() -> Jobs:
 
     def ranked(measure: Measure, subtopics: object = None) -> Callable[[], object]:
         def run() -> object:
-            state = RankingMetrics([measure])
+            state = RankingMetrics([measure], complete_lists=True)
             state.update(**plain, subtopics=subtopics)  # type: ignore[arg-type]
             return state.to_bytes()
 

@@ -34,10 +34,15 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.replay.verify import verify
+from streammetrics_consumers.simulate.output import write
+from streammetrics_consumers.simulate.stream import Simulation
 
+from benchmarks import bench_consumer
 from benchmarks.answer import Answer, answer, figures
 from benchmarks.bench_commits import delta_of
-from benchmarks.harness import timing, versions
+from benchmarks.harness import REPEATS, timing, versions
 from benchmarks.workloads import click_scores, generator
 from streammetrics import HistogramAUC
 
@@ -45,10 +50,12 @@ SLICES, METRICS = 1000, 15
 EVENTS_A_SECOND = 100_000
 MESSAGE = 20_000  # events
 ROUNDS = 2
+VERIFIED = 200_000  # events of a file that is counted and verified
 SAMPLE, SEED = 4_000_000, 9  # rows of one metric, for `least_bytes`
 DAY_S = 86_400
 # Seconds between two commits, and the resolution of the grids.
 CASES = ((5, 8), (10, 8), (20, 8), (5, 7), (10, 7), (20, 7))
+COUNTING = f"counting a file of {VERIFIED:,} events of one log"
 FEW = (0.05, 8)  # to fit the part of a commit that does not depend on its events
 
 CONFIG = """\
@@ -188,6 +195,32 @@ def best_of(every_s: float, resolution: int, url: str | None) -> Cost:
     return min(found, key=lambda cost: cost.states_s + cost.transaction_s)
 
 
+def verify_costs() -> tuple[list[float], list[float]]:
+    """The CPU nanoseconds of counting a file into a store and of verifying it, in turns; of 1,000
+    events. The metrics and the stream are those of `bench_consumer`."""
+    counting, verifying = list[float](), list[float]()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        stream, file = Simulation(VERIFIED, 1), str(folder / "events.jsonl")
+        write(stream, file, None, lambda _: None, time.monotonic)
+        path = folder / "verify.toml"
+        path.write_text(bench_consumer.CONFIG, encoding="utf-8")
+        for turn in range(REPEATS + 1):
+            config = load_config(path, {"store.url": str(folder / f"{turn}.db")})
+            started = time.process_time_ns()
+            service.run(config, bench_consumer.OPTIONS, stop=Stop())
+            counted = time.process_time_ns()
+            with (
+                closing(Ledger.open(config.store.url)) as ledger,
+                closing(Ledger.open(str(folder / f"{turn}.scratch"), create=True)) as scratch,
+            ):
+                findings = verify(config, ledger, scratch, monotonic=time.monotonic)
+            verifying.append((time.process_time_ns() - counted) * 1e3 / VERIFIED)
+            counting.append((counted - started) * 1e3 / VERIFIED)
+            assert findings.is_good and findings.rows == VERIFIED, findings
+    return counting[1:], verifying[1:]
+
+
 def ask(quick: bool, url: str | None = None) -> Answer:
     rows = 1_000_000
     found = answer(
@@ -214,12 +247,15 @@ def ask(quick: bool, url: str | None = None) -> Answer:
     run, each = fitted(best_of(*FEW, url), best[CASES[0]])
     found.add(timing("a commit without its events", [run]),
               timing("its events, 1,000 of them", [1e3 * each]))  # fmt: skip
+    counting, verifying = verify_costs()
+    found.add(timing(COUNTING, counting), timing("verify of that file", verifying))
     found.notes += [
         figures("a commit", found.points),
         "A day is before compaction; plain is one of states that are not packed or shared. No "
         "encoding without loss takes less than the least, the entropy of the states. The last two "
         "lines split the first into what a commit costs without events and what they add, by a "
-        f"commit of {FEW[0] * EVENTS_A_SECOND:,.0f}.",
+        f"commit of {FEW[0] * EVENTS_A_SECOND:,.0f}. `verify` reads a log again and compares all "
+        "states with the store.",
     ]
     return found
 

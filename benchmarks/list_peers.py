@@ -45,7 +45,7 @@ def peers(lists: ScoredLists) -> Iterator[Found]:
 
 def _agree(lists: ScoredLists, theirs: Mapping[Measure, float], off: float = 1e-11) -> None:
     """Stop unless these means equal ours; lists without relevant items count as 0."""
-    metric = RankingMetrics(tuple(theirs), empty="zero")
+    metric = RankingMetrics(tuple(theirs), empty="zero", complete_lists=True)
     metric.update(lists.grades, lists.scores, offsets=lists.offsets)
     for measure_, value in theirs.items():
         ours = metric.compute()[measure_]

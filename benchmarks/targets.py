@@ -82,12 +82,12 @@ def _of(series: str, column: str) -> Callable[[Sequence[Mapping[str, Any]]], flo
 
 
 def _growth(series: str, cost: str) -> Callable[[Sequence[Mapping[str, Any]]], float]:
-    """The cost of a row at 100,000,000 rows, over that at 10,000,000."""
+    """The cost of a row at 100,000,000 rows, over that at 10,000,000; "read": of a read."""
 
     def read(points: Sequence[Mapping[str, Any]]) -> float:
         found = {p["rows"]: p[cost] for p in points if p["series"] == series}
         ratio = found[100_000_000] / found[10_000_000]
-        return float(ratio if cost == "ns" else ratio / 10)
+        return float(ratio if cost in ("ns", "read") else ratio / 10)
 
     return read
 
@@ -247,8 +247,10 @@ TARGETS: Final = (
     # The sort of a thousand.
     Target("store", "a commit without its events", 9_100, _SORT),
     Target("store", "its events, 1,000 of them", 45, _SORT),
+    Target("store", "verify of that file", 1.5, "counting a file of 200,000 events of one log"),
 )  # fmt: skip
 
+_READ: Final = "compute after 10,000 new rows"
 FIGURES: Final = (
     Figure("results", f"{_SLICES}, peak MB", 400, _of(_SLICES, "peak MB")),
     *(
@@ -265,7 +267,13 @@ FIGURES: Final = (
         Figure("growth", f"{name}, {work} of 100,000,000 rows, of 10,000,000", 1.5,
                _growth(name, cost))
         for name in ("ExactAUC", "GroupedAUC")
-        for cost, work in (("ns", "updates"), ("compute", "first compute"))
+        for cost, work in (("ns", "updates"), ("compute", "first compute"),
+                           ("bytes in", "from_bytes"))
+    ),
+    *(
+        Figure("growth", f"{name}, {_READ} of 100,000,000 rows, of 10,000,000", 3.0,
+               _growth(name, "read"))
+        for name in ("ExactAUC", "GroupedAUC")
     ),
 )  # fmt: skip
 

@@ -147,7 +147,7 @@ _REFUSED_LISTS = (
 
 def _lists(ties: str, empty: str = "skip", columns: Any = _flat) -> Case[Any]:
     return Case(
-        RankingMetrics(_MEASURES, ties=ties, empty=empty),
+        RankingMetrics(_MEASURES, ties=ties, empty=empty, complete_lists=True),
         st.lists(_item, max_size=5),
         columns,
         refused=_REFUSED_LISTS,
@@ -184,7 +184,7 @@ RANKING: list[Case[Any]] = [
         name="RankingMetrics of subtopics",
     ),
     Case(
-        RankingMetrics(_WEIGHED, examination=(1, 0.3, 0.1)),
+        RankingMetrics(_WEIGHED, examination=(1, 0.3, 0.1), complete_lists=True),
         st.tuples(st.lists(_item, max_size=4), st.integers(1, 3)),
         with_positions,
         refused=({"labels": [[1]]}, *({"labels": [[1]], "positions": [p]} for p in (0, 4, 1.5))),

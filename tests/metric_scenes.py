@@ -45,7 +45,7 @@ uplift = {{ type = "Uplift", treated_share = 0.5, inputs = {{ treated = "treated
 wrong_uplift = {{ type = "Uplift", treated_share = 0.25, inputs = {{ treated = "treated" }} }}
 exact_uplift = {{ type = "ExactUplift", inputs = {{ treated = "treated" }} }}
 lists = {{ type = "RankingMetrics", measures = ["AlphaNDCG@3", "ERRIA@3", "StRecall@3", "F1@3"], \
-inputs = {{ labels = "grades", scores = "ranks", subtopics = "genres" }} }}
+complete_lists = true, inputs = {{ labels = "grades", scores = "ranks", subtopics = "genres" }} }}
 exposure = {{ type = "ItemExposure", n_items = 40, k = 5, inputs = {{ lists = "shown" }} }}
 two_models = {{ type = "HistogramAUC", models = ["score", "other_score"] }}
 [drift.latency_drift]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from streammetrics import BinaryConfusion, ExactAUC, HistogramAUC, Paired, Ratio
@@ -67,6 +68,7 @@ PAIRED: list[Case[Any]] = [
         st.lists(st.tuples(strategies.scores(), strategies.scores()), max_size=4),
         lambda rows: {
             "labels": [i % 2 for row in rows for i, _ in enumerate(row)],
+            "judged": np.ones(sum(map(len, rows)), bool),  # bytes lack `complete_lists`
             "scores_a": [a for row in rows for a, _ in row],
             "scores_b": [b for row in rows for _, b in row],
             "offsets": [sum(map(len, rows[:i])) for i in range(len(rows) + 1)],

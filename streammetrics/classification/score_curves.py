@@ -66,12 +66,13 @@ def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -
     if bag.dropped:
         none = np.empty(0, result_type(bag.rule.values)), np.zeros((2, 0), np.int64)
         return ScoreCurve(*none, True, bag.total, bag.why_dropped, weight_unit, rows_rounded)
-    sums = bag.pair_sums(lambda layout, _: LabelPairs() if layout.form == "planes" else None)
+    sums = bag.pair_sums(lambda layout: LabelPairs() if layout.form == "planes" else None)
     if sums is None:
         planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
     else:
         planes = [
-            Pairs(won - ties, ties, p, n) for won, ties, p, n in (s[:, 0].tolist() for s in sums)
+            Pairs(won - ties, ties, p, n)
+            for won, ties, p, n in (kept.all_groups().sums.sum(axis=1).tolist() for kept in sums)
         ]
     pairs, pieces = joined_pairs(planes), bag.pieces()
 

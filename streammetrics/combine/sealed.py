@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, cast
 
@@ -15,7 +15,7 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.errors import OverlapError, SettingsError, StateError, shown
 from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.part import Part
-from streammetrics.core.settings import Setting
+from streammetrics.core.settings import nested_settings
 from streammetrics.core.totals import WithoutRows, totals_of
 
 _PREFIX: Final = "sealed/"
@@ -219,28 +219,14 @@ def _totals_of(owner: Declared) -> Accumulator:
 def _require_sealable(metric: Accumulator) -> None:
     if totals_of(metric) is not metric:
         return
-    for inner in _inner_metrics(metric):
-        if totals_of(inner) is not inner:
+    for inner in nested_settings(metric):
+        if isinstance(inner, Accumulator) and totals_of(inner) is not inner:
             raise SettingsError(
                 expected=f"a {type(inner).__name__} by itself or in a Panel",
                 got=f"one inside a {type(metric).__name__}, whose parts share users",
                 where="Sealed.metric",
                 hint="group the rows by the key or the window, and seal each group",
             )
-
-
-def _inner_metrics(metric: Accumulator) -> Iterator[Accumulator]:
-    """The metrics among the settings of a metric, at any depth."""
-    waiting: list[Setting] = [*metric.settings().values()]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Accumulator):
-            yield value
-            waiting.extend(value.settings().values())
-        elif isinstance(value, Mapping):
-            waiting.extend(value.values())
-        elif isinstance(value, tuple):
-            waiting.extend(value)
 
 
 def _said(proof: tuple[str, str]) -> str:

@@ -12,6 +12,7 @@ from streammetrics.core.inputs import IDS as IDS
 from streammetrics.core.layouts import leave_out as leave_out
 from streammetrics.core.multiset.bag_keys import Groups as Groups
 from streammetrics.core.multiset.bag_layout import Layout as Layout
+from streammetrics.core.multiset.group_sums import KeptSums as KeptSums
 from streammetrics.core.parts.exact_dots import DOT_ROWS as DOT_ROWS
 from streammetrics.core.parts.exact_dots import Dot as Dot
 from streammetrics.core.parts.exact_dots import add_dots as add_dots

@@ -37,7 +37,7 @@ from streammetrics.core.layouts import columns, written
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
-from streammetrics.core.settings import contents, decode_head
+from streammetrics.core.settings import Content, Setting, decode_head, nested_settings
 from streammetrics.core.slips import NoItems, explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
 from streammetrics.core.validators import VALIDATORS, Validator
@@ -425,12 +425,8 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The state that `to_bytes` wrote; StateError for anything else."""
-        return cls._from_bytes(data, {})
-
-    @classmethod
-    def _from_bytes(cls, data: bytes, arrays: Mapping[str, bytes]) -> Self:
         head, reader = opened(STATE_MAGIC, data)
-        specification, reader.lacking = decode_head(head, arrays)
+        specification, reader.lacking = decode_head(head)
         if not isinstance(specification, cls):
             raise StateError(
                 expected=f"a state of {cls.__name__}",
@@ -453,12 +449,8 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
     @classmethod
     def from_file_bytes(cls, data: bytes) -> Self:
         """The state that `to_file_bytes` wrote, with its provenance; StateError for others."""
-        return cls._from_file_bytes(data, {})
-
-    @classmethod
-    def _from_file_bytes(cls, data: bytes, arrays: Mapping[str, bytes]) -> Self:
         head, body = unframe(FILE_MAGIC, data)
-        state = cls._from_bytes(bytes(body), arrays)
+        state = cls.from_bytes(bytes(body))
         state.__dict__["_provenance"] = Provenance.from_json(head)
         return state
 
@@ -484,12 +476,19 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
             raise error.but(where=path or error.where) from None
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A state file, and the arrays that its settings hold only by their hash.
+        # A state file, and the settings if bytes hold only the hash of some, or lack them.
         if self._width != 1:  # of a result: the states side by side, each one a state file
             states = [self._take(np.array([slot], np.intp)) for slot in range(self._width)]
             return (type(self)._side_by_side, (self._empty(1), states))
-        arrays = {c.digest: c.data for c in contents(self.settings()) if c.known}
-        return (type(self)._from_file_bytes, (self.to_file_bytes(), arrays))
+        settings = nested_settings(self)
+        if any(isinstance(v, Content) or getattr(v, "_unwritten", ()) for v in settings):
+            return (type(self)._continued, (dict(self.settings()), self.to_file_bytes()))
+        return (type(self).from_file_bytes, (self.to_file_bytes(),))
+
+    @classmethod
+    def _continued(cls, settings: Mapping[str, Setting], data: bytes) -> Self:
+        """The state in a file, under settings that its bytes do not hold."""
+        return cls(**settings) + cls.from_file_bytes(data)
 
     @classmethod
     def _side_by_side(cls, empty: Self, states: Sequence[Self]) -> Self:

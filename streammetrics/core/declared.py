@@ -38,6 +38,7 @@ class Declared(Forms):
     schema: ClassVar[str] = ""
     _stored_as: ClassVar[Mapping[str, str]] = {}  # setting → its name in bytes, if it is another
     _later: ClassVar[frozenset[str]] = frozenset()  # settings that bytes lack while they are None
+    _unwritten: ClassVar[frozenset[str]] = frozenset()  # settings of what `update` accepts alone
     # Former schemas: the parts that bytes lack (`layouts.py`). If settings choose it: advice.
     _schemas: ClassVar[Schemas] = {}
     _lacked: ClassVar[tuple[frozenset[str], ...]] = ()  # by former layouts of an abstract base
@@ -87,10 +88,9 @@ class Declared(Forms):
 
     def _begin(self, width: int) -> None:
         """Make empty state for `width` slots; from here on settings are fixed."""
-        state = self.__dict__
-        state["_width"] = width
+        self.__dict__["_width"] = width
         for name, part in self._parts.items():
-            state[name] = part.empty(self, width)
+            self.__dict__[name] = part.empty(self, width)
 
     def settings(self) -> Mapping[str, Setting]:
         """The settings by name."""
@@ -101,7 +101,8 @@ class Declared(Forms):
         return rename_to_stored(self._stored_as, self._written())
 
     def _written(self) -> Mapping[str, Setting]:
-        return {n: v for n, v in self.settings().items() if v is not None or n not in self._later}
+        kept = {n: v for n, v in self.settings().items() if n not in self._unwritten}
+        return {n: v for n, v in kept.items() if v is not None or n not in self._later}
 
     @classmethod
     def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
@@ -222,9 +223,8 @@ def _source(inputs: Inputs) -> str:
         if column.keyword and "*more" not in parameters:
             parameters.append("*more")
         parameters.append(f"{name}=None" if column.optional else f"{name}=MISSING")
-    if "*more" not in parameters:
-        parameters.append("*more")
-    head = ", ".join([*parameters, "**unknown"])
+    more = [] if "*more" in parameters else ["*more"]
+    head = ", ".join([*parameters, *more, "**unknown"])
     arguments = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
     columns = ", ".join(f"{name!r}: {name}" for name in names)
     weights = ", weights" if inputs.weights else ""

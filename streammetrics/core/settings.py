@@ -12,6 +12,7 @@ from functools import cache, wraps
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,16 +121,11 @@ def encode_head(
     return _dumps([former.get(schema, schema), _inner(schema, settings, 0, former)])
 
 
-def decode_head(head: bytes, arrays: Mapping[str, bytes] | None = None) -> StateHead:
-    """What a head describes, whether its schemas are current or former ones.
-
-    arrays: by digest, the bytes of arrays of which a head holds only the hash.
-    """
-    if arrays:
-        return _read_head(head, arrays)
+def decode_head(head: bytes) -> StateHead:
+    """What a head describes, whether its schemas are current or former ones."""
     decoded = _HEADS.get(head)
     if decoded is None:
-        decoded = _read_head(head, {})
+        decoded = _read_head(head)
         if len(_HEADS) >= _MOST_HEADS:
             _HEADS.clear()
         _HEADS[head] = decoded
@@ -171,14 +167,14 @@ def _load_named(schema: str) -> None:
             getattr(library, name)
 
 
-def _read_head(head: bytes, arrays: Mapping[str, bytes]) -> StateHead:
+def _read_head(head: bytes) -> StateHead:
     try:
         value = json.loads(head)
     except (ValueError, RecursionError):
         raise damaged("settings that are not JSON") from None
     former: dict[str, str] = {}
     try:
-        empty = _accumulator(value, arrays, former)
+        empty = _accumulator(value, former)
     except RecursionError:
         raise damaged("settings nested too deep") from None
     # A head is of one version of the code, so that all states of a metric have one layout.
@@ -200,7 +196,7 @@ def _lacking(schemas: Iterable[str]) -> Lacking:
     return lacking
 
 
-def _accumulator(value: Json, arrays: Mapping[str, bytes], former: dict[str, str]) -> Declared:
+def _accumulator(value: Json, former: dict[str, str]) -> Declared:
     """The empty accumulator of a schema and its settings; adds the former schemas to `former`."""
     match value:
         case [str(schema), dict(settings)]:
@@ -229,11 +225,11 @@ def _accumulator(value: Json, arrays: Mapping[str, bytes], former: dict[str, str
             f" entry point, or use the release that wrote it{failed}",
         )
     metric = CLASSES[schema]
-    accepted = {metric._stored_as.get(name, name) for name in metric._settings}
+    accepted = {metric._stored_as.get(name, name) for name in metric._settings} - metric._unwritten
     if not accepted - metric._later <= set(settings) <= accepted:
         raise damaged(f"the settings {shown(sorted(settings))} for {metric.__name__}")
     try:
-        stored = {name: _from_json(value, arrays, former) for name, value in settings.items()}
+        stored = {name: _from_json(value, former) for name, value in settings.items()}
         restored = metric(**metric._restored_settings(stored))
         lacks = metric._schemas.get(schema, "")
         if not isinstance(lacks, str):
@@ -295,20 +291,20 @@ def _to_json(
     )
 
 
-def _from_json(value: Json, arrays: Mapping[str, bytes], former: dict[str, str]) -> Setting:
+def _from_json(value: Json, former: dict[str, str]) -> Setting:
     match value:
         case list():
-            return tuple(_from_json(v, arrays, former) for v in value)
+            return tuple(_from_json(v, former) for v in value)
         case {"$float": ("inf" | "-inf") as text, **rest} if not rest:
             return float(text)
         case {"$fraction": str(text), **rest} if not rest and _FRACTION.fullmatch(text):
             return Fraction(text)
         case {"$content": [str(digest), list(shape)], **rest} if not rest:
-            return Content.read(shape, digest, arrays.get(digest))
+            return Content.read(shape, digest)
         case {"$map": dict(inner), **rest} if not rest:
-            return {name: _from_json(v, arrays, former) for name, v in inner.items()}
+            return {name: _from_json(v, former) for name, v in inner.items()}
         case {"$metric": list(inner), **rest} if not rest:
-            return _accumulator(inner, arrays, former)
+            return _accumulator(inner, former)
         case None | bool() | int() | float() | str():
             return value
         case _:
@@ -374,6 +370,8 @@ def difference(mine: Declared, theirs: Declared) -> tuple[str, str, str]:
     if type(mine) is not type(theirs):
         return "type", type(mine).__name__, type(theirs).__name__
     for name, value in mine.settings().items():
+        if name in mine._unwritten:
+            continue
         texts = _difference(name, value, theirs.settings()[name])
         if texts:
             return texts
@@ -428,10 +426,11 @@ class Content:
     def of(cls, values: NDArray[np.float64]) -> Content:
         """The content of an array without NaN; the array may change afterwards."""
         data = np.ascontiguousarray(values + 0.0, "<f8").tobytes()
-        return cls(values.shape, _digest(values.shape, data), data)
+        digest = _digest(values.shape, data)
+        return _TABLES.setdefault(digest, cls(values.shape, digest, data))
 
     @classmethod
-    def read(cls, shape: Sequence[object], digest: str, data: bytes | None) -> Content:
+    def read(cls, shape: Sequence[object], digest: str, data: bytes | None = None) -> Content:
         """The content that another process wrote; StateError unless `of` may have made it."""
         sizes = tuple(n for n in shape if type(n) is int and 0 <= n < 1 << 48)
         if len(sizes) < len(shape) or len(sizes) > _MAX_AXES or not _DIGEST.fullmatch(digest):
@@ -441,6 +440,9 @@ class Content:
         ):
             raise damaged("a setting whose content does not match its hash")
         return cls(sizes, digest, data)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Content.read, (self.shape, self.digest, self.data)
 
     @property
     def known(self) -> bool:
@@ -471,26 +473,24 @@ class Content:
         return hash(self.digest)
 
 
+_TABLES: Final[WeakValueDictionary[str, Content]] = WeakValueDictionary()  # pickled once each
+
+
 def _digest(shape: tuple[int, ...], data: bytes) -> str:
     head = f"streammetrics float64 {list(shape)}\n".encode()
     return named_hash(head + data)
 
 
-def contents(settings: Mapping[str, Setting]) -> Iterator[Content]:
-    """Every content among these settings and those of the metrics within them."""
-    for value in settings.values():
-        yield from _nested_settings(value)
-
-
-def _nested_settings(value: Setting) -> Iterator[Content]:
-    match value:
-        case Content():
-            yield value
-        case tuple():
-            for inner in value:
-                yield from _nested_settings(inner)
-        case Mapping():
-            yield from contents(value)
-        case _ if hasattr(value, "schema"):
-            metric: Declared = value  # type: ignore[assignment]
-            yield from contents(metric.settings())
+def nested_settings(value: Setting) -> Iterator[Setting]:
+    """A setting, and all settings within it: in tuples, in mappings and of metrics."""
+    yield value
+    inner: Iterable[Setting] = ()
+    if isinstance(value, tuple):
+        inner = value
+    elif isinstance(value, Mapping):
+        inner = value.values()
+    elif hasattr(value, "schema"):
+        metric: Declared = value  # type: ignore[assignment]
+        inner = metric.settings().values()
+    for setting in inner:
+        yield from nested_settings(setting)

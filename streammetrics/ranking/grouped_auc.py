@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -37,6 +38,7 @@ from streammetrics.authoring import (
 )
 from streammetrics.core import (
     Groups,
+    KeptSums,
     Layout,
     WithoutRows,
     add_whole,
@@ -48,6 +50,7 @@ from streammetrics.core import (
     unlimited,
 )
 from streammetrics.kernels.curves import (
+    AreaSoFar,
     AreaSpread,
     AreaSums,
     ExactArea,
@@ -127,7 +130,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         9 bytes for each bucket that a group occupies. An update costs about 4 sorts of its rows as
         float32. With round_weights=True about 50 bytes more for each group with rounded rows.
         If few rows are new since the last read, none has a weight and scores are float32, a read
-        costs these and the groups; it keeps 32 bytes for each group.
+        costs these; it keeps 40 bytes for each group.
     Source
         Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction", KDD,
         section 6.2, eq. 6 (as a weighted mean of areas; weights by clicks or by impressions).
@@ -222,6 +225,18 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
 
     def _compute_all(self, slots: Slots) -> list[GroupedArea]:
         is_single = self.bag.width == len(slots) == 1  # whose sums are kept for the next read
+        if is_single and not self.bag.dropped and (kept := self._kept_sums()):
+            so_far = cast("AreaSoFar", kept.totals)
+            state_counts = AreaCounts(
+                so_far.groups,
+                so_far.kept,
+                self.bag.total,
+                self.bag.units,
+                so_far.rows,
+                so_far.positives,
+                self._rounded(slots)[0],
+            )
+            return [self._result(state_counts, so_far.mean(), (kept, self.weight))]
         bag = self.bag if is_single else self.bag.take(slots)
         groups, owners = pairs_of_groups(bag)
         bounded, n = self.grid is not None, len(slots)
@@ -270,7 +285,10 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         return result_type(self.score_type) if self.grid is None else "buckets"
 
     def _result(
-        self, counts: AreaCounts, area: ExactArea, spread: AreaSpread | tuple[GroupPairs, str]
+        self,
+        counts: AreaCounts,
+        area: ExactArea,
+        spread: AreaSpread | tuple[GroupPairs | KeptSums, str],
     ) -> GroupedArea:
         """The result of these counts, from the groups or from their totals alone."""
         unit = Fraction(self.weight_unit)
@@ -306,9 +324,6 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             totals: list[int] = np.diff(np.concatenate([[0], np.cumsum(values)])[edges]).tolist()
             return totals
 
-        rounded = [0] * n
-        if self.round_weights:
-            rounded = self.rounded.inner.totals[slots].tolist()
         columns = (
             np.diff(edges).tolist(),
             sums(has_pairs.astype(np.int64)),
@@ -316,9 +331,23 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             (bag.totals + bag.surplus).tolist(),
             sums(np.where(has_pairs, groups.positives + groups.negatives, 0)),
             sums(groups.positives),
-            rounded,
+            self._rounded(slots),
         )
         return [*map(AreaCounts, *columns)]
+
+    def _rounded(self, slots: Slots) -> list[int]:
+        """The rows whose weight was rounded, of each of these slots."""
+        if not self.round_weights:
+            return [0] * len(slots)
+        rounded: list[int] = self.rounded.inner.totals[slots].tolist()
+        return rounded
+
+    def _kept_sums(self) -> KeptSums | None:
+        """The sums of each group and over all, kept for the next read, where that is possible."""
+        so_far = AreaSoFar(self.weight, self.grid is not None)
+        pairs_for = partial(_pairs_of_groups, so_far)
+        kept = self.bag.pair_sums(pairs_for)
+        return kept[0] if kept else None
 
     def _totals(self) -> Accumulator:
         if self.max_rows is not None:
@@ -330,16 +359,12 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         return totals
 
 
-def _pairs_of_groups(layout: Layout, groups: int) -> LabelPairs | None:
-    return LabelPairs(layout.group_shift, groups) if layout.form == "narrow" else None
+def _pairs_of_groups(so_far: AreaSoFar, layout: Layout) -> LabelPairs | None:
+    return LabelPairs(layout.group_shift, so_far) if layout.form == "narrow" else None
 
 
 def pairs_of_groups(bag: BagColumn) -> tuple[GroupPairs, Ints]:
     """The pairs of each group of all slots, and its slot; int64 [g], ascending."""
-    if bag.width == 1 and (sums := bag.pair_sums(_pairs_of_groups)):
-        has_rows = sums[0][2] + sums[0][3] > 0  # ids of users who were left out have no rows
-        not_lost, ties, p, n = sums[0] if has_rows.all() else sums[0][:, has_rows]
-        return GroupPairs(not_lost, ties, p, n, {}), np.zeros_like(p)
     layout, (run,) = bag.settled()
     groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
     if bag.width == 1:

@@ -180,15 +180,16 @@ def require_none_of_subtopics(measures: Sequence[Measure], hint: str) -> None:
             raise InputError(expected=expected, got="none", where="subtopics", hint=hint)
 
 
-def require_known(measures: Sequence[Measure]) -> None:
-    """InputError for a measure that is 1 for each ranked list without further known items."""
+def require_no_recall(measures: Sequence[Measure]) -> None:
+    """InputError for a measure with a recall in it: lists may lack relevant items."""
     for measure in measures:
-        if measure.is_1_where_complete:
+        if measure.has_recall:
             raise InputError(
-                expected=f"the number of all known relevant items of each list, for {measure}",
-                got="none, and without it the value is 1 for each ranked list",
+                expected=f"the number of all relevant items of each list, for {measure}",
+                got="none, and a list of what was retrieved may lack some",
                 where="n_relevant",
-                hint="count those that were not retrieved too; update_ranked takes ids and theirs",
+                hint="pass n_relevant= (or judged=), or declare complete_lists=True if each list "
+                "holds all of its relevant items; update_ranked takes ids",
             )
 
 

@@ -53,6 +53,7 @@ class Measure(ABC):
     ordered: ClassVar[bool] = False  # has no mean over the orders of equal scores
     of_empty: ClassVar[bool] = False  # may have a value above 0 for a list with nothing relevant
     pooled: ClassVar[bool] = False  # a ratio of sums over all lists: values have weights
+    has_recall: ClassVar[bool] = False  # reads how many relevant items were not retrieved
     limits: ClassVar[tuple[float, float]] = (-inf, inf)  # the least and the greatest value
 
     @abstractmethod
@@ -72,11 +73,6 @@ class Measure(ABC):
     def depth(self) -> int | None:
         """The number of ranks that it uses; None: all."""
         return self.cut
-
-    @property
-    def is_1_where_complete(self) -> bool:
-        """Whether it is 1, whatever the order, for each list that lacks no relevant item."""
-        return False
 
     @property
     def graded_from(self) -> int:

@@ -135,10 +135,7 @@ class _PooledHR(OverKnown):
     name = "PooledHR"
     limits = SHARE
     pooled = True
-
-    @property
-    def is_1_where_complete(self) -> bool:
-        return self.cut is None
+    has_recall = True
 
     def of(self, lists: Ranked) -> Values:
         n_relevant = lists.known(self.rel).astype(np.float64)
@@ -162,15 +159,13 @@ class _R(OverKnown):
     """Relevant items among the first k, over all known relevant items.
 
     These are the ones in the list and those that `n_relevant`, ids or items of score -inf add: of
-    lists that hold only what was retrieved, and without these, it is not the recall.
+    lists that hold only what was retrieved, and without these, it is not the recall, and
+    RankingMetrics refuses them.
     """
 
     name = "R"
     limits = SHARE
-
-    @property
-    def is_1_where_complete(self) -> bool:
-        return self.cut is None
+    has_recall = True
 
     def of(self, lists: Ranked) -> Values:
         divisors = np.maximum(lists.known(self.rel), 1).astype(np.float64)
@@ -185,6 +180,7 @@ class _F1(OverKnown):
 
     name = "F1"
     limits = SHARE
+    has_recall = True
     cuts = "must"
 
     def of(self, lists: Ranked) -> Values:
@@ -198,6 +194,7 @@ class _RPrec(OverKnown):
 
     name = "RPrec"
     limits = SHARE
+    has_recall = True  # at rank R
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:

@@ -26,6 +26,7 @@ from streammetrics.authoring import (
     Unchecked,
     check_choice,
     measures_of,
+    refused_setting,
 )
 from streammetrics.kernels.ranking import (
     Lists,
@@ -42,7 +43,7 @@ from streammetrics.ranking.list_values import (
     list_terms,
     measured,
     require_grades,
-    require_known,
+    require_no_recall,
     require_no_unseen,
     require_settled,
     require_subtopics,
@@ -65,6 +66,11 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         are written as. A list, with the click of its label, then weighs one over the probability of
         its logged rank (`positions`), which corrects for position bias: clicks at ranks that few
         users examine stand for more. None (default): each list weighs 1.
+        complete_lists: True states that the lists of `update` hold all of their relevant items (of
+        score -inf if they were not shown), so that measures with a recall in them (R, PooledHR,
+        F1, RPrec, SetF, SetAP) need no `n_relevant`. It says only what `update` accepts: bytes do
+        not hold it, and states with and without it merge. So a stored state goes on in an empty
+        metric that has it: `RankingMetrics(..., complete_lists=True) + state`.
     Rows
         A row is a whole list. labels: grades, integers from 0 to 15; an item is relevant from
         grade 1 on. scores: floats without NaN, compared in their own precision, -0.0 equal to 0.0;
@@ -75,10 +81,11 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         the number of items of each list. n_relevant: [lists], the number of all known relevant
         items of each list, if it may lack some; or [lists, g], their numbers by grade 1 to g. Lists
         of what was retrieved may lack some: without n_relevant (or -inf, or ids) recall, AP, NDCG
-        and all that divide by known items are then too high. R without a cut is 1 for each list
-        that lacks none, and refused for ranked lists without n_relevant.
+        and all that divide by known items are then too high. Measures with a recall in them are
+        refused without n_relevant or judged, unless complete_lists; AP and NDCG, often taken over
+        what was retrieved, are not.
         judged: bool like labels, False for an item that is not judged, which counts as not relevant
-        and which Bpref skips; by default all are judged.
+        and which Bpref skips; by default all are judged. The denominators are those of the lists.
     State
         The numbers of lists kept and empty; for each measure the exact sums of its values, of their
         squares and of their rounded cubes (for PooledHR also of the denominators, their squares and
@@ -119,6 +126,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     ties: str = "expected"
     empty: EmptySetting = EmptySetting()
     examination: Sequence[float | Fraction] | None = None
+    complete_lists: bool = False
     inputs = Inputs(
         labels=Unchecked(
             "grades from 0 to 15 [lists, items], lists of lists, or flat with offsets"
@@ -141,6 +149,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         ),
     )
     _later = frozenset({"examination"})
+    _unwritten = frozenset({"complete_lists"})
     _schemas: ClassVar[Schemas] = {"ranking-metrics/2": {"cubes"}}
     lists = Counts(2)  # kept, empty
     moments = MeasureMoments()
@@ -150,6 +159,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
         check_choice(self.ties, ("expected", "worst", "best"), "RankingMetrics.ties")
         check_choice(self.settings()["empty"], ("skip", "zero"), "RankingMetrics.empty")
+        if not isinstance(self.complete_lists, bool):
+            raise refused_setting(self, "complete_lists", "True or False")
         require_settled(self._asked, self.ties)
         if self.examination is None:
             return
@@ -185,8 +196,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         lists = graded_lists(**of_lists, graded_from=self._graded_from, ordered=ordered)
         if given["n_relevant"] is not None:
             require_no_unseen(lists, self._asked)
-        elif given["scores"] is None and bool(lists.grades.any()):
-            require_known(self._asked)
+        elif given["judged"] is None and len(lists) and not self.complete_lists:
+            require_no_recall(self._asked)
         return self._batch(lists, positions)
 
     def update_ranked(

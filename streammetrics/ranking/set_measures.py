@@ -64,6 +64,7 @@ class _SetF(OverKnown):
     beta: float = 1.0
     name = "SetF"
     limits = SHARE
+    has_recall = True
     cuts = "cannot"
 
     def __post_init__(self) -> None:
@@ -96,6 +97,7 @@ class _SetAP(OverKnown):
 
     name = "SetAP"
     limits = SHARE
+    has_recall = True
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import refused
+from streammetrics.core.multiset.group_sums import KeptSums
 from streammetrics.estimators.area import MeanOverGroups
 from streammetrics.estimators.estimator import NoFormula
 from streammetrics.kernels.curves.area import improvement
@@ -104,7 +105,7 @@ class GroupedArea(RoundedWeights):
     rows_rounded: int | None = None
     _area: ExactArea = field(default=ExactArea(), repr=False, compare=False)
     # The sums for the interval, or their source: the pairs of each group, and their weighting.
-    _groups: AreaSpread | tuple[GroupPairs, str] | None = field(
+    _groups: AreaSpread | tuple[GroupPairs | KeptSums, str] | None = field(
         default=None, repr=False, compare=False
     )
     independent: ClassVar[str] = ""  # groups are users
@@ -141,8 +142,13 @@ class GroupedArea(RoundedWeights):
     @property
     def _spread(self) -> AreaSpread | None:
         """The sums over the groups for the variance of the mean, or None."""
-        groups = self._groups
-        return groups if groups is None or isinstance(groups, AreaSpread) else area_spread(*groups)
+        if self._groups is None or isinstance(self._groups, AreaSpread):
+            return self._groups
+        groups, weight = self._groups
+        if isinstance(groups, KeptSums):
+            not_lost, ties, positives, negatives = groups.all_groups().sums
+            groups = GroupPairs(not_lost, ties, positives, negatives, {})
+        return area_spread(groups, weight)
 
     @property
     def exactness(self) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.core.settings import contents
+from streammetrics.core.settings import Content, nested_settings
 from streammetrics.present.views import views_of
 from streammetrics.testing.case import Case, Row, compare
 
@@ -76,7 +76,7 @@ def completed(state: Accumulator, empty: Accumulator, columns: Mapping[str, obje
     Bytes have only the hash of some settings: an update must then refuse, and is possible after a
     merge into the metric that has their content.
     """
-    if all(content.known for content in contents(state.settings())):
+    if all(v.known for v in nested_settings(state) if isinstance(v, Content)):
         return state
     before = state.to_bytes()
     try:

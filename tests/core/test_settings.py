@@ -26,10 +26,10 @@ from streammetrics.core.settings import (
     MAX_NESTING,
     Content,
     Setting,
-    contents,
     decode_head,
     difference,
     encode_head,
+    nested_settings,
 )
 from tests.toys import Reach, Tally
 
@@ -294,20 +294,19 @@ def test_a_state_without_the_numbers_stays_without() -> None:
 
 
 def test_a_pickle_whose_numbers_were_changed_is_refused() -> None:
-    make, (data, known) = counted().__reduce__()  # type: ignore[misc]
-    [(digest, numbers)] = known.items()
-    assert make(data, known) == counted()
+    make, (shape, digest, numbers) = TABLE.__reduce__()  # type: ignore[misc]
+    assert make(shape, digest, numbers) == TABLE
     for other in (numbers[:-1], numbers + b"\0", b"\1" + numbers[1:], b""):
         with pytest.raises(StateError, match="does not match its hash"):
-            make(data, {digest: other})
+            make(shape, digest, other)
 
 
-def test_every_content_is_found_however_deep() -> None:
+def test_every_setting_is_found_however_deep() -> None:
     metric = counted().empty()
     nested = PerKey(Panel({"a": metric, "b": PerKey(metric)}))
-    assert [content.digest for content in contents(nested.settings())] == 2 * [TABLE.digest]
-    settings = {"x": (1, (TABLE,)), "y": {"z": TABLE}, "n": None}
-    assert list(contents(settings)) == [TABLE, TABLE]
+    tables = [setting for setting in nested_settings(nested) if isinstance(setting, Content)]
+    assert [table.digest for table in tables] == 2 * [TABLE.digest]
+    assert list(nested_settings({"x": (1, (TABLE,)), "n": None}))[2:] == [1, (TABLE,), TABLE, None]
 
 
 OF_SIMILARITY = '["intra-list-similarity/2",{"k":null,"similarity":"cosine","vectors":%s}]'

@@ -139,7 +139,10 @@ def test_ids_that_are_texts_are_those_of_a_row_alone(ids: str, form: str) -> Non
 
 LISTS: list[tuple[Accumulator, str]] = [
     (
-        RankingMetrics(("NDCG@3", "NDCG", "AP", "MRR", "HR@2", "R@5", "RPrec", "RBP(p=0.8)")),
+        RankingMetrics(
+            ("NDCG@3", "NDCG", "AP", "MRR", "HR@2", "R@5", "RPrec", "RBP(p=0.8)"),
+            complete_lists=True,
+        ),
         "scored",
     ),
     (RankingMetrics(("NDCG@3", "AP"), empty="zero"), "ranked"),

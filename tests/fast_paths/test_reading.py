@@ -48,7 +48,10 @@ METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
         Error(),
         lambda n, rng: {"labels": rng.choice(FINITE, n), "weights": rng.integers(0, 9, n) / 4},
     ),
-    "RankingMetrics": (RankingMetrics(["NDCG@3", "MRR", "HR@2", "PooledHR@2"]), _lists),
+    "RankingMetrics": (
+        RankingMetrics(["NDCG@3", "MRR", "HR@2", "PooledHR@2"], complete_lists=True),
+        _lists,
+    ),
     "RankingMetrics zero": (RankingMetrics(["NDCG@3", "MRR"], empty="zero"), _lists),
 }
 _ROWS = 400

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import ExactAUC, GroupedAUC, InputError, load
-from streammetrics.core.multiset import bag, sorted_run, tiers
+from streammetrics import ExactAUC, GroupedAUC, InputError, PerKey, load
+from streammetrics.core.multiset import bag, group_sums, sorted_run, tiers
 from streammetrics.core.multiset.tiers import Summed
 from streammetrics.kernels.curves import pairs_between
 
@@ -69,7 +69,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     for module, name, size in (
         *((tiers, "BUFFERED", 50), (tiers, "FAN", 5), (tiers, "_FEW", 2), (tiers, "_LIKE", 2)),
         *((sorted_run, "_RANGE", 40), (sorted_run, "_CHUNK", 7), (bag, "_WAIT", 20)),
-        (pairs_between, "_PIECE", 16),
+        *((pairs_between, "_PIECE", 16), (group_sums, "_SHARE", 1)),
     ):
         monkeypatch.setattr(module, name, size)
     found, grown = [0], Summed.grown
@@ -104,7 +104,7 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
 ) -> None:
     rng = np.random.default_rng([len(scores), grouped, len(more)])
     for doubled, weighted in ((False, False), (True, False), (False, True)):
-        made = GroupedAUC if grouped else ExactAUC
+        made: Any = GroupedAUC if grouped else ExactAUC
         metric: Any = made()
         simple, rows = made(), drawn(0, scores, rng)
         for step in range(30):
@@ -147,6 +147,11 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
                 value = read(metric, grouped=grouped)
                 wanted = expected(rows, grouped=grouped)
                 assert metric.compute().positives == rows["labels"].sum()
+                if grouped:
+                    found, again = metric.compute(), load(metric.to_bytes()).compute()
+                    assert found.interval() == again.interval()
+                    assert found._area == again._area and found.groups_kept == again.groups_kept
+                    assert (found.groups, found.rows_kept) == (again.groups, again.rows_kept)
                 assert value == wanted or (np.isnan(value) and np.isnan(wanted))
                 assert np.array_equal(read(bystander, grouped=grouped), value, equal_nan=True)
                 assert data is None or metric.to_bytes() == data
@@ -179,3 +184,26 @@ def test_a_state_that_was_read_and_is_merged_with_itself_has_its_rows_twice() ->
     metric.merge(metric.copy())
     twice = metric.compute()
     assert (twice.auc, twice.positives) == (once.auc, 2 * (once.positives or 0))
+
+
+@pytest.mark.parametrize("weight", ["positives", "uniform"])
+@pytest.mark.parametrize("grid", [None, "equal"])
+def test_the_means_of_groups_that_change_are_those_of_all_groups_together(
+    weight: str, grid: str | None, small: list[int]
+) -> None:
+    rng = np.random.default_rng(5)
+    metric = GroupedAUC(weight=weight, grid=grid, score_type="float32")
+    keyed = PerKey(metric.empty())  # which reads all groups of all keys together
+    for n in (400, 30, 0, 7, 90, 1):
+        columns = {
+            "labels": rng.integers(0, 2, n),
+            "scores": rng.integers(0, 40, n) / 64,
+            "groups": rng.integers(0, 200, n),
+        }
+        metric.update(**columns)
+        keyed.update(np.repeat("a", n), **columns)
+        keyed.update(["b"], labels=[1], scores=[0.5], groups=[n])
+        result, together = metric.compute(), keyed.compute()["a"]
+        assert result.to_dict() == together.to_dict()
+        assert result.interval() == together.interval()
+    assert small[0] > 1 or grid

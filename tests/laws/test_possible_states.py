@@ -130,7 +130,7 @@ def _plain() -> Regression:
 
 
 def _cubes_of_hits(value: float) -> RankingMetrics:
-    state = RankingMetrics(("HR@1", "PooledHR@1"))
+    state = RankingMetrics(("HR@1", "PooledHR@1"), complete_lists=True)
     state.update([[1, 0]], [[0.5, 0.25]])
     state.compute()
     state.cubes.sums[1 if value < 0 else 0][-1].add(np.array([value]))

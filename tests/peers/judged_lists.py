@@ -72,7 +72,7 @@ def run(lists: Sequence[JudgedList]) -> dict[str, dict[str, float]]:
 
 def ours(measures: Sequence[Measure], lists: Sequence[JudgedList]) -> list[float]:
     """The means, lists with nothing relevant counting 0 as they do in trec_eval."""
-    metric = RankingMetrics(measures, empty="zero")
+    metric = RankingMetrics(measures, empty="zero", complete_lists=True)
     metric.update_ranked([one.ids for one in lists], [one.truth for one in lists])
     result = metric.compute()
     return [result[measure] for measure in measures]

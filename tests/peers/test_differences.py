@@ -57,7 +57,11 @@ def ranked(
 ) -> list[float]:  # fmt: skip
     """The values of measures of one list."""
     scores = {} if scores is None else {"scores": [scores]}
-    return list(of(RankingMetrics(measures, ties=ties), [labels], **scores, **more).values())
+    return list(
+        of(
+            RankingMetrics(measures, ties=ties, complete_lists=True), [labels], **scores, **more
+        ).values()
+    )
 
 
 def trec(name: str, judged: dict[str, int], scores: dict[str, float]) -> float:

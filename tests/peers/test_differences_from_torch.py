@@ -70,7 +70,7 @@ def a_list(scores: list[float], labels: list[int]) -> list[Step]:
 
 
 def ranked(measure: Measure, labels: list[int], scores: list[float]) -> float:
-    return float(of(RankingMetrics([measure]), [labels], [scores])[measure])
+    return float(of(RankingMetrics([measure], complete_lists=True), [labels], [scores])[measure])
 
 
 RIGHT, WRONG = rows([0.9, 0.1], [1, 0]), rows([0.9, 0.1], [0, 1])

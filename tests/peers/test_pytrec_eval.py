@@ -144,7 +144,7 @@ def test_they_break_ties_by_id_and_we_take_the_mean_over_all_orders(
         ("worst", min(orders)),
         ("best", max(orders)),
     ):
-        metric = RankingMetrics([measure], ties=ties)
+        metric = RankingMetrics([measure], ties=ties, complete_lists=True)
         metric.update([grades], [scores])
         assert near(metric.compute()[measure], wanted, 8), ties
     assert min(orders) < max(orders)

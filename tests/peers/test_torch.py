@@ -172,7 +172,12 @@ def test_measures_of_lists(torch_peers: Peers, empty: str) -> None:
     for name, cut, measure, graded in MEASURES:
         labels = np.concatenate([one if graded else np.minimum(one, 1) for one, _ in known])
         ends, indexes = np.cumsum([0, *sizes]), np.repeat(np.arange(len(known)), sizes)
-        ours = of(RankingMetrics([measure], empty=empty), labels, scores, offsets=ends)[measure]
+        ours = of(
+            RankingMetrics([measure], empty=empty, complete_lists=True),
+            labels,
+            scores,
+            offsets=ends,
+        )[measure]
         settings = {"empty_target_action": {"zero": "neg"}.get(empty, empty)}
         settings |= {} if cut is None else {"top_k": cut}
         steps = [

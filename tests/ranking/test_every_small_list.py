@@ -103,7 +103,8 @@ def test_the_mean_of_all_small_lists_is_the_correctly_rounded_one(ties: str) -> 
     kept = {"skip": np.array(lists.relevant), "zero": np.ones(len(lists.lists), np.bool_)}
     found = {}
     for empty in kept:
-        metric = RankingMetrics([truth.measure for truth in TRUTHS], ties, empty)
+        measures = [truth.measure for truth in TRUTHS]
+        metric = RankingMetrics(measures, ties, empty, complete_lists=True)
         metric.update(**columns(lists))
         found[empty] = metric.compute()
     for truth in TRUTHS:

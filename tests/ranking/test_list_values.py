@@ -106,7 +106,7 @@ EQUAL = ("NDCG@3", "AlphaNDCG@3", "ERR", "MRR", "DCG@2", "AP", "PooledHR@3")
 def test_equal_lists_have_no_interval_whatever_the_rounding_of_their_squares(
     lists: int, examination: tuple[float, ...] | None
 ) -> None:
-    metric = RankingMetrics(EQUAL, examination=examination)
+    metric = RankingMetrics(EQUAL, examination=examination, complete_lists=True)
     positions = None if examination is None else [1 + i % 3 for i in range(lists)]
     subtopics = [[["a"]] * 4] * lists
     metric.update([[0, 0, 2, 1]] * lists, subtopics=subtopics, positions=positions)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from streammetrics import GroupedScores, PerKey, evaluate
+from streammetrics import GroupedScores, PerKey, SettingsError, evaluate
 from streammetrics.core.errors import InputError
 from streammetrics.ranking import (
     AP,
@@ -39,7 +40,7 @@ ALL = (
 
 
 def result(labels: ArrayLike, scores: ArrayLike | None = None, **settings: str) -> Averages:
-    metric = RankingMetrics(ALL, **settings)
+    metric = RankingMetrics(ALL, complete_lists=True, **settings)
     metric.update(labels, scores)
     return metric.compute()
 
@@ -90,7 +91,7 @@ def test_squares_are_held_for_intervals() -> None:
 
 def test_of_a_ratio_of_sums_the_products_are_held_too() -> None:
     metric = RankingMetrics([PooledHR @ 1])
-    metric.update([[1, 1], [0, 1], [1, 2]])
+    metric.update([[1, 1], [0, 1], [1, 2]], n_relevant=[2, 1, 2])
     metric.digest()
     [sums] = metric.moments.sums
     assert [column.fraction(0) for column in sums] == [2, 2, 5, 9, 4]
@@ -144,32 +145,50 @@ def test_items_that_nobody_judged_are_skipped_by_bpref_and_are_not_relevant() ->
     assert without.compute()[Bpref] == 1
 
 
-def test_recall_of_ranked_lists_needs_the_number_of_known_items() -> None:
-    for measure in ("R", "R(rel=2)", "PooledHR"):
+def test_recall_needs_the_number_of_relevant_items_or_the_word_that_lists_are_complete() -> None:
+    for measure in ("R", "R(rel=2)@1", "PooledHR@2", "F1@2", "RPrec", "SetF", "SetAP"):
         metric = RankingMetrics([measure, "MRR"])
-        with pytest.raises(InputError, match="without it the value is 1") as raised:
-            metric.update([[1, 0], [0, 2]])
-        assert raised.value.where == "n_relevant" and "update_ranked" in raised.value.hint
-        metric.update([[0, 0]])  # whose recall is of nothing
+        for rows in ([[1, 0], [0, 2]], [[0, 0]], [[1, 0]]):
+            for scores in (None, np.zeros_like(rows, float)):
+                with pytest.raises(InputError, match="of what was retrieved may lack") as raised:
+                    metric.update(rows, scores)
+        assert raised.value.where == "n_relevant"
+        assert "n_relevant= (or judged=)" in raised.value.hint
+        assert "complete_lists=True" in raised.value.hint
+        metric.update([], n_relevant=[])
         metric.update([[1, 0]], n_relevant=[[4, 0]])
-        metric.update([[1, 0]], [[0.5, 0.2]])  # another item may have the score -inf
+        metric.update([[1, 0]], judged=[[True, False]])
         metric.update_ranked([["a"]], [{"a", "b"}])
-    whole = RankingMetrics(["R@2", "AP"])
-    whole.update([[1, 0], [0, 1]])
-    assert whole.compute()["R@2"] == 1.0
+        complete = RankingMetrics([measure, "MRR"], complete_lists=True)
+        complete.update([[1, 0], [0, 2]], [[0.5, -np.inf], [0.5, 0.2]])
+        assert complete.compute().rows == 2
+    RankingMetrics(["AP", "NDCG", "Bpref", "NumRel"]).update([[1, 0]])
+
+
+def test_whether_lists_are_complete_is_no_part_of_a_state() -> None:
+    metric, complete = (RankingMetrics(["R@2"], complete_lists=c) for c in (False, True))
+    metric.update([[1, 0]], n_relevant=[1])
+    complete.update([[1, 0]])
+    assert metric == complete and metric + complete == complete + metric
+    for state in (complete + RankingMetrics.from_bytes(metric.to_bytes()), complete.copy()):
+        state.update([[0, 1]])  # goes on as declared
+    keyed = pickle.loads(pickle.dumps(PerKey(complete.empty())))
+    keyed.update(["a"], labels=[[1, 0]])
+    with pytest.raises(SettingsError, match=r"measures=\('R@2',\)"):
+        complete.merge(RankingMetrics(["R@3"]))
 
 
 def test_a_recall_says_which_relevant_items_it_is_of() -> None:
     metric = RankingMetrics(["R@2", "R(rel=2)@1", "MRR"])
     assert "n_relevant" not in repr(metric.compute())
-    metric.update([[2, 0], [0, 1]])
+    metric.update([[2, 0], [0, 1]], n_relevant=[[0, 1], [1, 0]])
     by_row = GroupedScores(["R@2", "R(rel=2)@1"])
     by_row.update([2, 0], [0.5, 0.2], groups=[1, 1])
     note = "R@2, R(rel=2)@1: of the relevant items in the lists and those that n_relevant"
     for result in (metric.compute(), by_row.compute()):
         assert note in repr(result).replace("\n  ", " ")
     by_key = PerKey(RankingMetrics(["R@2", "MRR"]))
-    by_key.update(["a", "b"], labels=[[2, 0], [0, 1]])
+    by_key.update(["a", "b"], labels=[[2, 0], [0, 1]], n_relevant=[1, 2])
     assert "R@2: of the relevant items in the lists" in repr(by_key.compute())
     others = GroupedScores(["MRR", "AP", "RPrec"])
     others.update([2, 0], [0.5, 0.2], groups=[1, 1])

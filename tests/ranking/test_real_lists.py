@@ -146,7 +146,7 @@ class Results:
 
     @staticmethod
     def _fed(add: Add, measures: list[Measure], empty: str) -> RankingMetrics:
-        metric = RankingMetrics(measures, empty=empty)
+        metric = RankingMetrics(measures, empty=empty, complete_lists=True)
         add(metric)
         return metric
 

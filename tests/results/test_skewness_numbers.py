@@ -87,7 +87,7 @@ def one_by_one(empty: Accumulator, view: str, *columns: Any) -> list[Fraction]:
 LOSSES = [Fraction(-math.log(p if y else 1 - p)) for y, p in zip(LABELS, SCORES, strict=True)]
 BRIERS = [(Fraction(p) - int(y)) ** 2 for y, p in zip(LABELS, SCORES, strict=True)]
 SIMILAR = IntraListSimilarity(RNG.normal(size=(36, 3)))
-RANKING = RankingMetrics([MRR, NDCG @ 3, PooledHR @ 2])
+RANKING = RankingMetrics([MRR, NDCG @ 3, PooledHR @ 2], complete_lists=True)
 
 
 Skewed = tuple[Accumulator, str, list[Fraction]]

@@ -130,7 +130,7 @@ GRADES[:6] = 0  # lists with nothing relevant
 
 
 def ranked(**settings: str) -> RankingMetrics:
-    metric = RankingMetrics(["NDCG@3", "HR@1", "PooledHR@2"], **settings)
+    metric = RankingMetrics(["NDCG@3", "HR@1", "PooledHR@2"], complete_lists=True, **settings)
     metric.update(GRADES)
     return metric
 

@@ -12,11 +12,10 @@ a dotted path. An event must meet all conditions; others are skipped, and counte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, get_args
 
-from streammetrics import Accumulator, Paired, UserGroups, parse_measure
 from streammetrics_consumers.config.keys import Required, ValueKind, read, state_key
 from streammetrics_consumers.config.kinds import Choice, FieldPath, Several
 from streammetrics_consumers.config.section import Section
@@ -258,11 +257,3 @@ def plain_text(value: object) -> str | None:
         case float() if value.is_integer() and abs(value) < 2**53:
             return str(int(value))
     return None
-
-
-def reads_subtopics(metric: Accumulator) -> bool:
-    """Whether a measure of the metric reads subtopics, without which it refuses relevant items."""
-    if isinstance(metric, Paired | UserGroups):
-        return reads_subtopics(metric.metric)
-    measures = cast("Sequence[str]", metric.settings().get("measures", ()))
-    return any(parse_measure(measure).subtopics for measure in measures)

@@ -33,7 +33,6 @@ from streammetrics_consumers.config.event import (
     Field,
     Kind,
     offsets_column,
-    reads_subtopics,
 )
 from streammetrics_consumers.config.join import JoinConfig, read_labels, refuse_arrays
 from streammetrics_consumers.config.keys import keys_of, read_keys
@@ -53,6 +52,7 @@ from streammetrics_consumers.config.section import (
 )
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
+from streammetrics_consumers.model.generation import measures_of_lists
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 
@@ -291,7 +291,8 @@ def _read_inputs(
         else:
             expected = f"an argument of {type(empty).__name__}"
             section.bad(argument, expected, did_you_mean(argument, list(takes)))
-    if reads_subtopics(empty):
+    measures, are_complete = measures_of_lists(empty)
+    if any(measure.subtopics for measure in measures):
         takes["subtopics"] = True  # or relevant items would be refused
     elif "subtopics" not in paths:
         takes.pop("subtopics", None)
@@ -309,6 +310,13 @@ def _read_inputs(
             hint = f"name [event] {role}, or" if role else "write"
             hint += f' inputs = {{ {argument} = "..." }}'
             entry.problem(entry.title, f"a field for `{argument}`", None, hint)
+    recall = next((measure for measure in measures if measure.has_recall), None)
+    if (
+        recall and not are_complete and not inputs.keys() & {"n_relevant", "judged"}
+    ):  # or events would be refused
+        expected = f"a field for `n_relevant`, which {recall} needs"
+        hint = 'write inputs = { n_relevant = "..." }, or complete_lists = true if each list holds '
+        entry.problem(entry.title, expected, None, hint + "all of its relevant items")
     if "offsets" in empty.arguments() and "labels" in inputs:
         label = inputs["labels"]
         if inputs.get("scores") == label:

@@ -6,6 +6,7 @@ else uses. Damaged rows are copied unchanged too, so the copy enforces no foreig
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections import defaultdict
@@ -260,6 +261,50 @@ def merged(
         return totals
 
     return store.read(work)
+
+
+Rows = Sequence[DeltaMetadata]
+
+
+def unequal_rows(store: Store, sides: Sequence[tuple[Rows, Rows]]) -> list[tuple[Rows, Rows]]:
+    """Both sides without the rows that both have: of the same ranges, with the same bytes."""
+    ranges = [{*map(_range, a)} & {*map(_range, b)} for a, b in sides]
+    rows = [
+        row
+        for pair, common in zip(sides, ranges, strict=True)
+        for side in pair
+        for row in side
+        if _range(row) in common
+    ]
+
+    def work(connection: Connection) -> dict[int, bytes]:
+        states = read_states(connection, rows)
+        return {row.id: hashlib.sha256(stored).digest() for row, stored in states}
+
+    digests = store.read(work)
+    rest: list[tuple[Rows, Rows]] = []
+    for a, b in sides:
+        ours, theirs = (
+            {(_range(row), digests.get(row.id)): row for row in side} for side in (a, b)
+        )
+        equal = {key for key in ours.keys() & theirs.keys() if key[1] is not None}
+        if len(ours) == len(a) and len(theirs) == len(b):  # no row is there twice
+            a = [row for key, row in ours.items() if key not in equal]
+            b = [row for key, row in theirs.items() if key not in equal]
+        rest.append((a, b))
+    return rest
+
+
+def _range(row: DeltaMetadata) -> tuple[int, ...]:
+    base = -1 if row.sum_of is None else row.sum_of.base
+    return row.start_offset, row.end_offset, row.key_ranges, row.key_range, row.nbytes, base
+
+
+def row_ends(store: Store, of: Head) -> list[int]:
+    """The different offsets at which delta rows of a head end, ascending."""
+    end = delta.c.end_offset
+    query = select(end).where(delta.c.head == of.id, delta.c.retry.is_(None))
+    return store.read(lambda connection: [*connection.scalars(query.distinct().order_by(end))])
 
 
 def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from streammetrics import Accumulator
+    from streammetrics import Accumulator, Measure
 
 JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows
@@ -45,6 +45,17 @@ def settings_of(empty: Accumulator) -> dict[str, str]:
     from streammetrics.registry import setting_texts
 
     return setting_texts(empty)
+
+
+def measures_of_lists(empty: Accumulator) -> tuple[list[Measure], bool]:
+    """The measures of a metric of lists, and whether its lists are declared to be complete."""
+    from streammetrics import Paired, UserGroups, parse_measure
+
+    while isinstance(empty, Paired | UserGroups):
+        empty = empty.metric
+    settings = empty.settings()
+    measures = [*map(parse_measure, cast("Sequence[str]", settings.get("measures", ())))]
+    return measures, settings.get("complete_lists", True) is True
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,14 @@ from typing import Final
 from streammetrics import Accumulator
 from streammetrics.engines import agree
 from streammetrics_consumers.counting.label_windows import Closer
-from streammetrics_consumers.ledger.audit import Unreadable, merged, overlapping, pane_rows, panes
+from streammetrics_consumers.ledger.audit import (
+    Unreadable,
+    merged,
+    overlapping,
+    pane_rows,
+    panes,
+    unequal_rows,
+)
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, few, pane_order
 from streammetrics_consumers.model.commit import JOIN_START, Head
 from streammetrics_consumers.model.generation import DELAYS, ROWS, Metric, Pane
@@ -190,12 +197,25 @@ class _Comparison:
         )
         differences: dict[Key, list[str]] = {}
         for keys in few(sizes, *SUMS):
-            expected = merged(self.scratch.store, [log_rows.get(key, ()) for key in keys])
-            states = merged(self.scratch.store, [ledger_rows.get(key, ()) for key in keys])
-            for key, state, expected_state in zip(keys, states, expected, strict=True):
-                differences[key] = _difference(state, expected_state)
             self.found.states += len(keys)
+            whole = [(ledger_rows.get(key, ()), log_rows.get(key, ())) for key in keys]
+            rest = unequal_rows(self.scratch.store, whole)
+            open_ = [i for i, (a, b) in enumerate(rest) if a or b]
+            unlike = self._compared([rest[i] for i in open_])
+            # If the rest is equal, so is the whole; only minima and the like may agree without.
+            differing = [i for i, texts in zip(open_, unlike, strict=True) if texts]
+            for i, texts in zip(
+                differing, self._compared([whole[i] for i in differing]), strict=True
+            ):
+                differences[keys[i]] = texts
         return differences
+
+    def _compared(
+        self, sides: Sequence[tuple[Sequence[DeltaMetadata], Sequence[DeltaMetadata]]]
+    ) -> list[list[str]]:
+        """The differences between the sums of the rows of the ledger and of the log, of each."""
+        states, expected = (merged(self.scratch.store, [pair[i] for pair in sides]) for i in (0, 1))
+        return [*map(_difference, states, expected)]
 
 
 def _difference(

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import commit_of
@@ -55,15 +56,14 @@ class DryRun:
 
     def add(self, decoded: Decoded, wanted: Collection[EventPosition]) -> DryRunOutcome:
         """Count these events of some records. Others in the same records are ignored."""
-        positions = positions_of(decoded)
-        indices = [i for i, position in enumerate(positions) if position in wanted]
+        places = places_of(decoded, wanted)
         bad = {
             position: entry for position, entry in refused_in(decoded).items() if position in wanted
         }
-        good = frozenset(positions[i] for i in indices)
+        good = frozenset(places)
         eras: dict[frozenset[str], list[int]] = {}
-        for i in indices:
-            eras.setdefault(self._later_than(positions[i][0]), []).append(i)
+        for (offset, _), i in places.items():
+            eras.setdefault(self._later_than(offset), []).append(i)
         for later, era in eras.items():
             unfit = self._feed(later, decoded.take(np.array(era, np.intp)))
             bad.update(unfit)
@@ -76,7 +76,12 @@ class DryRun:
     def add_whole(self, decoded: Decoded, offset: int) -> DryRunOutcome:
         """Count all events of this one message, or none. The outcome is that of one, at index 0."""
         position = offset, 0
-        positions = {*positions_of(decoded), *refused_in(decoded)}
+        indices = decoded.chunk.indices
+        positions = {
+            (int(decoded.chunk.offsets[i]), 0 if indices is None else int(indices[i]))
+            for i in decoded.at.tolist()
+        }
+        positions |= refused_in(decoded).keys()
         empty = DryRun(self.config, self.generation, self.head, self.floor_ms, self.closed_ms)
         outcome = empty.add(decoded, positions)
         if outcome.bad:
@@ -139,14 +144,23 @@ class DryRun:
         return {(entry.offset, entry.index): entry for entry in delta.quarantine[before:]}
 
 
-def positions_of(decoded: Decoded) -> list[EventPosition]:
-    """The position of each good event."""
-    chunk = decoded.chunk
-    indices = chunk.indices
-    return [
-        (int(chunk.offsets[i]), 0 if indices is None else int(indices[i]))
-        for i in decoded.at.tolist()
-    ]
+def offsets_of(decoded: Decoded) -> NDArray[np.int64]:
+    """The offset of the record of each good event."""
+    offsets: NDArray[np.int64] = np.asarray(decoded.chunk.offsets, np.int64)[decoded.at]
+    return offsets
+
+
+def places_of(decoded: Decoded, wanted: Collection[EventPosition]) -> dict[EventPosition, int]:
+    """The places, among the good events and in their order, of those at these positions."""
+    if not wanted:
+        return {}
+    chunk, offsets = decoded.chunk, offsets_of(decoded)
+    places = {}
+    for i in np.flatnonzero(np.isin(offsets, [offset for offset, _ in wanted])).tolist():
+        index = 0 if chunk.indices is None else int(chunk.indices[decoded.at[i]])
+        if (position := (int(offsets[i]), index)) in wanted:
+            places[position] = i
+    return places
 
 
 def refused_in(decoded: Decoded) -> dict[EventPosition, Refused]:
@@ -159,9 +173,8 @@ def events_at(decoded: Decoded, wanted: Collection[EventPosition]) -> dict[Event
     events = {
         position: entry for position, entry in refused_in(decoded).items() if position in wanted
     }
-    for i, position in enumerate(positions_of(decoded) if wanted else ()):
-        if position in wanted:
-            events[position] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
+    for position, i in places_of(decoded, wanted).items():
+        events[position] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
     return events
 
 

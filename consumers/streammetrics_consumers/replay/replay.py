@@ -6,9 +6,9 @@ The events of a retry are read with that retry's settings, which the ledger keep
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -21,7 +21,7 @@ from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
 from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoded, Decoder
-from streammetrics_consumers.ledger.audit import covers, entries_between
+from streammetrics_consumers.ledger.audit import covers, entries_between, row_ends
 from streammetrics_consumers.ledger.write import storable
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Counters, Head, QuarantineRow, Refused
@@ -34,7 +34,8 @@ from streammetrics_consumers.replay.dry_run import (
     as_refused,
     events_at,
     is_message,
-    positions_of,
+    offsets_of,
+    places_of,
     record_at,
     refused_in,
 )
@@ -43,6 +44,7 @@ from streammetrics_consumers.sources import Remote, Source
 
 POLL_S: Final = 0.5
 FAR: Final = 50_000  # offsets; a longer gap is passed by a seek, not by reading
+NEAR: Final = 20_000  # offsets; rows of fewer are merged, since a row costs more than its events
 MAX_ROWS: Final = 200_000  # of a delta, before it is written to the scratch store
 MAX_BYTES: Final = 64 << 20
 
@@ -94,7 +96,9 @@ class Replay:
             if counted.head.id == head.id
         ]
         edges |= {start for start, _ in self._lateness if start > self.start}
-        self._cuts = sorted(edges)
+        # Rows with the offsets of the ledger's have its bytes, and need not be merged.
+        self._flushes = frozenset({*edges, *_apart(row_ends(scratch.store, head))})
+        self._cuts = sorted(self._flushes)
         config = scratch.config
         totals = [
             (metric.name, i)
@@ -126,7 +130,7 @@ class Replay:
         """Take the next records of the log; those outside of the range are ignored."""
         start, end = max(chunk.start, self.at), min(chunk.end, self.end)
         for part in _divided(chunk, start, self._cuts, end):
-            if self.at in self._cuts:
+            if self.at in self._flushes:
                 self._flush()
             entries = entries_between(self.scratch.store, self.head, part.start, part.end)
             for decoded in self._decoder.pieces(part):
@@ -194,8 +198,9 @@ class Replay:
             left = tuple(
                 refusal for position, refusal in refused.items() if position not in entries
             )
-            keep = [i for i, position in enumerate(positions_of(decoded)) if position not in judged]
-            decoded = replace(decoded.take(np.array(keep, np.intp)), refused=left)
+            keep = np.ones(len(decoded.at), np.bool_)
+            keep[[*places_of(decoded, judged).values()]] = False
+            decoded = replace(decoded.take(np.flatnonzero(keep)), refused=left)
         self._count(decoded, late)
 
     def _count(self, decoded: Decoded, late: dict[EventPosition, QuarantineRow]) -> None:
@@ -214,7 +219,7 @@ class Replay:
             self._differs((now.offset, now.index), f"refused ({now.reason}), but not in quarantine")
         for position, entry in late.items():
             self._differs(position, f"in quarantine as {entry.reason}, but not late in its log")
-        offsets = np.array([offset for offset, _ in positions_of(decoded)], np.int64)
+        offsets = offsets_of(decoded)
         left_out = [refusal.offset for refusal in refused]
         self.coverage.look(offsets[~np.isin(offsets, left_out)] if left_out else offsets)
         self.found.rows += decoded.rows
@@ -452,9 +457,18 @@ def records_at(
             return
 
 
-def _divided(chunk: Chunk, start: int, cuts: Collection[int], end: int) -> Iterator[Chunk]:
+def _apart(ends: Iterable[int]) -> Iterator[int]:
+    """Those of these ascending offsets that are not too near to one another."""
+    last = 0
+    for end in ends:
+        if end - last >= NEAR:
+            last = end
+            yield end
+
+
+def _divided(chunk: Chunk, start: int, cuts: Sequence[int], end: int) -> Iterator[Chunk]:
     """The records [start, end) of a chunk, in parts that end at the cuts, which ascend."""
-    edges = [start, *(cut for cut in cuts if start < cut < end), end]
+    edges = [start, *cuts[bisect_right(cuts, start) : bisect_left(cuts, end)], end]
     for a, b in pairwise(edges):
         first, last = bisect_left(chunk.offsets, a), bisect_left(chunk.offsets, b)
         yield chunk.part(first, last, a, b)

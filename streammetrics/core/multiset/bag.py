@@ -15,8 +15,9 @@ from streammetrics.core.ids.group_ids import Ids, Indices
 from streammetrics.core.multiset.bag_keys import Groups, Keys
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of, layout_for
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
+from streammetrics.core.multiset.group_sums import KeptSums
 from streammetrics.core.multiset.sorted_run import Run, Words, in_pieces
-from streammetrics.core.multiset.tiers import Ints, PairSum
+from streammetrics.core.multiset.tiers import PairSum
 from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots
 from streammetrics.core.parts.score_bits import (
     AUTO,
@@ -157,12 +158,12 @@ class BagColumn(Column):
             for start, end in pairwise(sizes.cumsum().tolist())
         ]
 
-    def pair_sums(self, pairs_for: Callable[[Layout, int], PairSum | None]) -> list[Ints] | None:
+    def pair_sums(self, pairs_for: Callable[[Layout], PairSum | None]) -> list[KeptSums] | None:
         """The sums over all keys of each store and over their pairs, which `pairs_for` defines for
-        this layout and number of groups; None if it does not, or if they cannot be kept."""
+        this layout; None if it does not, or if they cannot be kept."""
         self._index_waiting()
         self._purge()
-        pairs = pairs_for(self.keys.layout, 1 if self.ids is None else self.ids.n)
+        pairs = pairs_for(self.keys.layout)
         optional_sums = [] if pairs is None else [store.sums(pairs) for store in self.keys.stores]
         store_sums = [sums for sums in optional_sums if sums is not None]
         return store_sums if len(store_sums) == len(self.keys.stores) else None

@@ -279,7 +279,8 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
         if len(sizes) and not sizes.min():
             raise damaged("a group without values")
     k = int(sizes.sum())
-    codes = data.words(k) if bits_of(values) == 64 else data.ints(k).astype(np.uint64)
+    # All arrays stay as narrow as the bytes are: wider ones of many rows are new pages of memory.
+    codes = data.words(k) if bits_of(values) == 64 else data.narrow(k)[0]
     if not are_codes(codes, values):
         raise damaged("a value that is not a number")
     if values != rule.values and values == "float64" and _narrowest(codes).dtype == np.uint32:
@@ -289,22 +290,24 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
     starts[ends - sizes] = True
     if not bool((starts[1:k] | (codes[1:] > codes[:-1])).all()):
         raise damaged("values out of order")
-    counts: list[Words] = []
-    rows, total = np.zeros(k, np.int64), 0
+    counts, most, total = list[Words](), 0, 0
     for _ in range(rule.labels):
-        label_counts = data.ints(k)
+        label_counts, top = data.narrow(k)
         total += exact_total(label_counts)
         if total >= 1 << 63:
             raise damaged("counts of 2**63 rows or more")
+        most += top
+        counts.append(label_counts)
+    rows = np.zeros(k, np.min_scalar_type(most))
+    for label_counts in counts:
         rows += label_counts
-        counts.append(narrowed(label_counts))
     if exact_total(totals) >= 1 << 63:
         raise damaged("counts of 2**63 rows or more")
     if k and not rows.min():
         raise damaged("a value without rows")
-    running, units = np.zeros(k + 1, np.int64), np.zeros(width, np.int64)
-    np.cumsum(rows, out=running[1:])
-    np.add.at(units, slots, running[ends] - running[ends - sizes])
+    units, used = np.zeros(width, np.int64), np.flatnonzero(sizes)
+    of_groups = np.add.reduceat(rows, (ends - sizes)[used], dtype=np.int64)
+    np.add.at(units, slots[used], of_groups)
     over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
     n_rows = np.where(over, 0, totals)
     if not bool((units == n_rows).all()):
@@ -314,7 +317,7 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
         # Each weighted row has at least one unit, and each different row occurred.
         if not (rule.weighted and bool(((different <= n_rows) & (n_rows <= units)).all())):
             raise damaged("totals that do not match the rows")
-    narrow: Codes = codes.astype(np.uint32) if bits_of(values) == 32 else codes
+    narrow: Codes = codes.astype(np.uint32, copy=False) if bits_of(values) == 32 else codes
     return Table(totals, slots, sizes, narrow, counts, ids, groups, units)
 
 

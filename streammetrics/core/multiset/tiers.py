@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streammetrics.core.multiset.group_sums import GroupSums, GroupTotals, KeptSums
 from streammetrics.core.multiset.sorted_run import Run, combined, merged
 
 BUFFERED: Final = 1 << 20  # keys; fewer would be many small arrays, which are slow to fill
 GROWN: Final = 16  # times BUFFERED, at most, and times the keys of a run
 FAN: Final = 128  # runs of one tier that are merged at once
-Ints: TypeAlias = NDArray[np.int64]
 _FEW: Final = 16  # the keys read at the price of a search: if fewer are old, all are summed again
 _LIKE: Final = 8  # at most this many times as long, an older run is merged with the new one
 _MOST: Final = 1 << 31  # keys whose pairs int64 can count
@@ -33,16 +32,20 @@ class Ranked(Protocol):
     def nbytes(self) -> int:
         """Bytes of memory, without the keys."""
 
-    def add_between(self, newer: Run, sums: Ints) -> None:
-        """Add those of the pairs of a key of this run and one of another; int64 [k, groups]."""
+    def add_between(self, newer: Run, sums: GroupSums) -> None:
+        """Add those of the pairs of a key of this run and one of another, by the groups of it."""
 
 
 class PairSum(Protocol):
-    """Sums over all keys and all pairs of keys, int64 [k, groups]: those of a multiset are those of
-    its runs, and those of the pairs between each two runs."""
+    """Sums over all keys and all pairs of keys, by group: those of a multiset are those of its
+    runs, and those of the pairs between each two runs."""
 
-    def alone(self, run: Run) -> Ints:
-        """The sums of a run."""
+    @property
+    def totals(self) -> GroupTotals | None:
+        """The totals of no groups, if any are wanted."""
+
+    def alone(self, run: Run) -> GroupSums:
+        """The sums of a run, in memory of their own."""
 
     def ranked(self, run: Run) -> Ranked:
         """A run prepared for searches."""
@@ -53,7 +56,7 @@ class Summed:
     """Runs, and the sums of all their keys. ranked: by position, those that were searched."""
 
     runs: tuple[Run, ...]
-    sums: Ints
+    sums: KeptSums
     ranked: dict[int, Ranked]
 
     @property
@@ -77,14 +80,13 @@ class Summed:
             if ranked is None:
                 ranked = self.ranked[i] = pairs.ranked(run)
             ranked.add_between(new, sums)
-        sums[:, : self.sums.shape[1]] += self.sums
         runs = (*self.runs, new)
         first, like = len(runs) - 1, len(new)
         while first and _LIKE * like >= len(runs[first - 1]):
             first -= 1
             like += len(runs[first])
         searched = {i: ranked for i, ranked in self.ranked.items() if i < first}
-        return Summed((*runs[:first], merged(runs[first:])), sums, searched)
+        return Summed((*runs[:first], merged(runs[first:])), self.sums.plus(sums), searched)
 
 
 class Tiers:
@@ -149,7 +151,7 @@ class Tiers:
                 self.summed = Summed((self.runs[0],), self.summed.sums, {}) if whole else None
         return self.runs[0]
 
-    def sums(self, pairs: PairSum) -> Ints | None:
+    def sums(self, pairs: PairSum) -> KeptSums | None:
         """The sums of all keys, always asked for by equal `pairs`; None if they cannot be kept. The
         multiset does not change. Costs the keys that are new since the last call, if they are few.
         """
@@ -164,7 +166,7 @@ class Tiers:
             run = self.settle()
             if run.counts is not None:
                 return None
-            self.summed = Summed((run,), pairs.alone(run), {})
+            self.summed = Summed((run,), KeptSums.first(pairs.alone(run), pairs.totals), {})
         elif new:
             run = merged(new)
             if run.counts is not None:

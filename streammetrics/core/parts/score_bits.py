@@ -151,13 +151,13 @@ def floats_of(ordered: NDArray[np.int64]) -> NDArray[np.float64]:
     return scores_of(codes_of(ordered)).astype(np.float64, copy=False)
 
 
-def are_codes(codes: NDArray[np.uint64], values: str) -> bool:
+def are_codes(codes: NDArray[np.unsignedinteger], values: str) -> bool:
     """Whether each is the code of a "float32", "float64" (no NaN, and no -0.0) or "int64"."""
     if values == "int64" or not len(codes):
         return True
     least, zero, most = _ENDS[values]
     inside = bool(least <= codes.min() and codes.max() <= most)
-    return inside and not bool((codes == zero - np.uint64(1)).any())
+    return inside and not bool((codes == int(zero) - 1).any())
 
 
 _ENDS: Final = {  # the codes of -inf, 0 and inf

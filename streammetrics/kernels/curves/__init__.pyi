@@ -1,5 +1,6 @@
 from streammetrics.kernels.curves.area import Pairs as Pairs
 from streammetrics.kernels.curves.area import pairs_of_tables as pairs_of_tables
+from streammetrics.kernels.curves.area_sums import AreaSoFar as AreaSoFar
 from streammetrics.kernels.curves.area_sums import AreaSpread as AreaSpread
 from streammetrics.kernels.curves.area_sums import AreaSums as AreaSums
 from streammetrics.kernels.curves.area_sums import area_spread as area_spread

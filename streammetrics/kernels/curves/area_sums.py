@@ -11,7 +11,8 @@ areas to 2**-62.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from typing import Final, NamedTuple
@@ -77,6 +78,91 @@ def mean_areas(
     value = means(1)
     low, high = (means(0), means(2)) if bounded else (value, value)
     return [ExactArea(*ends, bounded) for ends in zip(value, low, high, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AreaSoFar:
+    """What `mean_area` and counts of groups need, which follow the groups that change; none has
+    `LARGE` rows.
+
+    groups, kept: all groups, and those with both labels. positives: of all groups; rows: of the
+    kept ones. total: Σ weight. sizes: by 2PN the number of groups. sums: by the halves that a tied
+    pair is worth Σ weight · 2U by 2PN.
+    """
+
+    weight: str
+    bounded: bool = False
+    groups: int = 0
+    kept: int = 0
+    positives: int = 0
+    rows: int = 0
+    total: int = 0
+    sizes: Mapping[int, int] = field(default_factory=dict)
+    sums: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+
+    def changed(self, old: Ints, new: Ints) -> AreaSoFar:
+        """With groups of these sums in place of those of the old ones, 0 for a new group.
+
+        Both are [4, groups]: pairs won or tied, pairs tied, positives, negatives.
+        """
+        left, added = self._alone(old), self._alone(new)
+        sizes = {d: self.sizes.get(d, 0) + n for d, n in added.sizes.items()}
+        sizes = {**self.sizes, **sizes}
+        for denominator, n in left.sizes.items():
+            sizes[denominator] -= n
+        gone = [denominator for denominator in left.sizes if not sizes[denominator]]
+        for denominator in gone:
+            del sizes[denominator]
+        sums = {}
+        for tied, of_added in added.sums.items():
+            tied_sums = dict(self.sums.get(tied, {}))
+            for denominator, amount in of_added.items():
+                tied_sums[denominator] = tied_sums.get(denominator, 0) + amount
+            for denominator, amount in left.sums[tied].items():
+                tied_sums[denominator] -= amount
+            for denominator in gone:
+                del tied_sums[denominator]
+            sums[tied] = tied_sums
+        return AreaSoFar(
+            self.weight,
+            self.bounded,
+            self.groups + added.groups - left.groups,
+            self.kept + added.kept - left.kept,
+            self.positives + added.positives - left.positives,
+            self.rows + added.rows - left.rows,
+            self.total + added.total - left.total,
+            sizes,
+            sums,
+        )
+
+    def _alone(self, sums: Ints) -> AreaSoFar:
+        """Of these groups alone."""
+        not_lost, ties, positives, negatives = sums
+        groups = GroupPairs(not_lost, ties, positives, negatives, {})
+        kept = Kept(groups, self.weight)
+        sizes, counts = np.unique(kept.denominators, return_counts=True)
+        return AreaSoFar(
+            self.weight,
+            self.bounded,
+            int(np.count_nonzero(groups.positives + groups.negatives)),
+            len(kept.small),
+            exact_sum(groups.positives),
+            exact_sum(kept.positives) + exact_sum(kept.negatives),
+            kept.total,
+            dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+            {
+                tied: kept.sums(*kept.twice_u(tied), 1)[0]
+                for tied in ((1, 0, 2) if self.bounded else (1,))
+            },
+        )
+
+    def mean(self) -> ExactArea:
+        """The mean area, equal to that of `mean_area` of all groups."""
+        value, low, high = (
+            FractionMean(self.sums.get(tied, {}), self.total)
+            for tied in ((1, 0, 2) if self.bounded else (1, 1, 1))
+        )
+        return ExactArea(value, low, high, self.bounded)
 
 
 class Terms(NamedTuple):

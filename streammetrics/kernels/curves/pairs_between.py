@@ -15,8 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.multiset.group_sums import GroupSums
 from streammetrics.core.multiset.sorted_run import Run
-from streammetrics.kernels.curves.label_ranks import Ints, LabelRanks, Words
+from streammetrics.kernels.curves.area_sums import AreaSoFar
+from streammetrics.kernels.curves.label_ranks import LabelRanks, Words
 from streammetrics.kernels.curves.segments import group_pairs, sorted_pairs
 
 _PIECE: Final = 1 << 16  # keys of the small run at a time
@@ -36,7 +38,7 @@ class RankedRun:
         """Bytes of memory, without the keys."""
         return self.labels.nbytes
 
-    def add_between(self, newer: Run, sums: Ints) -> None:
+    def add_between(self, newer: Run, sums: GroupSums) -> None:
         """Add those of the pairs of a row of this run and one of another, which count no row."""
         for i in range(0, len(newer), _PIECE):
             _add_pairs(self, newer.low[i : i + _PIECE], sums)
@@ -47,38 +49,34 @@ class LabelPairs:
     """The sums that `core.multiset.tiers` keeps for areas: of each group the pairs won or tied, the
     pairs tied, positives and negatives; int64 [4, groups].
 
-    The group of a key is `key >> group_shift`, or 0 if that is None.
+    The group of a key is `key >> group_shift`, or 0 if that is None. totals: of no groups.
     """
 
     group_shift: int | None = None
-    groups: int = 1
+    totals: AreaSoFar | None = None
 
-    def alone(self, run: Run) -> Ints:
+    def alone(self, run: Run) -> GroupSums:
         """The sums of a run, in which no group has `LARGE` rows."""
-        return _alone(run.low, self.group_shift, self.groups)
+        return _alone(run.low, self.group_shift)
 
     def ranked(self, run: Run) -> RankedRun:
         """A run prepared for searches."""
         return RankedRun(run.low, self.group_shift)
 
 
-def _alone(words: Words, group_shift: int | None, groups: int) -> Ints:
-    out = np.zeros((4, groups), np.int64)
+def _alone(words: Words, group_shift: int | None) -> GroupSums:
     if group_shift is None:
         pairs = sorted_pairs(words)
-        out[:, 0] = pairs.wins + pairs.ties, pairs.ties, pairs.positives, pairs.negatives
-        return out
+        sums = pairs.wins + pairs.ties, pairs.ties, pairs.positives, pairs.negatives
+        return GroupSums(np.zeros(1, np.intp), np.array(sums, np.int64)[:, None])
     by_group = group_pairs(words, group_shift)
     rows = by_group.positives + by_group.negatives
-    slots = _groups(words[np.cumsum(rows) - rows], group_shift)
-    for i, of_group in enumerate(
-        (by_group.not_lost, by_group.ties, by_group.positives, by_group.negatives)
-    ):
-        out[i, slots] = of_group
-    return out
+    groups = _groups(words[np.cumsum(rows) - rows], group_shift)
+    columns = by_group.not_lost, by_group.ties, by_group.positives, by_group.negatives
+    return GroupSums(groups, np.stack(columns))
 
 
-def _add_pairs(older: RankedRun, newer: Words, out: Ints) -> None:
+def _add_pairs(older: RankedRun, newer: Words, out: GroupSums) -> None:
     words, group_shift, label_bit = older.words, older.group_shift, newer.dtype.type(1)
     first, last = newer[0] & ~label_bit, newer[-1] | label_bit
     if group_shift is None:
@@ -116,10 +114,10 @@ def _add_pairs(older: RankedRun, newer: Words, out: Ints) -> None:
     p = np.add.reduceat(positive, starts, dtype=np.int64)
     n = np.diff(starts, append=len(newer)) - p
     p_begin, p_end = older.labels.positives(begins), older.labels.positives(ends)
-    slots = _groups(newer[starts], group_shift)
+    slots = np.searchsorted(out.groups, _groups(newer[starts], group_shift))
     # Sums may wrap around; their total is right, since it fits.
-    out[0, slots] += np.add.reduceat(not_lost, starts) + n * p_end - p * (begins - p_begin)
-    out[1, slots] += np.add.reduceat(ties, starts)
+    out.sums[0, slots] += np.add.reduceat(not_lost, starts) + n * p_end - p * (begins - p_begin)
+    out.sums[1, slots] += np.add.reduceat(ties, starts)
 
 
 def _groups(words: Words, group_shift: int | None) -> NDArray[np.intp]:

@@ -48,6 +48,28 @@ def test_an_event_is_an_impression_of_a_ranked_list_or_a_whole_one() -> None:
     assert whole.columns["offsets"] == "grade:offsets"
 
 
+def test_a_recall_of_lists_needs_a_field_or_the_word_that_lists_are_complete() -> None:
+    recall = 'm = {{ type = "RankingMetrics", measures = ["MRR", "R@5"]{} }}'.format
+    with pytest.raises(ConfigError) as raised:
+        config(event=RANKED, slices="by = [[]]", metrics=recall(""))
+    for text in ("`n_relevant`, which R@5 needs", "n_relevant = ", "complete_lists = true"):
+        assert text in str(raised.value)
+    users = RANKED + '\nuser = "user"'
+    for more in (
+        ', inputs = { n_relevant = "known" }',
+        ', inputs = { judged = "known" }',
+        ", complete_lists = true",
+        ', complete_lists = true, cluster = "groups"',
+    ):
+        config(event=users, slices="by = [[]]", metrics=recall(more))
+    map_ = 'm = {{ type = "RankingMetrics", measures = ["map"]{} }}'.format
+    plain, complete = (
+        config(event=RANKED, slices="by = [[]]", metrics=map_(more))
+        for more in ("", ", complete_lists = true")
+    )
+    assert plain.fingerprints() == complete.fingerprints()  # so its store continues
+
+
 def test_lists_and_items_may_be_of_different_kinds_and_only_lists_are_needed() -> None:
     for more, lists, items in (
         (', ids = "integer"', "int_id", "hashed_id"),

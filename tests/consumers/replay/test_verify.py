@@ -3,10 +3,11 @@ them, or of some partitions and offsets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
@@ -55,6 +56,17 @@ def test_a_good_ledger_has_no_differences_and_parts_that_bound_memory_leave_no_t
     assert whole.rows == run.seen().counters.rows and whole.states > 30
     assert whole.entries == run.seen().counters.quarantined > 0
     assert (heard[0].remaining, heard[-1].remaining) == (600, 0)
+    merged: list[int] = []
+
+    def spy(store: Any, sums: Sequence[audit.Rows]) -> object:
+        merged.append(sum(map(len, sums)))
+        return audit.merged(store, sums)
+
+    monkeypatch.setattr(diff, "merged", spy)
+    assert verified(run, tmp_path) == whole and sum(merged)  # commits are too near to one another
+    merged.clear()
+    monkeypatch.setattr(replay, "NEAR", 1)
+    assert verified(run, tmp_path) == whole and not sum(merged)  # rows have equal bytes
     monkeypatch.setattr(replay, "MAX_ROWS", 50)
     monkeypatch.setattr(diff, "PANES", (7, 100_000))
     monkeypatch.setattr(diff, "SUMS", (3, 2000))
@@ -124,12 +136,18 @@ def test_refusals_are_compared_by_their_codes_not_by_the_words_of_another_versio
     indirect=["databases"],
 )
 def test_whatever_was_changed_is_found(
-    run: Run, tmp_path: Path, what: Callable[[Connection], None], said: str
+    run: Run,
+    tmp_path: Path,
+    what: Callable[[Connection], None],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     change(run, what)
-    found = verified(run, tmp_path)
-    assert any(said in one for one in found.differences), found.differences
-    assert not found.is_good
+    for near in (replay.NEAR, 1):  # rows that are merged, and rows that have equal bytes
+        monkeypatch.setattr(replay, "NEAR", near)
+        found = verified(run, tmp_path)
+        assert any(said in one for one in found.differences), found.differences
+        assert not found.is_good
 
 
 @pytest.mark.slow
