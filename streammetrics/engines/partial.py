@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from streammetrics.combine.per_key import require_as_many
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.codec import FILE_MAGIC, frame
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.provenance import Provenance
@@ -230,11 +232,16 @@ class _States:
         """The state of one of them."""
         return self.per_key.state(group) if self.whole is None else self.whole
 
+    def encoded(self) -> Iterator[bytes]:
+        """The bytes of the state of each."""
+        return self.per_key._bytes_by_key() if self.whole is None else iter([self.whole.to_bytes()])
+
 
 def _rows_of(
     states: _States, bucket: int | str, ranges: Counted, sealing: Sealing | None
 ) -> Iterator[tuple[Group, int, bytes]]:
-    for key in states.groups():
+    encoded = states.encoded() if sealing is None else repeat(b"")
+    for key, data in zip(states.groups(), encoded, strict=sealing is None):
         group, number = (key[:-1], key[-1]) if isinstance(bucket, str) else (key, bucket)
         if not isinstance(number, int):
             raise InputError(
@@ -243,11 +250,15 @@ def _rows_of(
                 where=f"column {bucket!r}",
                 hint="compute the bucket from the hash of a user that is never null",
             )
-        state = states.state(key)
-        ranges.note(state.provenance, piece_of(group, number))
+        piece = piece_of(group, number)
         if sealing is not None:
-            state = seal(state, sealing, number, piece_of_group(group))
-        yield group, number, state.to_file_bytes()
+            state = states.state(key)
+            ranges.note(state.provenance, piece)
+            sealed = seal(state, sealing, number, piece_of_group(group))
+            yield group, number, sealed.to_file_bytes()
+        else:
+            ranges.note(provenance := Provenance(), piece)
+            yield group, number, frame(FILE_MAGIC, provenance.to_json(), data)
 
 
 def _emitted(
