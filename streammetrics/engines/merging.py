@@ -138,7 +138,7 @@ def results_rows(state: bytes | Accumulator) -> list[Figure]:
     ('ctr', 'ratio', 0.5, 0.5, 0.5)
     """
     whole = state if isinstance(state, Accumulator) else read_state(state)
-    figures = figures_of_results([whole.compute()], name_of_metric(whole))
+    figures = figures_of_states([whole])
     texts = figures.metrics.tolist(), figures.views.tolist()
     return [*zip(*texts, *figures.values.tolist(), strict=True)]
 
@@ -153,14 +153,19 @@ class Figures(NamedTuple):
     values: NDArray[np.float64]
 
 
-def figures_of_results(results: Iterable[object], plain: str) -> Figures:
-    """`results_rows` of each of these results, one after another. plain: the name of a result
-    without parts."""
+def figures_of_states(states: Iterable[Accumulator]) -> Figures:
+    """`results_rows` of each of these states, one after another."""
+    return figures_of_results((state.compute(), name_of_metric(state)) for state in states)
+
+
+def figures_of_results(results: Iterable[tuple[object, str]]) -> Figures:
+    """`results_rows` of each of these results, one after another, each with the name of its metric
+    where it has no parts."""
     owners, paths, leaves = [], [], []
-    for owner, result in enumerate(results):
+    for owner, (result, metric) in enumerate(results):
         for path, part in _parts(result, ()):
             owners.append(owner)
-            paths.append("/".join(path) or plain)
+            paths.append("/".join(path) or metric)
             leaves.append(part)
     views = columns_of_views(leaves)
     metrics = np.array(paths, object)[views.owners]

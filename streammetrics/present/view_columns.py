@@ -71,9 +71,7 @@ def columns_of_views(results: Sequence[object]) -> ViewColumns:
     return ViewColumns(owners, names, values)
 
 
-def view_cells(
-    kind: type, results: Sequence[object]
-) -> Iterator[tuple[str, Cells, set[type]]]:
+def view_cells(kind: type, results: Sequence[object]) -> Iterator[tuple[str, Cells, set[type]]]:
     """Each view of results of one class, in the order of `views_of`: its name, its cells [n] and
     their types; Uneven if only some of them have it."""
     if compute := getattr(kind, "_compute_together", None):

@@ -11,6 +11,7 @@ from itertools import chain
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     BinaryType,
     DoubleType,
@@ -23,8 +24,10 @@ from pyspark.sql.types import (
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.tables import columns_read
-from streammetrics.engines import Positions, Sealing, Task, merge_all, partial, results_rows
+from streammetrics.engines import Positions, Sealing, Task, merge_all, partial
 from streammetrics.engines.groups import BUCKET, STATE, require_users
+from streammetrics.engines.keyed import batch_of_figures, results_of_shard, shards
+from streammetrics.engines.merging import figures_of_states, read_state
 from streammetrics.engines.partial import positions_of
 
 Batches = Iterator[pa.RecordBatch]
@@ -96,10 +99,7 @@ def results(states_df: DataFrame, by: Sequence[str] | None = None) -> DataFrame:
     """
     merged = merge(states_df, by)
     keys = groups_of(merged)
-    text = [StructField(name, StringType()) for name in ("metric", "view")]
-    numbers = [StructField(name, DoubleType()) for name in ("value", "low", "high")]
-    out = [*(merged.schema[name] for name in keys), *text, *numbers]
-    return merged.mapInArrow(_read(keys), StructType(out))
+    return merged.mapInArrow(_read(keys), _results_type(merged, keys))
 
 
 def aggregate(
@@ -112,9 +112,26 @@ def aggregate(
     n_buckets: int | None = None,
     scope: str = "",
 ) -> DataFrame:
-    """`results(states(...))`: a table (by..., metric, view, value, low, high)."""
-    counted = states(df, spec, by, columns=columns, user=user, n_buckets=n_buckets, scope=scope)
-    return results(counted)
+    """`results(states(...))`: a table (by..., metric, view, value, low, high).
+
+    Groups without buckets of users are counted together: a task ships a keyed state for each shard
+    of the groups, so that twenty thousand groups cost little more than two.
+    """
+    if user is not None or not by:
+        counted = states(df, spec, by, columns=columns, user=user, n_buckets=n_buckets, scope=scope)
+        return results(counted)
+    rows = rows_of(df, spec, by, columns, user, n_buckets, scope, None, F.lit(0))
+    counted = rows.table.mapInArrow(_count_shards(rows), "shard int, state binary")
+    out = _results_type(rows.table, rows.by)
+    return counted.groupBy("shard").applyInArrow(_read_shard(rows), out)
+
+
+def _results_type(df: DataFrame, by: Sequence[str]) -> StructType:
+    """The columns by (as in `df`), metric, view, value, low and high."""
+    keys = [StructField(name, df.schema[name].dataType) for name in by]
+    texts = [StructField(name, StringType()) for name in ("metric", "view")]
+    numbers = [StructField(name, DoubleType()) for name in ("value", "low", "high")]
+    return StructType([*keys, *texts, *numbers])
 
 
 def groups_of(states_df: DataFrame) -> tuple[str, ...]:
@@ -164,6 +181,29 @@ def _count_group(
     return count
 
 
+def _count_shards(rows: Rows) -> Callable[[Batches], Batches]:
+    spec, group_columns, columns = rows.spec, rows.by, rows.columns
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for shard, state in shards(batches, spec, group_columns, columns):
+            row = [pa.array([shard], pa.int32()), pa.array([state], pa.binary())]
+            yield pa.RecordBatch.from_arrays(row, ["shard", STATE])
+
+    return count
+
+
+def _read_shard(rows: Rows) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
+    fields = [pa.field(name, to_arrow_type(rows.table.schema[name].dataType)) for name in rows.by]
+
+    def read(
+        key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        cells = (cell.as_py() for batch in batches for cell in batch.column(STATE))
+        yield from results_of_shard(cells, fields)
+
+    return read
+
+
 def _fold(
     by: Sequence[str], replay: str, *, keep_bucket: bool
 ) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
@@ -183,15 +223,9 @@ def _fold(
 def _read(keys: Sequence[str]) -> Callable[[Batches], Batches]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            row_lists = [results_rows(cell.as_py()) for cell in batch.column(STATE)]
-            batch_rows = pa.array([i for i, rows in enumerate(row_lists) for _ in rows], pa.int64())
-            flat = list(zip(*(row for rows in row_lists for row in rows), strict=True)) or [()] * 5
-            kinds = [pa.string(), pa.string(), pa.float64(), pa.float64(), pa.float64()]
-            arrays = [pa.array(list(v), kind) for v, kind in zip(flat, kinds, strict=True)]
-            yield pa.RecordBatch.from_arrays(
-                [*(batch.column(name).take(batch_rows) for name in keys), *arrays],
-                [*keys, "metric", "view", "value", "low", "high"],
-            )
+            states = [read_state(cell.as_py()) for cell in batch.column(STATE)]
+            figures = figures_of_states(states)
+            yield batch_of_figures([batch.column(name) for name in keys], figures, keys)
 
     return read
 
