@@ -21,7 +21,7 @@ from streammetrics.core.codec import (
 )
 from streammetrics.core.errors import OverlapError, StateError
 from streammetrics.core.layouts import columns
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import Slots, joined_each
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
 
@@ -39,8 +39,7 @@ def bytes_of_each(states: Accumulator, slots: Slots) -> list[bytes]:
 def bodies_of_each(states: Accumulator, slots: Slots) -> list[bytes]:
     """What `_encode` writes of each of these states alone."""
     states._flush()
-    encoded = [column.encode_each(slots) for column in states._held()]
-    return [*map(b"".join, zip(*encoded, strict=True))]
+    return joined_each([column.encode_each(slots) for column in states._held()], len(slots))
 
 
 def digests(states: Accumulator, slots: Slots) -> list[str]:

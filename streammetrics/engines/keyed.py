@@ -59,6 +59,8 @@ def aggregate(
         fields = group_types(batch.schema, by) if fields is None else fields
         states.update(batch)
     schema = results_schema(pa.schema(fields or ()), [field.name for field in fields or ()])
+    if by and fields is None:
+        return schema.empty_table()
     if states.whole is None:
         return pa.Table.from_batches(results_of_groups(states.per_key, fields or ()), schema)
     figures = figures_of_states([states.whole])

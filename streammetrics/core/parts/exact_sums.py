@@ -18,7 +18,15 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics, Split, split
 from streammetrics.core.parts.many_slots import AnySlots, within
-from streammetrics.core.parts.part import Column, LaterPart, Part, SeveralColumn, Slots, inner_slots
+from streammetrics.core.parts.part import (
+    Column,
+    LaterPart,
+    Part,
+    SeveralColumn,
+    Slots,
+    inner_slots,
+    joined_each,
+)
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -176,8 +184,7 @@ class NamedSumsColumn(Column):
             column.encode(out)
 
     def encode_each(self, slots: Slots) -> list[bytes]:
-        encoded = zip(*(column.encode_each(slots) for column in self.columns), strict=True)
-        return [*map(b"".join, encoded)]
+        return joined_each([column.encode_each(slots) for column in self.columns], len(slots))
 
 
 class NamedSums(Part[NamedSumsColumn]):

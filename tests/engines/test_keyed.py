@@ -1,0 +1,62 @@
+"""Many groups at once: the results of all groups are those of each state, also by way of shards."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics.engines import aggregate, keyed, partial, results_rows, states_schema
+from streammetrics.testing import Case
+from tests.cases import CASES
+from tests.depth import most_are_slow
+from tests.engines.every_case import rows_of
+from tests.engines.log_rows import COLUMNS, SPEC, log_table, with_groups
+
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
+
+BY = ["variant", "mobile", "phase"]
+
+
+@pytest.mark.parametrize("case", list(most_are_slow(CASES)), ids=str)
+def test_the_results_of_groups_together_are_those_of_each_state(case: Case[Any]) -> None:
+    rows = rows_of(case)
+    groups = np.resize(np.array([3, None, 1, 3, 2, 5]), rows.batch.num_rows)
+    batch = rows.batch.append_column("group", pa.array(groups.tolist(), pa.int8()))
+    expected = [
+        (row["group"], *figure)
+        for states in partial([batch], rows.spec, ["group"])
+        for row in states.to_pylist()
+        for figure in results_rows(row["state"])
+    ]
+    table = aggregate([batch, batch.slice(0, 0)], rows.spec, ["group"])
+    assert repr([tuple(row.values()) for row in table.to_pylist()]) == repr(expected)
+    whole = aggregate([batch], rows.spec)
+    assert repr([tuple(row.values()) for row in whole.to_pylist()]) == repr(
+        results_rows(rows.whole)
+    )
+
+
+def test_shards_of_tasks_have_the_results_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_groups(log_table(4_000, 300))
+    for most in (1 << 26, 1 << 10):  # in one piece, and in several
+        monkeypatch.setattr(keyed, "_BYTES", most)
+        shipped = defaultdict(list)
+        for task in (table.slice(0, 999), table.slice(999)):
+            for shard, state in keyed.shards(task.to_batches(70), SPEC, BY, COLUMNS):
+                shipped[shard].append(state)
+        assert len(shipped) > 4 and max(shipped) < keyed.SHARDS
+        fields = list(states_schema(table.schema, BY))[: len(BY)]
+        batches = [b for states in shipped.values() for b in keyed.results_of_shard(states, fields)]
+        whole = aggregate(table.to_batches(), SPEC, BY, columns=COLUMNS)
+        assert batches[0].schema == whole.schema
+        found = [row for batch in batches for row in batch.to_pylist()]
+        assert sorted(map(repr, found)) == sorted(map(repr, whole.to_pylist()))
+
+
+def test_no_rows_have_no_results() -> None:
+    empty = log_table(0)
+    assert aggregate(empty.to_batches(), SPEC, BY[:1], columns=COLUMNS).num_rows == 0
+    assert aggregate([], SPEC, BY).num_rows == aggregate([], SPEC).num_rows == 0
