@@ -227,6 +227,12 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         states, keys = self._settled(), self.keys()
         return dict(zip(keys, digests(states.child, states.slots_of(keys)), strict=True))
 
+    def _results_of(self, keys: Sequence[Key]) -> Sequence[R]:
+        """The results of some keys that have their own state."""
+        states = self._settled()
+        child = part_of(self, states.child)
+        return cast("Sequence[R]", child._compute_all(states.slots_of(keys)))
+
     def _bytes_by_key(self) -> Iterator[bytes]:
         """The bytes of the state of each key, in canonical order: of many in one pass."""
         states, keys = self._settled(), self.keys()

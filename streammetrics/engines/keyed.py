@@ -100,8 +100,7 @@ def results_of_groups(states: PerKey, fields: Sequence[pa.Field]) -> Iterator[pa
     names = [field.name for field in fields]
     for start in range(0, len(keys), _READ):
         some = keys[start : start + _READ]
-        results = states.chosen(some).compute()
-        figures = figures_of_results((result, metric) for result in results.values())
+        figures = figures_of_results((result, metric) for result in states._results_of(some))
         groups = columns_of(cast("Sequence[Group]", some), fields)
         yield batch_of_figures(groups, figures, names)
 

@@ -194,9 +194,9 @@ def results_schema(schema: pa.Schema | None = None, by: Sequence[str] = ()) -> p
 def _parts(result: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
     match result:
         case PanelResult():
-            inner: Mapping[str, object] = result
+            inner: Mapping[str, object] = result.results
         case KeyedResult():
-            inner = {json.dumps(key): inner_result for key, inner_result in result.items()}
+            inner = {json.dumps(key): inner_result for key, inner_result in result.results.items()}
             if result.overflow is not None:
                 inner[_OTHERS] = result.overflow
         case WindowsResult():

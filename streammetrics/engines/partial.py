@@ -17,7 +17,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.codec import FILE_MAGIC, frame
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
-from streammetrics.core.provenance import Provenance
+from streammetrics.core.provenance import Provenance, encoded_ranges
 from streammetrics.core.tables import arguments_of
 from streammetrics.core.tables.arrow_values import numbers
 from streammetrics.engines.groups import (
@@ -103,6 +103,8 @@ class Counted:
         sources = grouped(batch, self._positions.source)
         for code, source in enumerate(sources.values):
             source_offsets = offsets[sources.codes == code]
+            if not len(source_offsets):
+                continue
             name = "/".join(map(str, source if isinstance(source, tuple) else (source,)))
             low, high = self._ranges.get(name, (int(source_offsets[0]), int(source_offsets[0]) + 1))
             self._ranges[name] = (
@@ -114,6 +116,11 @@ class Counted:
         """Add the ranges to the provenance, as those of this piece."""
         for source, (start, end) in sorted(self._ranges.items()):
             provenance.add(source, start, end, piece)
+
+    def encoded(self, piece: str) -> bytes:
+        """The provenance of a state of this piece, in its bytes."""
+        ranges = sorted(self._ranges.items())
+        return encoded_ranges([(source, piece, start, end) for source, (start, end) in ranges])
 
 
 def partial(
@@ -257,8 +264,7 @@ def _rows_of(
             sealed = seal(state, sealing, number, piece_of_group(group))
             yield group, number, sealed.to_file_bytes()
         else:
-            ranges.note(provenance := Provenance(), piece)
-            yield group, number, frame(FILE_MAGIC, provenance.to_json(), data)
+            yield group, number, frame(FILE_MAGIC, ranges.encoded(piece), data)
 
 
 def _emitted(

@@ -7,6 +7,7 @@ microseconds; those that differ in what they have are read one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.present.views import attribute_names, has_parts, other_names, views_of
 
 Cells = Sequence[float | Bounded]
+_BOUNDS: Final = attrgetter("value", "low", "high")
 _FEW: Final = 3  # results that are read faster one by one
 
 
@@ -90,10 +92,7 @@ def view_cells(kind: type, results: Sequence[object]) -> Iterator[tuple[str, Cel
 
 def _values_and_bounds(cells: Cells) -> NDArray[np.float64]:
     """[3, n]: a value that is exact is its own bounds."""
-    if any(type(cell) is Bounded for cell in cells):
-        rows = [
-            (cell.value, cell.low, cell.high) if isinstance(cell, Bounded) else (cell,) * 3
-            for cell in cells
-        ]
-        return np.array(rows, np.float64).T
+    if Bounded in set(map(type, cells)):
+        bounded = [x if isinstance(x, Bounded) else Bounded(x, x, x) for x in cells]
+        return np.array([*map(_BOUNDS, bounded)], np.float64).T
     return np.tile(np.array(cells, np.float64), (3, 1))
