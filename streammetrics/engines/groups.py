@@ -95,7 +95,7 @@ def typed_groups(groups: Sequence[Group], fields: Sequence[pa.Field]) -> Sequenc
 
 def plain_group(values: Iterable[Value]) -> tuple[Value | int, ...]:
     """The values in the form of keys: bools are 0 and 1."""
-    return tuple(int(value) if isinstance(value, bool) else value for value in values)
+    return tuple([int(value) if isinstance(value, bool) else value for value in values])
 
 
 def piece_of(group: Iterable[Scalar], bucket: int) -> str:
