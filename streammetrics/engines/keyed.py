@@ -6,6 +6,7 @@ groups are counted and read in passes over all of them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
@@ -16,6 +17,7 @@ from streammetrics.engines.merging import (
     Figures,
     figures_of_results,
     figures_of_states,
+    merge_all,
     merged,
     name_of_metric,
     results_schema,
@@ -91,6 +93,34 @@ def results_of_shard(
 ) -> Iterator[pa.RecordBatch]:
     """The results of the groups of a shard, of the states of all tasks. fields: of the groups."""
     yield from results_of_groups(cast("PerKey", merged(states)), fields)
+
+
+class StatesByGroup:
+    """The states of many groups, in their bytes, to be merged group by group.
+
+    Whenever the bytes have doubled, those of each group are merged, so that they take little more
+    memory than the sums. replay: as in `merged`.
+    """
+
+    def __init__(self, replay: str = "refuse") -> None:
+        self._replay, self._states = replay, defaultdict[Group, list[bytes]](list)
+        self._size, self._limit = 0, _BYTES
+
+    def add(self, states: Iterable[tuple[Group, bytes]]) -> None:
+        """Add pairs (group, state); the errors of `merged` come here or later."""
+        for group, state in states:
+            self._states[group].append(state)
+            self._size += len(state) if isinstance(state, bytes) else 0
+            if self._size > self._limit:
+                for each, merged_state in self.merged():
+                    self._states[each] = [merged_state]
+                self._size = sum(len(one) for (one,) in self._states.values())
+                self._limit = max(_BYTES, 2 * self._size)
+
+    def merged(self) -> Iterator[tuple[Group, bytes]]:
+        """(group, envelope of the sum) of each group."""
+        for group, states in [*self._states.items()]:
+            yield group, merge_all(states, replay=self._replay)
 
 
 def results_of_groups(states: PerKey, fields: Sequence[pa.Field]) -> Iterator[pa.RecordBatch]:

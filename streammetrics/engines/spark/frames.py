@@ -6,7 +6,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, repeat
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -14,8 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     BinaryType,
+    BooleanType,
+    ByteType,
     DoubleType,
     IntegerType,
+    LongType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -24,12 +28,19 @@ from pyspark.sql.types import (
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.tables import columns_read
-from streammetrics.engines import Positions, Sealing, Task, merge_all, partial
+from streammetrics.engines import Positions, Sealing, Task, partial
 from streammetrics.engines.groups import BUCKET, STATE, require_users
-from streammetrics.engines.keyed import batch_of_figures, results_of_shard, shards
+from streammetrics.engines.keyed import (
+    SHARDS,
+    StatesByGroup,
+    batch_of_figures,
+    results_of_shard,
+    shards,
+)
 from streammetrics.engines.merging import figures_of_states, read_state
 from streammetrics.engines.partial import positions_of
 
+_PLAIN = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), BooleanType())
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -85,11 +96,9 @@ def merge(
     """
     keys = groups_of(states_df) if by is None else tuple(by)
     if tree:
-        bucketed = states_df.withColumn(BUCKET, F.pmod(F.col(BUCKET), F.lit(tree)))
-        fold = _fold(keys, replay, keep_bucket=True)
-        states_df = bucketed.groupBy(*keys, BUCKET).applyInArrow(fold, states_type(states_df, keys))
-    fold = _fold(keys, replay, keep_bucket=False)
-    return states_df.groupBy(*keys).applyInArrow(fold, states_type(states_df, keys))
+        states_df = states_df.withColumn(BUCKET, F.pmod(F.col(BUCKET), F.lit(tree)))
+        states_df = _merged_by(states_df, (*keys, BUCKET), states_type(states_df, keys), replay)
+    return _merged_by(states_df, keys, states_type(states_df, keys), replay)
 
 
 def results(states_df: DataFrame, by: Sequence[str] | None = None) -> DataFrame:
@@ -204,18 +213,41 @@ def _read_shard(rows: Rows) -> Callable[[tuple[pa.Scalar, ...], Batches], Batche
     return read
 
 
+def _merged_by(df: DataFrame, keys: Sequence[str], out: StructType, replay: str) -> DataFrame:
+    """The merged states of each group of these columns; the bucket is 0 if it is none of them.
+
+    Spark spends milliseconds on each group that it hands over, so where equal values of Spark are
+    equal in Python, it hands over many, by their hash.
+    """
+    together = bool(keys) and all(df.schema[name].dataType in _PLAIN for name in keys)
+    columns = [F.col(quoted(name)) for name in keys]
+    groups = [F.pmod(F.xxhash64(*columns), F.lit(SHARDS))] if together else columns
+    return df.groupBy(*groups).applyInArrow(_fold(keys, replay, together), out)
+
+
 def _fold(
-    by: Sequence[str], replay: str, *, keep_bucket: bool
+    keys: Sequence[str], replay: str, together: bool
 ) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
+    names = [name for name in keys if name != BUCKET]
+
     def fold(
         key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        cells = (cell.as_py() for batch in batches for cell in batch.column(STATE))
-        state = merge_all(cells, replay=replay)
-        keys = key if keep_bucket else (*key, pa.scalar(0, pa.int32()))
-        row = [pa.array([value.as_py()], value.type) for value in keys]
-        row.append(pa.array([state], pa.binary()))
-        yield pa.RecordBatch.from_arrays(row, [*by, BUCKET, STATE])
+        states = StatesByGroup(replay)
+        kinds: list[pa.DataType] = []
+        for batch in batches:
+            columns = [batch.column(name) for name in keys]
+            kinds = kinds or [column.type for column in columns]
+            groups = zip(*map(pa.Array.to_pylist, columns), strict=True) if together else repeat(())
+            states.add(zip(groups, batch.column(STATE).to_pylist(), strict=together))
+        for group, state in states.merged():
+            values = group if together else [value.as_py() for value in key]
+            columns = [pa.array([x], kind) for x, kind in zip(values, kinds, strict=True)]
+            row = dict(zip(keys, columns, strict=True))
+            row.setdefault(BUCKET, pa.array([0], pa.int32()))
+            row[STATE] = pa.array([state], pa.binary())
+            ordered = [*names, BUCKET, STATE]
+            yield pa.RecordBatch.from_arrays([row[name] for name in ordered], ordered)
 
     return fold
 
