@@ -110,7 +110,7 @@ class StatesByGroup:
         """Add pairs (group, state); the errors of `merged` come here or later."""
         for group, state in states:
             self._states[group].append(state)
-            self._size += len(state) if isinstance(state, bytes) else 0
+            self._size += len(state or b"")
             if self._size > self._limit:
                 for each, merged_state in self.merged():
                     self._states[each] = [merged_state]

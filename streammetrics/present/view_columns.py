@@ -55,12 +55,12 @@ def columns_of_views(results: Sequence[object]) -> ViewColumns:
                 raise Uneven
             kind_blocks = [(positions, {name: cells for name, cells, _ in view_cells(kind, alike)})]
         except Uneven:
-            views = [
+            views: list[dict[str, Cells]] = [
                 {name: [value] for name, value in views_of(result).items()} for result in alike
             ]
-            kind_blocks = [(positions[i : i + 1], cells) for i, cells in enumerate(views)]
-        for block_positions, cells in kind_blocks:
-            widths[block_positions] = len(cells)
+            kind_blocks = [(positions[i : i + 1], view) for i, view in enumerate(views)]
+        for block_positions, columns in kind_blocks:
+            widths[block_positions] = len(columns)
         blocks += kind_blocks
     owners = np.repeat(np.arange(len(results)), widths)
     names, values = np.empty(len(owners), object), np.empty((3, len(owners)))

@@ -178,7 +178,8 @@ def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
     """
     if not columns:
         return DictionaryColumn(np.zeros(n, np.intp), ((),) if n else ())
-    codes, keys = columns[0].codes, [(value,) for value in columns[0].values]
+    codes = columns[0].codes
+    keys: list[tuple[Any, ...]] = [(value,) for value in columns[0].values]
     for column in columns[1:]:
         size, values = len(column.values), column.values
         codes = codes * size + column.codes
