@@ -24,7 +24,7 @@ from streammetrics.core.ids.keys import (
     key_hash,
 )
 from streammetrics.core.parts.many_slots import NO_SLOT, Grouping
-from streammetrics.core.parts.part import Column, Part, Slots, joined_each
+from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, distinct, keys_nbytes
 from streammetrics.core.stacked import bodies_of_each, decoded
 
@@ -72,8 +72,10 @@ class ProductColumn(Column):
             self.by_name[name]._encode(out)
 
     def encode_each(self, slots: Slots) -> list[bytes]:
+        if not self.by_name:
+            return [b""] * len(slots)
         encoded = [bodies_of_each(self.by_name[name], slots) for name in sorted(self.by_name)]
-        return joined_each(encoded, len(slots))
+        return [*map(b"".join, zip(*encoded, strict=True))]
 
 
 class Product(Part[ProductColumn]):

@@ -21,7 +21,7 @@ from streammetrics.core.codec import (
 )
 from streammetrics.core.errors import OverlapError, StateError
 from streammetrics.core.layouts import columns
-from streammetrics.core.parts.part import Slots, joined_each
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
 
@@ -39,12 +39,14 @@ def bytes_of_each(states: Accumulator, slots: Slots) -> list[bytes]:
 def bodies_of_each(states: Accumulator, slots: Slots) -> list[bytes]:
     """What `_encode` writes of each of these states alone."""
     states._flush()
-    return joined_each([column.encode_each(slots) for column in states._held()], len(slots))
+    encoded = [column.encode_each(slots) for column in states._held()]
+    return [*map(b"".join, zip(*encoded, strict=True))]
 
 
 def digests(states: Accumulator, slots: Slots) -> list[str]:
     """The `digest()` of each of these states."""
-    hashes = map(hashlib.sha256, bytes_of_each(states, slots))
+    head, bodies = states._head(), bodies_of_each(states, slots)
+    hashes = (hashlib.sha256(frame(STATE_MAGIC, head, body)) for body in bodies)
     return ["sha256:" + digest.hexdigest() for digest in hashes]
 
 

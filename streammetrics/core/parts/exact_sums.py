@@ -18,15 +18,7 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics, Split, split
 from streammetrics.core.parts.many_slots import AnySlots, within
-from streammetrics.core.parts.part import (
-    Column,
-    LaterPart,
-    Part,
-    SeveralColumn,
-    Slots,
-    inner_slots,
-    joined_each,
-)
+from streammetrics.core.parts.part import Column, LaterPart, Part, SeveralColumn, Slots, inner_slots
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -184,7 +176,8 @@ class NamedSumsColumn(Column):
             column.encode(out)
 
     def encode_each(self, slots: Slots) -> list[bytes]:
-        return joined_each([column.encode_each(slots) for column in self.columns], len(slots))
+        encoded = zip(*(column.encode_each(slots) for column in self.columns), strict=True)
+        return [*map(b"".join, encoded)]
 
 
 class NamedSums(Part[NamedSumsColumn]):

@@ -7,7 +7,6 @@ states side by side, so that one call serves one state or ten thousand.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -79,11 +78,6 @@ class Column(ABC):
             self.take(slots[i : i + 1]).encode(out := Writer())
             encoded.append(out.bytes_())
         return encoded
-
-
-def joined_each(encoded: Sequence[Sequence[bytes]], n: int) -> list[bytes]:
-    """The bytes of each of `n` states, from those of the columns that it consists of."""
-    return [*map(b"".join, zip(*encoded, strict=True))] if encoded else [b""] * n
 
 
 class SeveralColumn(Column, Generic[C]):
