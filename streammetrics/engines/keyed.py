@@ -22,7 +22,7 @@ from streammetrics.engines.merging import (
     name_of_metric,
     results_schema,
 )
-from streammetrics.engines.partial import GroupStates
+from streammetrics.engines.partial import StatesOfGroups
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ def aggregate(
     """
     import pyarrow as pa
 
-    states = GroupStates(spec, by, columns, "aggregate(columns)")
+    states = StatesOfGroups(spec, by, columns, "aggregate(columns)")
     fields: list[pa.Field] | None = None
     for batch in batches:
         fields = group_types(batch.schema, by) if fields is None else fields
@@ -79,7 +79,7 @@ def shards(
 
     The shard of a group depends on its key alone, so each may be merged by itself.
     """
-    states = GroupStates(spec, by, columns, "aggregate(columns)")
+    states = StatesOfGroups(spec, by, columns, "aggregate(columns)")
     for batch in batches:
         states.update(batch)
     n = 1 + states.per_key.nbytes // (SHARDS * _BYTES)  # pieces of a shard

@@ -155,7 +155,7 @@ def partial(
     """
     schema, ranges = None, Counted(counted)
     keys = [*by, bucket] if isinstance(bucket, str) else [*by]
-    states = GroupStates(spec, keys, columns, "partial(columns)")
+    states = StatesOfGroups(spec, keys, columns, "partial(columns)")
     for batch in batches:
         if schema is None:
             schema = states_schema(batch.schema, by)
@@ -189,7 +189,7 @@ def states_by_group(
     >>> {group: state.compute().ratio for group, state in states}
     {('a',): 0.5, ('b',): 0.0}
     """
-    states = GroupStates(spec, by, columns, "states_by_group(columns)")
+    states = StatesOfGroups(spec, by, columns, "states_by_group(columns)")
     fields: list[pa.Field] | None = None
     for batch in batches:
         fields = group_types(batch.schema, by) if fields is None else fields
@@ -198,7 +198,7 @@ def states_by_group(
     yield from zip(typed_groups(groups, fields or ()), map(states.state, groups), strict=True)
 
 
-class GroupStates:
+class StatesOfGroups:
     """The states of the groups of rows: one state if there are no columns of groups.
 
     where: the argument that names the columns, for errors.
@@ -245,7 +245,7 @@ class GroupStates:
 
 
 def _rows_of(
-    states: GroupStates, bucket: int | str, ranges: Counted, sealing: Sealing | None
+    states: StatesOfGroups, bucket: int | str, ranges: Counted, sealing: Sealing | None
 ) -> Iterator[tuple[Group, int, bytes]]:
     encoded = states.encoded() if sealing is None else repeat(b"")
     for key, data in zip(states.groups(), encoded, strict=sealing is None):
