@@ -174,7 +174,7 @@ def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
 
     >>> column = dictionary_column(["a", "b", "a"])
     >>> tuples_of([column, dictionary_column([1, 1, 2])], 3).values
-    (('a', 1), ('a', 2), ('b', 1))
+    (('a', 1), ('a', 2), ('b', 1), ('b', 2))
     """
     if not columns:
         return DictionaryColumn(np.zeros(n, np.intp), ((),) if n else ())
