@@ -23,6 +23,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "by-key": "bench_by_key",
     "user-groups": "bench_user_groups",
     "compute-by-key": "bench_compute_by_key",
+    "many-groups": "bench_many_groups",
     "decoding": "bench_decoding",
     "results": "bench_results",
     "eval": "bench_eval",

@@ -103,6 +103,7 @@ _BATCHES: Final = (
 _SORT: Final = "np.sort float32"
 _VARIANCE: Final = "np.var"
 _SLICES: Final = "10,000 slices: results --by variant,country"
+_GROUPS: Final = "20,000 groups"
 _COMMITS: Final = "every 5 s, resolution 8"
 _JSON: Final = (
     "1,000 slices: results --by variant,country --json --views headline",
@@ -230,6 +231,9 @@ TARGETS: Final = (
     Target("compute-by-key", "RankingMetrics", 7.6, _SORT),
     Target("compute-by-key", "Panel of ten", 1.1, "its metrics one by one"),
     Target("compute-by-key", "24 windows of Panel of ten", 47, _SORT),
+    Target("many-groups", f"{_GROUPS}, partial", 2, f"{_GROUPS}, PerKey to bytes"),
+    Target("many-groups", f"{_GROUPS}, aggregate", 1, f"{_GROUPS}, PerKey to its table"),
+    Target("many-groups", "6 groups", 5, "1 group"),
     Target("decoding", "none bad", 2.1, "msgspec"),
     Target("decoding", "1 % bad", 1.1, "1 % bad, its events each alone"),
     # The sort of a million rows.

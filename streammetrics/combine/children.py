@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from operator import lt
 from sys import getsizeof
@@ -26,7 +26,7 @@ from streammetrics.core.ids.keys import (
 from streammetrics.core.parts.many_slots import NO_SLOT, Grouping
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, distinct, keys_nbytes
-from streammetrics.core.stacked import decoded
+from streammetrics.core.stacked import bodies_of_each, decoded
 
 Rank = tuple[int, bytes]
 _SHARED: Final = 257  # small integers, of which Python has one object each
@@ -70,6 +70,12 @@ class ProductColumn(Column):
     def encode(self, out: Writer) -> None:
         for name in sorted(self.by_name):
             self.by_name[name]._encode(out)
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        if not self.by_name:
+            return [b""] * len(slots)
+        encoded = [bodies_of_each(self.by_name[name], slots) for name in sorted(self.by_name)]
+        return [*map(b"".join, zip(*encoded, strict=True))]
 
 
 class Product(Part[ProductColumn]):
@@ -230,6 +236,10 @@ class MapColumn(Column):
                 new.ceiling[i] = self.ceiling[slot]
         new.child, new.n_children = self.child._take(np.array(order, np.intp)), len(order)
         return new
+
+    def slots_of(self, keys: Sequence[Key]) -> Slots:
+        """The child's slots of some keys of slot 0."""
+        return np.fromiter(map(self.index[0].__getitem__, keys), np.intp, len(keys))
 
     def child_view(self, child: Accumulator) -> Self:
         """A view of the same keys, in canonical order, with the states of `child`."""

@@ -30,7 +30,7 @@ from streammetrics.core.parts.many_slots import MOST, NO_SLOT, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn, Key, KeyLike
 from streammetrics.core.slips import explained
-from streammetrics.core.stacked import digests
+from streammetrics.core.stacked import bytes_of_each, digests
 from streammetrics.present.row_table import MOST as MOST_LINES
 from streammetrics.present.row_table import notes_of
 from streammetrics.present.views import Part
@@ -39,6 +39,7 @@ OneColumn: TypeAlias = ArrayLike | DictionaryColumn | Sequence[KeyLike]
 Keys: TypeAlias = OneColumn | Mapping[str, OneColumn]
 Missing: TypeAlias = Literal["error", "empty"]
 MISSING: Final = ("error", "empty")  # what a key without a state gives
+_AT_ONCE: Final = 1 << 24  # bytes of states that are encoded together, about
 OTHER: Final = "(other)"  # the key of the overflow in tables, as in a ledger
 
 
@@ -224,8 +225,20 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         True
         """
         states, keys = self._settled(), self.keys()
-        slots = np.array([*map(states.index[0].__getitem__, keys)], np.intp)
-        return dict(zip(keys, digests(states.child, slots), strict=True))
+        return dict(zip(keys, digests(states.child, states.slots_of(keys)), strict=True))
+
+    def _results_of(self, keys: Sequence[Key]) -> Sequence[R]:
+        """The results of some keys that have their own state."""
+        states = self._settled()
+        child = part_of(self, states.child)
+        return cast("Sequence[R]", child._compute_all(states.slots_of(keys)))
+
+    def _bytes_by_key(self) -> Iterator[bytes]:
+        """The bytes of the state of each key, in canonical order: of many in one pass."""
+        states, keys = self._settled(), self.keys()
+        n = 1 + len(keys) * _AT_ONCE // (states.child.nbytes + 1)
+        for start in range(0, len(keys), n):
+            yield from bytes_of_each(states.child, states.slots_of(keys[start : start + n]))
 
     def overflow_state(self) -> Accumulator | None:
         """The state of all keys past `max_keys`, or None while there are none."""

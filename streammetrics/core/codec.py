@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from functools import reduce
 from itertools import accumulate
 from os import PathLike, fspath
 from struct import Struct
@@ -327,7 +326,9 @@ def frame(magic: bytes, head: bytes, *body: bytes | memoryview) -> bytes:
             hint="split the panel, or shorten its settings",
         )
     start = _START.pack(magic, VERSION, len(head), sum(map(len, body))) + head
-    check = reduce(lambda before, piece: zlib.crc32(piece, before), body, zlib.crc32(start))
+    check = zlib.crc32(start)
+    for piece in body:
+        check = zlib.crc32(piece, check)
     return b"".join((start, *body, check.to_bytes(4, "little")))
 
 

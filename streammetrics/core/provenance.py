@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from operator import index
 from typing import Final
 
@@ -101,7 +101,7 @@ class Provenance:
 
     def to_json(self) -> bytes:
         """Canonical JSON, for a state file."""
-        return _JSON.encode(list(self)).encode()
+        return encoded_ranges(list(self))
 
     @staticmethod
     def from_json(data: bytes) -> Provenance:
@@ -117,6 +117,11 @@ class Provenance:
         if provenance.to_json() != data:
             raise damaged("provenance that is not in its canonical form", "state file")
         return provenance
+
+
+def encoded_ranges(ranges: Sequence[tuple[str, str, int, int]]) -> bytes:
+    """`to_json` of a Provenance that lists these rows (source, piece, start, end)."""
+    return _JSON.encode(ranges).encode()
 
 
 def _covers(ranges: Ranges, start: int, end: int) -> bool:

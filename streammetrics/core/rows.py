@@ -119,6 +119,8 @@ def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDA
     marks = np.zeros(size, np.bool_)
     marks[values] = True
     present = np.flatnonzero(marks)
+    if len(present) == size:
+        return present, values
     index = np.empty(size, np.intp)
     index[present] = np.arange(len(present))
     return present, index[values]

@@ -30,11 +30,22 @@ _ROOM: Final = 1 << 19  # bytes of pending states; more would not fit into the c
 _FEW: Final = 4  # fewer states are read faster one by one
 
 
-def digests(states: Accumulator, slots: Slots) -> list[str]:
-    """The `digest()` of each of these states, which are side by side in one accumulator."""
+def bytes_of_each(states: Accumulator, slots: Slots) -> list[bytes]:
+    """The `to_bytes()` of each of these states, which are side by side in one accumulator."""
+    head = states._head()
+    return [frame(STATE_MAGIC, head, body) for body in bodies_of_each(states, slots)]
+
+
+def bodies_of_each(states: Accumulator, slots: Slots) -> list[bytes]:
+    """What `_encode` writes of each of these states alone."""
     states._flush()
-    head, encoded = states._head(), [column.encode_each(slots) for column in states._held()]
-    bodies = map(b"".join, zip(*encoded, strict=True))
+    encoded = [column.encode_each(slots) for column in states._held()]
+    return [*map(b"".join, zip(*encoded, strict=True))]
+
+
+def digests(states: Accumulator, slots: Slots) -> list[str]:
+    """The `digest()` of each of these states."""
+    head, bodies = states._head(), bodies_of_each(states, slots)
     hashes = (hashlib.sha256(frame(STATE_MAGIC, head, body)) for body in bodies)
     return ["sha256:" + digest.hexdigest() for digest in hashes]
 

@@ -2,6 +2,7 @@
 
 from streammetrics.combine.sealed import Sealed, Sealing, seal
 from streammetrics.engines.groups import HASH, user_buckets
+from streammetrics.engines.keyed import aggregate
 from streammetrics.engines.merging import (
     agree,
     merge_all,
@@ -25,6 +26,7 @@ __all__ = [
     "Sealed",
     "Sealing",
     "Task",
+    "aggregate",
     "agree",
     "merge_all",
     "merge_once",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import numpy as np
 
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.ids.keys import encode_key, tuples_of
+from streammetrics.core.ids.keys import dictionary_column, encode_key, tuples_of
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.rows import DictionaryColumn, Scalar
-from streammetrics.core.tables.arrow_values import encoded_values
+from streammetrics.core.tables.arrow_values import encoded_values, numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,9 +57,16 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
 
 def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> DictionaryColumn:
     """The group of each row, as tuples of values; bools are 0 and 1 here."""
-    columns = [encoded_values(batch.column(name)) for name in by]
-    plain = [DictionaryColumn(column.codes, plain_group(column.values)) for column in columns]
-    return tuples_of(plain, batch.num_rows)
+    return tuples_of([_keys_of(batch.column(name)) for name in by], batch.num_rows)
+
+
+def _keys_of(column: pa.Array) -> DictionaryColumn:
+    import pyarrow as pa
+
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return dictionary_column(numbers(column))  # in half the time of Arrow
+    encoded = encoded_values(column)
+    return DictionaryColumn(encoded.codes, plain_group(encoded.values))
 
 
 def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.Array]:
@@ -88,7 +95,7 @@ def typed_groups(groups: Sequence[Group], fields: Sequence[pa.Field]) -> Sequenc
 
 def plain_group(values: Iterable[Value]) -> tuple[Value | int, ...]:
     """The values in the form of keys: bools are 0 and 1."""
-    return tuple(int(value) if isinstance(value, bool) else value for value in values)
+    return tuple([int(value) if isinstance(value, bool) else value for value in values])
 
 
 def piece_of(group: Iterable[Scalar], bucket: int) -> str:

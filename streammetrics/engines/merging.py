@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, SettingsError, StateError, shown
 from streammetrics.core.layouts import without_later_parts
 from streammetrics.core.stacked import summed
-from streammetrics.present.views import views_of
+from streammetrics.present.view_columns import columns_of_views
 from streammetrics.registry import load
 
 if TYPE_CHECKING:
@@ -136,13 +138,43 @@ def results_rows(state: bytes | Accumulator) -> list[Figure]:
     ('ctr', 'ratio', 0.5, 0.5, 0.5)
     """
     whole = state if isinstance(state, Accumulator) else read_state(state)
-    metric = whole.metric if isinstance(whole, Sealed) else whole
-    plain = type(metric).__name__
-    return [
-        ("/".join(path) or plain, view, *_bounds(figure))
-        for path, result in _parts(whole.compute(), ())
-        for view, figure in views_of(result).items()
-    ]
+    figures = figures_of_states([whole])
+    texts = figures.metrics.tolist(), figures.views.tolist()
+    return [*zip(*texts, *figures.values.tolist(), strict=True)]
+
+
+class Figures(NamedTuple):
+    """The rows of many results: owners: the result [n]; metrics and views: texts [n]; values:
+    [3, n], value, low and high."""
+
+    owners: NDArray[np.intp]
+    metrics: NDArray[np.object_]
+    views: NDArray[np.object_]
+    values: NDArray[np.float64]
+
+
+def figures_of_states(states: Iterable[Accumulator]) -> Figures:
+    """`results_rows` of each of these states, one after another."""
+    return figures_of_results((state.compute(), name_of_metric(state)) for state in states)
+
+
+def figures_of_results(results: Iterable[tuple[object, str]]) -> Figures:
+    """`results_rows` of each of these results, one after another, each with the name of its metric
+    where it has no parts."""
+    owners, paths, leaves = [], [], []
+    for owner, (result, metric) in enumerate(results):
+        for path, part in _parts(result, ()):
+            owners.append(owner)
+            paths.append("/".join(path) or metric)
+            leaves.append(part)
+    views = columns_of_views(leaves)
+    metrics = np.array(paths, object)[views.owners]
+    return Figures(np.array(owners, np.intp)[views.owners], metrics, views.names, views.values)
+
+
+def name_of_metric(state: Accumulator) -> str:
+    """The name of a metric that is in no panel: its class, also where it is sealed."""
+    return type(state.metric if isinstance(state, Sealed) else state).__name__
 
 
 def results_schema(schema: pa.Schema | None = None, by: Sequence[str] = ()) -> pa.Schema:
@@ -162,9 +194,9 @@ def results_schema(schema: pa.Schema | None = None, by: Sequence[str] = ()) -> p
 def _parts(result: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
     match result:
         case PanelResult():
-            inner: Mapping[str, object] = result
+            inner: Mapping[str, object] = result.results
         case KeyedResult():
-            inner = {json.dumps(key): inner_result for key, inner_result in result.items()}
+            inner = {json.dumps(key): inner_result for key, inner_result in result.results.items()}
             if result.overflow is not None:
                 inner[_OTHERS] = result.overflow
         case WindowsResult():
@@ -177,9 +209,3 @@ def _parts(result: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
             return
     for name, inner_result in inner.items():
         yield from _parts(inner_result, (*path, name))
-
-
-def _bounds(figure: float | Bounded) -> tuple[float, float, float]:
-    if isinstance(figure, Bounded):
-        return float(figure), float(figure.low), float(figure.high)
-    return figure, figure, figure

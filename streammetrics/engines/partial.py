@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -13,9 +14,10 @@ from streammetrics.combine.per_key import require_as_many
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.codec import FILE_MAGIC, frame
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
-from streammetrics.core.provenance import Provenance
+from streammetrics.core.provenance import Provenance, encoded_ranges
 from streammetrics.core.tables import arguments_of
 from streammetrics.core.tables.arrow_values import numbers
 from streammetrics.engines.groups import (
@@ -101,6 +103,8 @@ class Counted:
         sources = grouped(batch, self._positions.source)
         for code, source in enumerate(sources.values):
             source_offsets = offsets[sources.codes == code]
+            if not len(source_offsets):
+                continue
             name = "/".join(map(str, source if isinstance(source, tuple) else (source,)))
             low, high = self._ranges.get(name, (int(source_offsets[0]), int(source_offsets[0]) + 1))
             self._ranges[name] = (
@@ -112,6 +116,11 @@ class Counted:
         """Add the ranges to the provenance, as those of this piece."""
         for source, (start, end) in sorted(self._ranges.items()):
             provenance.add(source, start, end, piece)
+
+    def encoded(self, piece: str) -> bytes:
+        """The provenance of a state of this piece, in its bytes."""
+        ranges = sorted(self._ranges.items())
+        return encoded_ranges([(source, piece, start, end) for source, (start, end) in ranges])
 
 
 def partial(
@@ -146,7 +155,7 @@ def partial(
     """
     schema, ranges = None, Counted(counted)
     keys = [*by, bucket] if isinstance(bucket, str) else [*by]
-    states = _States(spec, keys, columns, "partial(columns)")
+    states = StatesOfGroups(spec, keys, columns, "partial(columns)")
     for batch in batches:
         if schema is None:
             schema = states_schema(batch.schema, by)
@@ -180,7 +189,7 @@ def states_by_group(
     >>> {group: state.compute().ratio for group, state in states}
     {('a',): 0.5, ('b',): 0.0}
     """
-    states = _States(spec, by, columns, "states_by_group(columns)")
+    states = StatesOfGroups(spec, by, columns, "states_by_group(columns)")
     fields: list[pa.Field] | None = None
     for batch in batches:
         fields = group_types(batch.schema, by) if fields is None else fields
@@ -189,7 +198,7 @@ def states_by_group(
     yield from zip(typed_groups(groups, fields or ()), map(states.state, groups), strict=True)
 
 
-class _States:
+class StatesOfGroups:
     """The states of the groups of rows: one state if there are no columns of groups.
 
     where: the argument that names the columns, for errors.
@@ -230,11 +239,16 @@ class _States:
         """The state of one of them."""
         return self.per_key.state(group) if self.whole is None else self.whole
 
+    def encoded(self) -> Iterator[bytes]:
+        """The bytes of the state of each."""
+        return self.per_key._bytes_by_key() if self.whole is None else iter([self.whole.to_bytes()])
+
 
 def _rows_of(
-    states: _States, bucket: int | str, ranges: Counted, sealing: Sealing | None
+    states: StatesOfGroups, bucket: int | str, ranges: Counted, sealing: Sealing | None
 ) -> Iterator[tuple[Group, int, bytes]]:
-    for key in states.groups():
+    encoded = states.encoded() if sealing is None else repeat(b"")
+    for key, data in zip(states.groups(), encoded, strict=sealing is None):
         group, number = (key[:-1], key[-1]) if isinstance(bucket, str) else (key, bucket)
         if not isinstance(number, int):
             raise InputError(
@@ -243,11 +257,14 @@ def _rows_of(
                 where=f"column {bucket!r}",
                 hint="compute the bucket from the hash of a user that is never null",
             )
-        state = states.state(key)
-        ranges.note(state.provenance, piece_of(group, number))
+        piece = piece_of(group, number)
         if sealing is not None:
-            state = seal(state, sealing, number, piece_of_group(group))
-        yield group, number, state.to_file_bytes()
+            state = states.state(key)
+            ranges.note(state.provenance, piece)
+            sealed = seal(state, sealing, number, piece_of_group(group))
+            yield group, number, sealed.to_file_bytes()
+        else:
+            yield group, number, frame(FILE_MAGIC, ranges.encoded(piece), data)
 
 
 def _emitted(

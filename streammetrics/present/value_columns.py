@@ -26,13 +26,13 @@ from streammetrics.present.value_rows import (
     why_undefined,
 )
 from streammetrics.present.view import declaration, declared_settings
+from streammetrics.present.view_columns import Uneven, view_cells
 from streammetrics.present.views import (
     HasParts,
     Part,
     attribute_names,
     float_names,
     has_parts,
-    other_names,
 )
 
 
@@ -70,10 +70,6 @@ class _View:
     exact: bool
 
 
-class _Uneven(Exception):
-    """Results of one class differ in what they have."""
-
-
 def columns_of_parts(result: object, level: float) -> dict[str, FrameColumn] | None:
     """The columns of `to_frame` of a result with parts; None for one that is read row by row."""
     if not has_parts(result):
@@ -91,7 +87,7 @@ def columns_of_parts(result: object, level: float) -> dict[str, FrameColumn] | N
         group.positions.append(position)
     try:
         return _PartTable(places, list(groups.values()), level).columns()
-    except _Uneven:
+    except Uneven:
         return None
 
 
@@ -207,20 +203,8 @@ def _key(place: Part) -> object:
 
 def _views_of_group(group: _Group) -> list[_View]:
     """Each view of all results of a group, in the order of `views_of`."""
-    if compute := getattr(group.kind, "_compute_together", None):
-        compute(group.results)
-    views = []
-    for name in attribute_names(group.kind):
-        if name in other_names(group.kind):
-            continue
-        cells = [getattr(result, name) for result in group.results]
-        types = set(map(type, cells))
-        kinds = {issubclass(kind, (float, np.floating, Bounded)) for kind in types}
-        if len(kinds) > 1 or any(issubclass(kind, Mapping) for kind in types):
-            raise _Uneven
-        if kinds == {True}:
-            views.append(_view_of_cells(group, name, cast("list[float | Bounded]", cells), types))
-    return views
+    every_view = view_cells(group.kind, group.results)
+    return [_view_of_cells(group, name, cells, types) for name, cells, types in every_view]
 
 
 def _view_of_cells(
@@ -228,10 +212,10 @@ def _view_of_cells(
 ) -> _View:
     exact = is_exact(group.results[0], name)
     if hasattr(group.kind, "value"):
-        raise _Uneven  # what is exact may depend on the value
+        raise Uneven  # what is exact may depend on the value
     if types != {Bounded}:
         if Bounded in types:
-            raise _Uneven
+            raise Uneven
         return _View(name, cells, np.array(cells, np.float64), None, exact)
     pairs = cast("Sequence[Bounded]", cells)
     values = np.array([cell.value for cell in pairs], np.float64)

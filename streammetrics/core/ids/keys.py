@@ -27,6 +27,7 @@ from streammetrics.core.slips import ids_instead, times_instead
 MAX_KEY_BYTES: Final = 4096
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 NOT_FOUND: Final = -1
+_FEW_TUPLES: Final = 256  # to make them all takes less time than to see which occur
 _HASH_NAME: Final = b"streammetrics-key/1"
 
 
@@ -168,17 +169,25 @@ def found_keys(
 
 
 def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
-    """The tuple of the values of these columns [n] in each row.
+    """The tuple of the values of these columns [n] in each row. Some of the values may be those of
+    no row.
 
     >>> column = dictionary_column(["a", "b", "a"])
     >>> tuples_of([column, dictionary_column([1, 1, 2])], 3).values
-    (('a', 1), ('a', 2), ('b', 1))
+    (('a', 1), ('a', 2), ('b', 1), ('b', 2))
     """
-    codes, keys = np.zeros(n, np.intp), [()] if n else []
-    for column in columns:
+    if not columns:
+        return DictionaryColumn(np.zeros(n, np.intp), ((),) if n else ())
+    codes = columns[0].codes
+    keys: list[tuple[Any, ...]] = [(value,) for value in columns[0].values]
+    for column in columns[1:]:
         size, values = len(column.values), column.values
-        pairs, codes = distinct(codes * size + column.codes, len(keys) * size)
-        keys = [(*keys[pair // size], values[pair % size]) for pair in pairs.tolist()]
+        codes = codes * size + column.codes
+        if len(keys) * size <= _FEW_TUPLES:
+            keys = [(*key, value) for key in keys for value in values]
+        else:
+            pairs, codes = distinct(codes, len(keys) * size)
+            keys = [(*keys[pair // size], values[pair % size]) for pair in pairs.tolist()]
     return DictionaryColumn(codes, tuple(keys))
 
 

@@ -6,15 +6,20 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, repeat
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     BinaryType,
+    BooleanType,
+    ByteType,
     DoubleType,
     IntegerType,
+    LongType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -23,10 +28,19 @@ from pyspark.sql.types import (
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.tables import columns_read
-from streammetrics.engines import Positions, Sealing, Task, merge_all, partial, results_rows
+from streammetrics.engines import Positions, Sealing, Task, partial
 from streammetrics.engines.groups import BUCKET, STATE, require_users
+from streammetrics.engines.keyed import (
+    SHARDS,
+    StatesByGroup,
+    batch_of_figures,
+    results_of_shard,
+    shards,
+)
+from streammetrics.engines.merging import figures_of_states, read_state
 from streammetrics.engines.partial import positions_of
 
+_PLAIN = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), BooleanType())
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -82,11 +96,9 @@ def merge(
     """
     keys = groups_of(states_df) if by is None else tuple(by)
     if tree:
-        bucketed = states_df.withColumn(BUCKET, F.pmod(F.col(BUCKET), F.lit(tree)))
-        fold = _fold(keys, replay, keep_bucket=True)
-        states_df = bucketed.groupBy(*keys, BUCKET).applyInArrow(fold, states_type(states_df, keys))
-    fold = _fold(keys, replay, keep_bucket=False)
-    return states_df.groupBy(*keys).applyInArrow(fold, states_type(states_df, keys))
+        states_df = states_df.withColumn(BUCKET, F.pmod(F.col(BUCKET), F.lit(tree)))
+        states_df = _merged_by(states_df, (*keys, BUCKET), states_type(states_df, keys), replay)
+    return _merged_by(states_df, keys, states_type(states_df, keys), replay)
 
 
 def results(states_df: DataFrame, by: Sequence[str] | None = None) -> DataFrame:
@@ -96,10 +108,7 @@ def results(states_df: DataFrame, by: Sequence[str] | None = None) -> DataFrame:
     """
     merged = merge(states_df, by)
     keys = groups_of(merged)
-    text = [StructField(name, StringType()) for name in ("metric", "view")]
-    numbers = [StructField(name, DoubleType()) for name in ("value", "low", "high")]
-    out = [*(merged.schema[name] for name in keys), *text, *numbers]
-    return merged.mapInArrow(_read(keys), StructType(out))
+    return merged.mapInArrow(_read(keys), _results_type(merged, keys))
 
 
 def aggregate(
@@ -112,9 +121,26 @@ def aggregate(
     n_buckets: int | None = None,
     scope: str = "",
 ) -> DataFrame:
-    """`results(states(...))`: a table (by..., metric, view, value, low, high)."""
-    counted = states(df, spec, by, columns=columns, user=user, n_buckets=n_buckets, scope=scope)
-    return results(counted)
+    """`results(states(...))`: a table (by..., metric, view, value, low, high).
+
+    Groups without buckets of users are counted together: a task ships a keyed state for each shard
+    of the groups, so that twenty thousand groups cost little more than two.
+    """
+    if user is not None or not by:
+        counted = states(df, spec, by, columns=columns, user=user, n_buckets=n_buckets, scope=scope)
+        return results(counted)
+    rows = rows_of(df, spec, by, columns, user, n_buckets, scope, None, F.lit(0))
+    counted = rows.table.mapInArrow(_count_shards(rows), "shard int, state binary")
+    out = _results_type(rows.table, rows.by)
+    return counted.groupBy("shard").applyInArrow(_read_shard(rows), out)
+
+
+def _results_type(df: DataFrame, by: Sequence[str]) -> StructType:
+    """The columns by (as in `df`), metric, view, value, low and high."""
+    keys = [StructField(name, df.schema[name].dataType) for name in by]
+    texts = [StructField(name, StringType()) for name in ("metric", "view")]
+    numbers = [StructField(name, DoubleType()) for name in ("value", "low", "high")]
+    return StructType([*keys, *texts, *numbers])
 
 
 def groups_of(states_df: DataFrame) -> tuple[str, ...]:
@@ -164,18 +190,64 @@ def _count_group(
     return count
 
 
-def _fold(
-    by: Sequence[str], replay: str, *, keep_bucket: bool
-) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
-    def fold(
+def _count_shards(rows: Rows) -> Callable[[Batches], Batches]:
+    spec, group_columns, columns = rows.spec, rows.by, rows.columns
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for shard, state in shards(batches, spec, group_columns, columns):
+            row = [pa.array([shard], pa.int32()), pa.array([state], pa.binary())]
+            yield pa.RecordBatch.from_arrays(row, ["shard", STATE])
+
+    return count
+
+
+def _read_shard(rows: Rows) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
+    fields = [pa.field(name, to_arrow_type(rows.table.schema[name].dataType)) for name in rows.by]
+
+    def read(
         key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         cells = (cell.as_py() for batch in batches for cell in batch.column(STATE))
-        state = merge_all(cells, replay=replay)
-        keys = key if keep_bucket else (*key, pa.scalar(0, pa.int32()))
-        row = [pa.array([value.as_py()], value.type) for value in keys]
-        row.append(pa.array([state], pa.binary()))
-        yield pa.RecordBatch.from_arrays(row, [*by, BUCKET, STATE])
+        yield from results_of_shard(cells, fields)
+
+    return read
+
+
+def _merged_by(df: DataFrame, keys: Sequence[str], out: StructType, replay: str) -> DataFrame:
+    """The merged states of each group of these columns; the bucket is 0 if it is none of them.
+
+    Spark spends milliseconds on each group that it hands over, so where equal values of Spark are
+    equal in Python, it hands over many, by their hash.
+    """
+    together = bool(keys) and all(df.schema[name].dataType in _PLAIN for name in keys)
+    columns = [F.col(quoted(name)) for name in keys]
+    groups = [F.pmod(F.xxhash64(*columns), F.lit(SHARDS))] if together else columns
+    return df.groupBy(*groups).applyInArrow(_fold(keys, replay, together), out)
+
+
+def _fold(
+    keys: Sequence[str], replay: str, together: bool
+) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
+    names = [name for name in keys if name != BUCKET]
+
+    def fold(
+        key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        states = StatesByGroup(replay)
+        kinds: list[pa.DataType] = []
+        for batch in batches:
+            columns = [batch.column(name) for name in keys]
+            kinds = kinds or [column.type for column in columns]
+            groups = zip(*map(pa.Array.to_pylist, columns), strict=True) if together else repeat(())
+            states.add(zip(groups, batch.column(STATE).to_pylist(), strict=together))
+        for group, state in states.merged():
+            values = group if together else [value.as_py() for value in key]
+            columns = [pa.array([x], kind) for x, kind in zip(values, kinds, strict=True)]
+            row = dict(zip(keys, columns, strict=True))
+            row.setdefault(BUCKET, pa.array([0], pa.int32()))
+            row[STATE] = pa.array([state], pa.binary())
+            ordered = [*names, BUCKET, STATE]
+            yield pa.RecordBatch.from_arrays([row[name] for name in ordered], ordered)
 
     return fold
 
@@ -183,15 +255,9 @@ def _fold(
 def _read(keys: Sequence[str]) -> Callable[[Batches], Batches]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            row_lists = [results_rows(cell.as_py()) for cell in batch.column(STATE)]
-            batch_rows = pa.array([i for i, rows in enumerate(row_lists) for _ in rows], pa.int64())
-            flat = list(zip(*(row for rows in row_lists for row in rows), strict=True)) or [()] * 5
-            kinds = [pa.string(), pa.string(), pa.float64(), pa.float64(), pa.float64()]
-            arrays = [pa.array(list(v), kind) for v, kind in zip(flat, kinds, strict=True)]
-            yield pa.RecordBatch.from_arrays(
-                [*(batch.column(name).take(batch_rows) for name in keys), *arrays],
-                [*keys, "metric", "view", "value", "low", "high"],
-            )
+            states = [read_state(cell.as_py()) for cell in batch.column(STATE)]
+            figures = figures_of_states(states)
+            yield batch_of_figures([batch.column(name) for name in keys], figures, keys)
 
     return read
 
