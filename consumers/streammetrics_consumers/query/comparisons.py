@@ -38,6 +38,7 @@ from streammetrics_consumers.query.experiment_plan import (
 )
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
+from streammetrics_consumers.query.last import Last
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import MetricLayout, spans_of, window_of
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
@@ -113,6 +114,7 @@ class ComparisonReader:
         self._last: tuple[StoreVersion, int] | None = None
         self._found: _ExperimentVersion | None = None
         self._counted: dict[Span, WindowOutcome] = {}
+        self._shown: Last[ResultsAnswer] = Last()
 
     @property
     def nbytes(self) -> int:
@@ -141,10 +143,7 @@ class ComparisonReader:
         if experiment is None:
             return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
-        rows = tuple(with_user_interval(row, experiment.users) for row in results.rows)
-        notes = (*results.notes, *experiment.notes)
-        shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
-        return with_report(shown, experiment.report)
+        return self._shown.of(_with_version, results, experiment)
 
     def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation)
@@ -237,6 +236,13 @@ class ComparisonReader:
         else:
             self._counted[span] = counted
         return counted
+
+
+def _with_version(results: ResultsAnswer, experiment: _ExperimentVersion) -> ResultsAnswer:
+    rows = tuple(with_user_interval(row, experiment.users) for row in results.rows)
+    notes = (*results.notes, *experiment.notes)
+    shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
+    return with_report(shown, experiment.report)
 
 
 def _experiment(

@@ -33,6 +33,7 @@ from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
 from streammetrics_consumers.query.join_status import JoinReader
+from streammetrics_consumers.query.last import Last
 from streammetrics_consumers.query.query import Query, QueryError, Slice, require_generation
 from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
@@ -262,13 +263,27 @@ class _Cached:
 
     def __init__(self, following: IncrementalView, experiment: ComparisonReader) -> None:
         self.following, self.experiment = following, experiment
+        self.joined: Last[ResultsAnswer] = Last()
         self.nbytes = 0  # at the last measurement: who reads it need not wait for an answer
+        self._documents: dict[tuple[Query, str], tuple[ResultsAnswer, bytes]] = {}
         self._lock = Lock()
         self._turn: Turn | None = None
 
     def measure(self) -> None:
         """Note how much is held."""
-        self.nbytes = self.following.nbytes + self.experiment.nbytes
+        documents = sum(len(document) for _, document in self._documents.values())
+        self.nbytes = self.following.nbytes + self.experiment.nbytes + documents
+
+    def document(
+        self, query: Query, form: str, results: ResultsAnswer, write: Callable[[ResultsAnswer], bytes]
+    ) -> bytes:
+        """What `write` makes of these results, once for the same object."""
+        kept = self._documents.get((query, form))
+        if kept is None or kept[0] is not results:
+            if len(self._documents) >= ANSWERS:
+                self._documents.clear()
+            kept = self._documents[query, form] = results, write(results)
+        return kept[1]
 
     @contextmanager
     def taken(self, turn: Turn | None) -> Iterator[None]:
@@ -312,20 +327,24 @@ class QueryCache:
         self._lock = Lock()
 
     def results(self, query: Query) -> ResultsAnswer:
-        """As `read_results`."""
+        """As `read_results`; the same object as long as nothing changes."""
+        return self._with(query, partial(self._results, query))
+
+    def document(self, query: Query, form: str, write: Callable[[ResultsAnswer], bytes]) -> bytes:
+        """What `write` makes of the results, once as long as nothing changes. form: its name."""
         return self._with(
             query,
-            lambda following, experiment: with_join(
-                self._ledger,
-                query,
-                self._joins,
-                lambda: experiment.with_experiment(lambda: following.results(query)),
-            ),
+            lambda cached: cached.document(query, form, self._results(query, cached), write),
         )
+
+    def _results(self, query: Query, cached: _Cached) -> ResultsAnswer:
+        read = partial(cached.following.results, query)
+        shown = partial(cached.experiment.with_experiment, read)
+        return with_join(self._ledger, query, self._joins, cached.joined, shown)
 
     def rows(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without the experiment and the join."""
-        return self._with(query, lambda following, _: following.results(query))
+        return self._with(query, lambda cached: cached.following.results(query))
 
     def experiment(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without rows and without the join."""
@@ -333,13 +352,13 @@ class QueryCache:
         def read() -> ResultsAnswer:
             return results_of(self._ledger.snapshot(generation=query.generation), (), query)
 
-        return self._with(query, lambda _, experiment: experiment.with_experiment(read))
+        return self._with(query, lambda cached: cached.experiment.with_experiment(read))
 
     def states(self, query: Query, take: Callable[[Sequence[tuple[Slice, Accumulator]]], T]) -> T:
         """The result of `take` on the states behind the rows, by slice; it must not keep them."""
-        return self._with(query, lambda following, _: take(following.states()))
+        return self._with(query, lambda cached: take(cached.following.states()))
 
-    def _with(self, query: Query, work: Callable[[IncrementalView, ComparisonReader], T]) -> T:
+    def _with(self, query: Query, work: Callable[[_Cached], T]) -> T:
         whole = query.whole
         with self._lock:
             cached = self._cached.pop(whole, None) or self._begin(whole)
@@ -347,7 +366,7 @@ class QueryCache:
         turn = current_turn()
         gives_way = turn is not None and turn.gives_way
         with cached.taken(turn), nullcontext() if gives_way else self._queue.first():
-            answer = work(cached.following, cached.experiment)
+            answer = work(cached)
             cached.measure()
         self._trim()
         return answer
@@ -396,9 +415,15 @@ class LatestResults:
         self._lock = Lock()
         self._read: Event | None = None  # of the read in progress
         self._found: Mapping[str, ResultsAnswer] = {}
+        self._text: Last[bytes] = Last()
+
+    def text(self, write: Callable[[Mapping[str, ResultsAnswer]], bytes]) -> bytes:
+        """What a function makes of the results by window, once as long as nothing changes."""
+        return self._text.of(write, self.by_window())
 
     def by_window(self) -> Mapping[str, ResultsAnswer]:
-        """The results by window; empty if the last read failed, or none has finished yet."""
+        """The results by window, the same object as long as nothing changes; empty if the last read
+        failed, or none has finished yet."""
         with self._lock:
             if self._read is None:
                 self._read = Event()
@@ -418,5 +443,7 @@ class LatestResults:
             pass  # the gauges of the store and of the results report it
         finally:
             with self._lock:
-                self._found, self._read = results, None
+                if [*map(id, results.values())] != [*map(id, self._found.values())]:
+                    self._found = results
+                self._read = None
             read.set()

@@ -30,6 +30,7 @@ from streammetrics_consumers.query.turns import Queue, Turn
 from streammetrics_consumers.render.prometheus import ROWS
 from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, threaded
+from streammetrics_consumers.server.bodies import response
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, ServerNumbers, exposition
 from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, WatchedWorkers, unready
@@ -111,7 +112,7 @@ def _asset(request: Request) -> Response:
 
 
 def _openapi(request: Request) -> Response:
-    return Response(openapi_json(), media_type=JSON)
+    return response(request, openapi_json(), JSON)
 
 
 def _bad_query(request: Request, error: Exception) -> Response:

@@ -7,7 +7,6 @@ process, and the page shows its tables before the library is ready.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import logging
 import re
@@ -21,6 +20,8 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
+
+from streammetrics_consumers.server.bodies import ENCODED, VARIES, accepts_gzip, compressed
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +39,12 @@ sys.stdout.buffer.write(charts_javascript().encode())
 """
 _MAKING: Final = Lock()
 _CHARTS_ASKED: Final = Event()
-_GZIP: Final = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*\.(html|js|css|svg)")
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file of the page, plain and compressed, with its ETag."""
+    """A file of the page, plain and compressed, with the ETag of its plain bytes."""
 
     data: bytes
     compressed: bytes
@@ -55,7 +55,7 @@ class Asset:
     def of(data: bytes, type_: str) -> Asset:
         """The asset of these bytes."""
         tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-        return Asset(data, gzip.compress(data, 6, mtime=0), tag, type_)
+        return Asset(data, compressed(data, 6), tag, type_)
 
 
 def asset(name: str) -> Asset | None:
@@ -95,14 +95,16 @@ def prepare() -> None:
 
 def answer(request: Request, found: Asset) -> Response:
     """The asset, or status 304 if the client's copy is the same."""
-    headers = {"etag": found.tag, "cache-control": "no-cache", "vary": "accept-encoding"}
+    is_compressed = accepts_gzip(request)
+    tag = f'{found.tag[:-1]}-gzip"' if is_compressed else found.tag
+    headers = {"etag": tag, "cache-control": "no-cache", **VARIES}
     client_tags = request.headers.get("if-none-match", "").split(",")
-    if found.tag in (tag.strip().removeprefix("W/") for tag in client_tags):
+    if tag in (client_tag.strip().removeprefix("W/") for client_tag in client_tags):
         return Response(status_code=304, headers=headers)
-    if _GZIP.search(request.headers.get("accept-encoding", "")):
-        headers["content-encoding"] = "gzip"
-        return Response(found.compressed, headers=headers, media_type=found.type)
-    return Response(found.data, headers=headers, media_type=found.type)
+    if is_compressed:
+        headers |= ENCODED
+    data = found.compressed if is_compressed else found.data
+    return Response(data, headers=headers, media_type=found.type)
 
 
 @cache

@@ -30,6 +30,7 @@ from streammetrics_consumers.counting.worker_status import COMMIT_BOUNDS_S, Work
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
@@ -77,9 +78,25 @@ def exposition(
     """
     registry = CollectorRegistry(auto_describe=False)
     latest = latest or LatestResults(QueryCache(ledger), wait_s=None, rows=ROWS)
-    registry.register(_Scrape(ledger, watched, latest, numbers))
+    registry.register(_Scrape(ledger, watched, numbers))
+    text: bytes = generate_latest(registry)
+    return text + latest.text(_results_text)
+
+
+def _results_text(results: Mapping[str, ResultsAnswer]) -> bytes:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Results(results))
     text: bytes = generate_latest(registry)
     return text
+
+
+class _Results:
+    def __init__(self, results: Mapping[str, ResultsAnswer]) -> None:
+        self._results = results
+
+    def collect(self) -> Iterator[Metric]:
+        """The metric families of results."""
+        return result_gauges(self._results)
 
 
 class _Scrape:
@@ -87,14 +104,12 @@ class _Scrape:
         self,
         ledger: Ledger,
         watched: WatchedWorkers,
-        latest: LatestResults,
         numbers: ServerNumbers | None,
     ) -> None:
-        self._ledger, self._watched, self._latest = ledger, watched, latest
-        self._numbers = numbers
+        self._ledger, self._watched, self._numbers = ledger, watched, numbers
 
     def collect(self) -> Iterator[Metric]:
-        """All metric families, once."""
+        """All metric families but those of results, once."""
         workers = {n: v for n, v in self._watched.workers().items() if v is not None}
         yield from _process_lines(workers)
         if self._numbers is not None:
@@ -104,7 +119,6 @@ class _Scrape:
         yield from _ages(workers, self._watched.monotonic())
         yield from _lags(workers, self._watched.clock())
         yield from _stored(self._ledger)
-        yield from result_gauges(self._latest.by_window())
 
 
 def _process_lines(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
