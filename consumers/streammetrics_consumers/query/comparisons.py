@@ -66,6 +66,7 @@ class WindowOutcome:
     alone: tuple[Finding, ...] = ()
 
 
+Moment: TypeAlias = tuple[StoreVersion, int]  # the version of a store, and the number of looks
 Totals: TypeAlias = dict[int, WindowOutcome]  # the totals since the start, by generation
 
 
@@ -102,6 +103,12 @@ def read_at_same_offsets(
     return results, other_answer
 
 
+def moment_of(now: StoreView) -> Moment:
+    """What determines the results at a moment."""
+    design = declared(now.version.generation)
+    return now.version, 0 if design is None else now.looks(design.fingerprint)
+
+
 class ComparisonReader:
     """Reads the experiment for the answers to one query. It caches the last moment, and each window
     until its stored rows change.
@@ -111,7 +118,7 @@ class ComparisonReader:
     def __init__(self, ledger: Ledger, query: Query, totals: Totals | None = None) -> None:
         self._ledger, self._query = ledger, query
         self._totals: Totals = {} if totals is None else totals
-        self._last: tuple[StoreVersion, int] | None = None
+        self._last: Moment | None = None
         self._found: _ExperimentVersion | None = None
         self._counted: dict[Span, WindowOutcome] = {}
         self._shown: Last[ResultsAnswer] = Last()
@@ -150,11 +157,11 @@ class ComparisonReader:
         if design is None:
             return None
         position = sum(heads_of(now.version.heads, now.version.retry).values())
-        looks = now.looks(design.fingerprint)
-        if self._found is not None and self._last == (now.version, looks):
+        moment = moment_of(now)
+        if self._found is not None and self._last == moment:
             return self._found
         experiment = self._read(now, design, position)
-        self._last = now.version, looks
+        self._last = moment
         return experiment
 
     def _read(

@@ -31,7 +31,7 @@ from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import ResultsAnswer
-from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
+from streammetrics_consumers.query.comparisons import ComparisonReader, Moment, Totals, moment_of
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.last import Last
 from streammetrics_consumers.query.query import Query, QueryError, Slice, require_generation
@@ -337,6 +337,10 @@ class QueryCache:
             lambda cached: cached.document(query, form, self._results(query, cached), write),
         )
 
+    def moment(self) -> Moment:
+        """What determines the present results of the current generation."""
+        return view(self._ledger, moment_of)
+
     def _results(self, query: Query, cached: _Cached) -> ResultsAnswer:
         read = partial(cached.following.results, query)
         shown = partial(cached.experiment.with_experiment, read)
@@ -415,6 +419,7 @@ class LatestResults:
         self._lock = Lock()
         self._read: Event | None = None  # of the read in progress
         self._found: Mapping[str, ResultsAnswer] = {}
+        self._moment: Moment | None = None  # of these results, or an earlier one
         self._text: Last[bytes] = Last()
 
     def text(self, write: Callable[[Mapping[str, ResultsAnswer]], bytes]) -> bytes:
@@ -436,14 +441,17 @@ class LatestResults:
 
     def _read_all(self, read: Event) -> None:
         results: Mapping[str, ResultsAnswer] = {}
+        moment = None
         try:
-            queries = (Query(window, headlines=True, rows=self._rows) for window in WINDOWS)
-            results = {str(query.window): self._cache.results(query) for query in queries}
+            moment = self._cache.moment()
+            results = self._found if moment == self._moment else self._results()
         except (LedgerError, QueryError):
-            pass  # the gauges of the store and of the results report it
+            moment = None  # the gauges of the store and of the results report it
         finally:
             with self._lock:
-                if [*map(id, results.values())] != [*map(id, self._found.values())]:
-                    self._found = results
-                self._read = None
+                self._found, self._moment, self._read = results, moment, None
             read.set()
+
+    def _results(self) -> Mapping[str, ResultsAnswer]:
+        queries = (Query(window, headlines=True, rows=self._rows) for window in WINDOWS)
+        return {str(query.window): self._cache.results(query) for query in queries}

@@ -29,6 +29,7 @@ from streammetrics import __version__
 from streammetrics_consumers.counting.worker_status import COMMIT_BOUNDS_S, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
@@ -238,15 +239,21 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     yield from (messages, seconds)
 
 
+def _version_and_size(now: StoreView) -> tuple[StoreVersion, tuple[int, int]]:
+    return now.version, now.stored_size()
+
+
 def _stored(ledger: Ledger) -> Iterator[Metric]:
+    version: StoreVersion | None = None
     try:
-        snapshot: Snapshot | None = ledger.snapshot()
+        version, (stored_rows, stored_nbytes) = view(ledger, _version_and_size)
     except LedgerError:
-        snapshot = None
+        pass
     yield GaugeMetricFamily("streammetrics_store_up", "Whether the store answers",
-                            value=float(snapshot is not None))  # fmt: skip
-    if snapshot is None:
+                            value=float(version is not None))  # fmt: skip
+    if version is None:
         return
+    snapshot = Snapshot(version.generation, version.heads, (), version.retry)
     gauges = {
         "streammetrics_store_events": ("Events counted so far", snapshot.counters.rows),
         "streammetrics_store_quarantined_events": ("Events in quarantine",
@@ -256,9 +263,9 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
         "streammetrics_store_skipped_events": ("Events that the config leaves out",
                                                snapshot.counters.skipped),
         "streammetrics_store_state_bytes": ("Size of all states in the store",
-                                            snapshot.stored_nbytes),
+                                            stored_nbytes),
         "streammetrics_store_state_rows": ("Rows of the store that hold states",
-                                           snapshot.stored_rows),
+                                           stored_rows),
         "streammetrics_store_incomplete_logs": (
             "Logs that the store had counted further before it went back",
             len(snapshot.incomplete)),
