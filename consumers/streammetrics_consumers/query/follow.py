@@ -31,10 +31,11 @@ from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.cells import CellCache
 from streammetrics_consumers.query.comparisons import ComparisonReader, Moment, Totals, moment_of
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.last import Last
-from streammetrics_consumers.query.query import Query, QueryError, Slice, require_generation
+from streammetrics_consumers.query.query import Query, QueryError, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
     is_over,
@@ -44,8 +45,9 @@ from streammetrics_consumers.query.reader import (
     with_join,
     with_states,
 )
-from streammetrics_consumers.query.results import results_of
-from streammetrics_consumers.query.slices import KeyedState, slice_of
+from streammetrics_consumers.query.results import NO_CELLS, results_of
+from streammetrics_consumers.query.rows import Window
+from streammetrics_consumers.query.slices import Key, KeyedState, slice_of
 from streammetrics_consumers.query.turns import (
     Queue,
     TooHeavy,
@@ -87,8 +89,16 @@ class IncrementalView:
     that it has read, `reloads` the known panes that it had to read again from the beginning.
     """
 
-    def __init__(self, ledger: Ledger, query: Query, max_bytes: int = MAX_STATE_BYTES) -> None:
-        """max_bytes: of the states that it keeps; larger ones are read for each answer."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        query: Query,
+        max_bytes: int = MAX_STATE_BYTES,
+        cells: CellCache = NO_CELLS,
+    ) -> None:
+        """max_bytes: of the states that it keeps; larger ones are read for each answer. cells: of
+        states, which other views may share."""
+        self._cells = cells
         self._ledger, self._query = ledger, query
         self._max_bytes = min(max_bytes, MAX_STATE_BYTES)
         self._version: StoreVersion | None = None  # of the answers
@@ -96,6 +106,8 @@ class IncrementalView:
         self._taken: _News | None = None  # the last news in `_panes`, without its rows
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
+        # By metric and grouping, for each window: the digests of the states that answers showed.
+        self._digests: dict[tuple[str, int], dict[Span | None, dict[Key, str]]] = {}
         self._nbytes = 0
         self.rows_read = self.reloads = 0
 
@@ -113,7 +125,9 @@ class IncrementalView:
             self._answers[asked] = (
                 read_results(self._ledger, asked)
                 if self._taken is None
-                else results_of(self._taken.snapshot, self._states(self._taken), asked)
+                else results_of(
+                    self._taken.snapshot, self._states(self._taken), asked, cache=self._cells
+                )
             )
         self._version = version
         return self._answers[asked]
@@ -216,12 +230,19 @@ class IncrementalView:
         # Forget first: a failure below must not leave a half-updated view.
         panes = {pane: state for pane, state in self._panes.items() if pane in news.wanted}
         retries = {pane: ids for pane, ids in self._retries.items() if pane in news.wanted}
+        digests = self._digests
+        for pane in news.reloaded | (self._panes.keys() - panes.keys()):
+            digests.pop((pane.metric, pane.grouping), None)
         self._forget()
         for pane in news.reloaded:
             panes.pop(pane, None)
             retries.pop(pane, None)
         for row, state in states_each(news.rows):
             checkpoint()
+            for span, known in digests.get((row.pane.metric, row.pane.grouping), {}).items():
+                if is_over(span, row.pane.start_ms):
+                    for key in state.keys():
+                        known.pop(key, None)
             if row.pane in panes:
                 panes[row.pane].merge(state)
             else:
@@ -232,6 +253,7 @@ class IncrementalView:
         if nbytes > self._max_bytes:
             raise TooLarge(f"{nbytes} bytes of states exceed the limit of the cache")
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
+        self._digests = digests
         self._taken = replace(news, rows=())
 
     def _states(self, news: _News) -> Iterator[KeyedState]:
@@ -240,16 +262,24 @@ class IncrementalView:
             by_state[pane.metric, pane.grouping][pane.start_ms] = state
         for key in sorted(by_state):
             total_of = partial(sum_over, panes=by_state[key])
-            yield from states_of(self._query, news.snapshot, news.planned, key, total_of)
+            digests = self._digests.setdefault(key, {})
+            for state in states_of(self._query, news.snapshot, news.planned, key, total_of):
+                yield state._replace(digests=digests.setdefault(_span_of(state.window), {}))
 
     def _forget(self) -> None:
         self._version = self._taken = None
         self._answers = {}
-        self._panes, self._retries, self._nbytes = {}, {}, 0
+        self._panes, self._retries, self._digests, self._nbytes = {}, {}, {}, 0
 
 
 def _slice_states(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
     return [pair for state in states if state.against is None for pair in state.each()]
+
+
+def _span_of(window: Window) -> Span | None:
+    if window.start_ms is None or window.end_ms is None:
+        return None
+    return Span(window.start_ms, window.end_ms)
 
 
 def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
@@ -323,6 +353,7 @@ class QueryCache:
         self.max_bytes, self._is_full, self._emptied = max_bytes, is_full, emptied
         self._cached: OrderedDict[Query, _Cached] = OrderedDict()
         self._totals: Totals = {}
+        self._cells = CellCache()
         self._joins = JoinReader(ledger)
         self._lock = Lock()
 
@@ -396,7 +427,7 @@ class QueryCache:
 
     def _begin(self, query: Query) -> _Cached:
         return _Cached(
-            IncrementalView(self._ledger, query, self.max_bytes),
+            IncrementalView(self._ledger, query, self.max_bytes, self._cells),
             ComparisonReader(self._ledger, query, self._totals),
         )
 

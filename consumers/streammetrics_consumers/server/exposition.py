@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -245,10 +246,8 @@ def _version_and_size(now: StoreView) -> tuple[StoreVersion, tuple[int, int]]:
 
 def _stored(ledger: Ledger) -> Iterator[Metric]:
     version: StoreVersion | None = None
-    try:
+    with suppress(LedgerError):
         version, (stored_rows, stored_nbytes) = view(ledger, _version_and_size)
-    except LedgerError:
-        pass
     yield GaugeMetricFamily("streammetrics_store_up", "Whether the store answers",
                             value=float(version is not None))  # fmt: skip
     if version is None:
