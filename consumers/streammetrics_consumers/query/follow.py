@@ -305,7 +305,11 @@ class _Cached:
         self.nbytes = self.following.nbytes + self.experiment.nbytes + documents
 
     def document(
-        self, query: Query, form: str, results: ResultsAnswer, write: Callable[[ResultsAnswer], bytes]
+        self,
+        query: Query,
+        form: str,
+        results: ResultsAnswer,
+        write: Callable[[ResultsAnswer], bytes],
     ) -> bytes:
         """What `write` makes of these results, once for the same object."""
         kept = self._documents.get((query, form))

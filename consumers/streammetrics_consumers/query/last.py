@@ -22,9 +22,6 @@ class Last(Generic[T]):
         True
         """
         entry = self._entry
-        if entry is not None and len(entry[0]) == len(arguments):
-            if all(a is b for a, b in zip(entry[0], arguments, strict=True)):
-                return entry[1]
-        result = function(*arguments)
-        self._entry = arguments, result
-        return result
+        if entry is None or [*map(id, entry[0])] != [*map(id, arguments)]:
+            entry = self._entry = arguments, function(*arguments)
+        return entry[1]

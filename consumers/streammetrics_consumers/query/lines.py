@@ -56,7 +56,9 @@ class LineTable(NamedTuple):
     rest: LineKey
 
     @classmethod
-    def of(cls, window: Window, names: tuple[str, ...], keys: Sequence[Key], rest: bool) -> LineTable:
+    def of(
+        cls, window: Window, names: tuple[str, ...], keys: Sequence[Key], rest: bool
+    ) -> LineTable:
         """The table of these keys. rest: whether there are others."""
         members: dict[LineKey, list[tuple[Slice, Key]]] = defaultdict(list)
         line_names: dict[LineKey, str] = {}
