@@ -239,9 +239,10 @@ class IncrementalView:
             retries.pop(pane, None)
         for row, state in states_each(news.rows):
             checkpoint()
+            keys = state.keys()
             for span, known in digests.get((row.pane.metric, row.pane.grouping), {}).items():
                 if is_over(span, row.pane.start_ms):
-                    for key in state.keys():
+                    for key in keys:
                         known.pop(key, None)
             if row.pane in panes:
                 panes[row.pane].merge(state)
