@@ -255,7 +255,8 @@ class IncrementalView:
             raise TooLarge(f"{nbytes} bytes of states exceed the limit of the cache")
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
         self._digests = digests
-        self._taken = replace(news, rows=())
+        # Whoever asks again, such as an answer that was too heavy for its turn, reads nothing twice.
+        self._taken, self._version = replace(news, rows=()), news.version
 
     def _states(self, news: _News) -> Iterator[KeyedState]:
         by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
