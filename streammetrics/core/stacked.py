@@ -27,12 +27,14 @@ from streammetrics.core.settings import decode_head
 
 A = TypeVar("A", bound=Accumulator)
 _ROOM: Final = 1 << 19  # bytes of pending states; more would not fit into the cache
-_FEW: Final = 4  # fewer states are read faster one by one
+_FEW: Final = 4  # fewer states are read or written faster one by one
 
 
 def digests(states: Accumulator, slots: Slots) -> list[str]:
     """The `digest()` of each of these states, which are side by side in one accumulator."""
     states._flush()
+    if len(slots) < _FEW:
+        return [states._take(slots[i : i + 1]).digest() for i in range(len(slots))]
     head, encoded = states._head(), [column.encode_each(slots) for column in states._held()]
     bodies = map(b"".join, zip(*encoded, strict=True))
     hashes = (hashlib.sha256(frame(STATE_MAGIC, head, body)) for body in bodies)

@@ -237,7 +237,7 @@ class IncrementalView:
         for pane in news.reloaded:
             panes.pop(pane, None)
             retries.pop(pane, None)
-        for row, state in states_each(news.rows):
+        for row, state in states_each(sorted(news.rows, key=_stored_bytes)):
             checkpoint()
             keys = state.keys()
             for span, known in digests.get((row.pane.metric, row.pane.grouping), {}).items():
@@ -276,6 +276,10 @@ class IncrementalView:
 
 def _slice_states(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
     return [pair for state in states if state.against is None for pair in state.each()]
+
+
+def _stored_bytes(row: tuple[DeltaMetadata, bytes]) -> tuple[bytes, int]:
+    return row[1], row[0].nbytes
 
 
 def _span_of(window: Window) -> Span | None:
