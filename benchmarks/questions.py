@@ -25,6 +25,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "compute-by-key": "bench_compute_by_key",
     "decoding": "bench_decoding",
     "results": "bench_results",
+    "items": "bench_items",
     "eval": "bench_eval",
     "store": "bench_store",
     "workers": "bench_workers",

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from sys import maxsize
 from threading import Event, Lock, Thread
 from typing import Final, TypeVar
 
@@ -55,6 +56,7 @@ from streammetrics_consumers.query.turns import (
     checkpoint,
     current_turn,
     expect_slices,
+    expect_work,
 )
 
 T = TypeVar("T")
@@ -103,6 +105,7 @@ class IncrementalView:
         self._max_bytes = min(max_bytes, MAX_STATE_BYTES)
         self._version: StoreVersion | None = None  # of the answers
         self._answers: dict[Query, ResultsAnswer] = {}
+        self._heavy: set[Query] = set()  # queries that were too heavy for a light turn
         self._taken: _News | None = None  # the last news in `_panes`, without its rows
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
@@ -117,20 +120,27 @@ class IncrementalView:
         asked = asked or self._query
         version = self._update()
         if asked not in self._answers:
+            if asked in self._heavy:
+                expect_work(maxsize)  # no second time until it is found out
             if len(self._answers) >= ANSWERS:
                 self._answers.clear()
+                self._heavy.clear()
             if self._taken is not None and asked.is_of_all_slices:
                 expect_slices(self._least_slices(self._taken))
             # Read after `version`, so the answer kept under it may be newer, never older.
-            self._answers[asked] = (
-                read_results(self._ledger, asked)
-                if self._taken is None
-                else results_of(
-                    self._taken.snapshot, self._states(self._taken), asked, cache=self._cells
-                )
-            )
+            try:
+                self._answers[asked] = self._answer(asked)
+            except TooHeavy:
+                self._heavy.add(asked)
+                raise
         self._version = version
         return self._answers[asked]
+
+    def _answer(self, asked: Query) -> ResultsAnswer:
+        news = self._taken
+        if news is None:
+            return read_results(self._ledger, asked)
+        return results_of(news.snapshot, self._states(news), asked, cache=self._cells)
 
     def states(self) -> list[tuple[Slice, Accumulator]]:
         """The states behind the rows of the answer, by slice. They belong to the view: the next
@@ -255,7 +265,7 @@ class IncrementalView:
             raise TooLarge(f"{nbytes} bytes of states exceed the limit of the cache")
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
         self._digests = digests
-        # Whoever asks again, such as an answer that was too heavy for its turn, reads nothing twice.
+        # An answer that was too heavy for its turn begins again, and reads nothing twice.
         self._taken, self._version = replace(news, rows=()), news.version
 
     def _states(self, news: _News) -> Iterator[KeyedState]:
@@ -265,8 +275,9 @@ class IncrementalView:
         for key in sorted(by_state):
             total_of = partial(sum_over, panes=by_state[key])
             digests = self._digests.setdefault(key, {})
-            for state in states_of(self._query, news.snapshot, news.planned, key, total_of):
-                yield state._replace(digests=digests.setdefault(_span_of(state.window), {}))
+            keyed = states_of(self._query, news.snapshot, news.planned, key, total_of)
+            for states in keyed:
+                yield states._replace(digests=digests.setdefault(_span_of(states.window), {}))
 
     def _forget(self) -> None:
         self._version = self._taken = None
@@ -463,9 +474,15 @@ class LatestResults:
         self._moment: Moment | None = None  # of these results, or an earlier one
         self._text: Last[bytes] = Last()
 
-    def text(self, write: Callable[[Mapping[str, ResultsAnswer]], bytes]) -> bytes:
-        """What a function makes of the results by window, once as long as nothing changes."""
-        return self._text.of(write, self.by_window())
+    def text(
+        self, write: Callable[[Mapping[str, ResultsAnswer]], bytes], moment: Moment | None
+    ) -> bytes:
+        """What a function makes of the results by window, once as long as nothing changes. moment:
+        the present one, if it is known; if it is that of the last read, nothing is read."""
+        with self._lock:
+            is_same = moment is not None and moment == self._moment
+            results = self._found
+        return self._text.of(write, results if is_same else self.by_window())
 
     def by_window(self) -> Mapping[str, ResultsAnswer]:
         """The results by window, the same object as long as nothing changes; empty if the last read

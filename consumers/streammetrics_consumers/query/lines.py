@@ -168,10 +168,10 @@ class FirstLines:
             before.found + sum(line not in before.all for line in matching),
             first if state.is_part else self._cut(first),
         )
-        chosen = [line for line in table.members if line in lines.first]
-        slices = [member for line in chosen for member in table.members[line]]
-        for line in chosen:
-            self._line_keys |= {id(slice_): line for slice_, _ in table.members[line]}
+        chosen = [key for key in table.members if key in lines.first]
+        slices = [member for key in chosen for member in table.members[key]]
+        for key in chosen:
+            self._line_keys |= {id(slice_): key for slice_, _ in table.members[key]}
         return _Choice(lines, slices, table.rest in lines.first)
 
     def shows(self, row: SliceRow) -> bool:

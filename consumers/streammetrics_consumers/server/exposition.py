@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
@@ -30,9 +30,10 @@ from streammetrics import __version__
 from streammetrics_consumers.counting.worker_status import COMMIT_BOUNDS_S, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.comparisons import Moment, moment_of
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
@@ -80,9 +81,24 @@ def exposition(
     """
     registry = CollectorRegistry(auto_describe=False)
     latest = latest or LatestResults(QueryCache(ledger), wait_s=None, rows=ROWS)
-    registry.register(_Scrape(ledger, watched, numbers))
+    stored: _Stored | None = None
+    with suppress(LedgerError):
+        stored = view(ledger, _Stored.of)
+    registry.register(_Scrape(stored, watched, numbers))
     text: bytes = generate_latest(registry)
-    return text + latest.text(_results_text)
+    return text + latest.text(_results_text, None if stored is None else stored.moment)
+
+
+class _Stored(NamedTuple):
+    """The store at one moment, with the number and the bytes of its delta rows."""
+
+    moment: Moment
+    rows: int
+    nbytes: int
+
+    @classmethod
+    def of(cls, now: StoreView) -> _Stored:
+        return cls(moment_of(now), *now.stored_size())
 
 
 def _results_text(results: Mapping[str, ResultsAnswer]) -> bytes:
@@ -104,11 +120,11 @@ class _Results:
 class _Scrape:
     def __init__(
         self,
-        ledger: Ledger,
+        stored: _Stored | None,
         watched: WatchedWorkers,
         numbers: ServerNumbers | None,
     ) -> None:
-        self._ledger, self._watched, self._numbers = ledger, watched, numbers
+        self._stored, self._watched, self._numbers = stored, watched, numbers
 
     def collect(self) -> Iterator[Metric]:
         """All metric families but those of results, once."""
@@ -120,7 +136,7 @@ class _Scrape:
         yield _commits(workers)
         yield from _ages(workers, self._watched.monotonic())
         yield from _lags(workers, self._watched.clock())
-        yield from _stored(self._ledger)
+        yield from _store_lines(self._stored)
 
 
 def _process_lines(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
@@ -240,18 +256,12 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     yield from (messages, seconds)
 
 
-def _version_and_size(now: StoreView) -> tuple[StoreVersion, tuple[int, int]]:
-    return now.version, now.stored_size()
-
-
-def _stored(ledger: Ledger) -> Iterator[Metric]:
-    version: StoreVersion | None = None
-    with suppress(LedgerError):
-        version, (stored_rows, stored_nbytes) = view(ledger, _version_and_size)
+def _store_lines(stored: _Stored | None) -> Iterator[Metric]:
     yield GaugeMetricFamily("streammetrics_store_up", "Whether the store answers",
-                            value=float(version is not None))  # fmt: skip
-    if version is None:
+                            value=float(stored is not None))  # fmt: skip
+    if stored is None:
         return
+    version, _ = stored.moment
     snapshot = Snapshot(version.generation, version.heads, (), version.retry)
     gauges = {
         "streammetrics_store_events": ("Events counted so far", snapshot.counters.rows),
@@ -262,9 +272,9 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
         "streammetrics_store_skipped_events": ("Events that the config leaves out",
                                                snapshot.counters.skipped),
         "streammetrics_store_state_bytes": ("Size of all states in the store",
-                                            stored_nbytes),
+                                            stored.nbytes),
         "streammetrics_store_state_rows": ("Rows of the store that hold states",
-                                           stored_rows),
+                                           stored.rows),
         "streammetrics_store_incomplete_logs": (
             "Logs that the store had counted further before it went back",
             len(snapshot.incomplete)),
