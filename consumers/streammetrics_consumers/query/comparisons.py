@@ -38,8 +38,8 @@ from streammetrics_consumers.query.experiment_plan import (
 )
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
-from streammetrics_consumers.query.last import Last
-from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
+from streammetrics_consumers.query.moments import Last, Moment, moment_of, read_at_same_offsets
+from streammetrics_consumers.query.query import Query, Slice, Span
 from streammetrics_consumers.query.query_plan import MetricLayout, spans_of, window_of
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.turns import checkpoint
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
-TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,6 @@ class WindowOutcome:
     alone: tuple[Finding, ...] = ()
 
 
-Moment: TypeAlias = tuple[StoreVersion, int]  # the version of a store, and the number of looks
 Totals: TypeAlias = dict[int, WindowOutcome]  # the totals since the start, by generation
 
 
@@ -80,33 +78,6 @@ class _ExperimentVersion:
     report: Report
     notes: tuple[str, ...]
     users: Users
-
-
-def read_at_same_offsets(
-    ledger: Ledger,
-    query: Query,
-    read: Callable[[], ResultsAnswer],
-    read_other: Callable[[], tuple[T, Mapping[str, int] | None]],
-) -> tuple[ResultsAnswer, T]:
-    """The results of `read`, and those of `read_other` at the same offsets (None: at any).
-
-    The other is read first: `read` reads the store at once and then computes for seconds, in which
-    others may commit. If they always commit between the two, these may be of different moments.
-    """
-    if query.generation is not None:
-        require_generation(query.generation, [generation.id for generation in ledger.generations()])
-    for _ in range(TRIES):
-        other_answer, offsets = read_other()
-        results = read()
-        if offsets is None or offsets == results.offsets:
-            break
-    return results, other_answer
-
-
-def moment_of(now: StoreView) -> Moment:
-    """What determines the results at a moment."""
-    design = declared(now.version.generation)
-    return now.version, 0 if design is None else now.looks(design.fingerprint)
 
 
 class ComparisonReader:

@@ -20,12 +20,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from sys import maxsize
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Final, TypeVar
 
 from streammetrics import Accumulator, PerKey
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, states_each
-from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.ledger.witness import identity, went_back
@@ -33,10 +32,10 @@ from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.cells import CellCache
-from streammetrics_consumers.query.comparisons import ComparisonReader, Moment, Totals, moment_of
+from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
 from streammetrics_consumers.query.join_status import JoinReader
-from streammetrics_consumers.query.last import Last
-from streammetrics_consumers.query.query import Query, QueryError, Slice, Span, require_generation
+from streammetrics_consumers.query.moments import Last, Moment, moment_of
+from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
     is_over,
@@ -68,8 +67,6 @@ ANSWERS: Final = 8  # of one view, for different parts of its rows
 CACHED_BYTES: Final = 1 << 30  # of their states and answers
 ROW_BYTES: Final = 1000  # of a row of an answer
 LOCK_S: Final = 0.1  # how long an answer waits for another one before it looks for its client
-WINDOWS: Final = ("total", "latest")  # of `LatestResults`
-WAIT_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +274,7 @@ class IncrementalView:
             digests = self._digests.setdefault(key, {})
             keyed = states_of(self._query, news.snapshot, news.planned, key, total_of)
             for states in keyed:
-                yield states._replace(digests=digests.setdefault(_span_of(states.window), {}))
+                yield states.with_digests(digests.setdefault(_span_of(states.window), {}))
 
     def _forget(self) -> None:
         self._version = self._taken = None
@@ -451,65 +448,3 @@ class QueryCache:
             IncrementalView(self._ledger, query, self.max_bytes, self._cells),
             ComparisonReader(self._ledger, query, self._totals),
         )
-
-
-class LatestResults:
-    """The results since the start and of the latest window. Thread-safe.
-
-    For clients that cannot wait: Prometheus gives up after 10 s, and then has nothing, not even the
-    status of the workers. So a separate thread reads the results, and a client gets those of the
-    previous read if this one takes too long.
-
-    wait_s: how long a client waits for a read; None: until it ends. rows: of each window, see
-    `Query`.
-    """
-
-    def __init__(
-        self, cache: QueryCache, wait_s: float | None = WAIT_S, rows: int | None = None
-    ) -> None:
-        self._cache, self._wait_s, self._rows = cache, wait_s, rows
-        self._lock = Lock()
-        self._read: Event | None = None  # of the read in progress
-        self._found: Mapping[str, ResultsAnswer] = {}
-        self._moment: Moment | None = None  # of these results, or an earlier one
-        self._text: Last[bytes] = Last()
-
-    def text(
-        self, write: Callable[[Mapping[str, ResultsAnswer]], bytes], moment: Moment | None
-    ) -> bytes:
-        """What a function makes of the results by window, once as long as nothing changes. moment:
-        the present one, if it is known; if it is that of the last read, nothing is read."""
-        with self._lock:
-            is_same = moment is not None and moment == self._moment
-            results = self._found
-        return self._text.of(write, results if is_same else self.by_window())
-
-    def by_window(self) -> Mapping[str, ResultsAnswer]:
-        """The results by window, the same object as long as nothing changes; empty if the last read
-        failed, or none has finished yet."""
-        with self._lock:
-            if self._read is None:
-                self._read = Event()
-                Thread(
-                    target=self._read_all, args=(self._read,), name="results", daemon=True
-                ).start()
-            read = self._read
-        read.wait(self._wait_s)
-        return self._found
-
-    def _read_all(self, read: Event) -> None:
-        results: Mapping[str, ResultsAnswer] = {}
-        moment = None
-        try:
-            moment = self._cache.moment()
-            results = self._found if moment == self._moment else self._results()
-        except (LedgerError, QueryError):
-            moment = None  # the gauges of the store and of the results report it
-        finally:
-            with self._lock:
-                self._found, self._moment, self._read = results, moment, None
-            read.set()
-
-    def _results(self) -> Mapping[str, ResultsAnswer]:
-        queries = (Query(window, headlines=True, rows=self._rows) for window in WINDOWS)
-        return {str(query.window): self._cache.results(query) for query in queries}

@@ -162,7 +162,7 @@ class FirstLines:
             line, number = first.get(key), numbers.get(key, math.nan)
             if line is not None and not math.isnan(line.number):  # from another range of keys
                 number = line.number + (0.0 if math.isnan(number) else number)
-            first[key] = table.lines[key]._replace(number=number) if numbers else table.lines[key]
+            first[key] = _Line(key, table.lines[key].name, number)
         lines = _OfMetric(
             before.all.union(table.texts),
             before.found + sum(line not in before.all for line in matching),
@@ -178,7 +178,8 @@ class FirstLines:
         """Whether this row is among the first lines, after all states."""
         lines = self._metrics[row.metric]
         if len(lines.first) > self._wanted.most:
-            lines = self._metrics[row.metric] = lines._replace(first=self._cut(lines.first))
+            lines = _OfMetric(lines.all, lines.found, self._cut(lines.first))
+            self._metrics[row.metric] = lines
         line = self._line_keys.get(id(row.slice)) or line_of(row.window, row.slice)
         return line in lines.first
 

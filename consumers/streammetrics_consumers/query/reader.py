@@ -33,11 +33,10 @@ from streammetrics_consumers.query.answers import Join, ResultsAnswer
 from streammetrics_consumers.query.comparisons import (
     ComparisonReader,
     may_be_of_users,
-    read_at_same_offsets,
 )
 from streammetrics_consumers.query.drifts import is_compared, span_of
 from streammetrics_consumers.query.join_status import JoinReader
-from streammetrics_consumers.query.last import Last
+from streammetrics_consumers.query.moments import Last, read_at_same_offsets
 from streammetrics_consumers.query.query import (
     Query,
     QueryError,

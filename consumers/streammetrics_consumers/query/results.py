@@ -61,9 +61,8 @@ def results_of(
             slices, with_other = first.choose(state)
             count += len(slices)
             expect_slices(count)
-            state_form = form._replace(
-                more=tuple(config_views.get(metric, ())), users=bool(users.get(metric))
-            )
+            more = tuple(config_views.get(metric, ()))
+            state_form = CellForm(form.name, form.views, more, bool(users.get(metric)))
             cells = cache.cells(state, slices, state_form, with_other=with_other)
             headlines: tuple[str, ...] = ()
             for slice_, cell in cells:

@@ -132,6 +132,10 @@ class KeyedState(NamedTuple):
     against: Against | None = None
     digests: dict[Key, str] | None = None
 
+    def with_digests(self, digests: dict[Key, str]) -> KeyedState:
+        """The same states, with their known digests."""
+        return KeyedState(*self[:-1], digests)
+
     def slices(self) -> list[tuple[Slice, Key]]:
         """Each slice with its key, in canonical order."""
         return [(slice_of(key, self.names), key) for key in self.states.keys()]  # noqa: SIM118

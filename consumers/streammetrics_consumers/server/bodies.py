@@ -7,8 +7,10 @@ answered here, since they must not wait for more text.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from starlette.requests import Request
@@ -41,3 +43,33 @@ def response(request: Request, data: bytes, media_type: str) -> Response:
 def compressed_response(data: bytes, media_type: str) -> Response:
     """An answer with this body, which is compressed."""
     return Response(data, headers={**VARIES, **ENCODED}, media_type=media_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file of the page, plain and compressed, with the ETag of its plain bytes."""
+
+    data: bytes
+    compressed: bytes
+    tag: str
+    type: str
+
+    @staticmethod
+    def of(data: bytes, type_: str) -> Asset:
+        """The asset of these bytes."""
+        tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+        return Asset(data, compressed(data, 6), tag, type_)
+
+
+def asset_response(request: Request, found: Asset) -> Response:
+    """The asset, or status 304 if the client's copy is the same."""
+    is_compressed = accepts_gzip(request)
+    tag = f'{found.tag[:-1]}-gzip"' if is_compressed else found.tag
+    headers = {"etag": tag, "cache-control": "no-cache", **VARIES}
+    client_tags = request.headers.get("if-none-match", "").split(",")
+    if tag in (client_tag.strip().removeprefix("W/") for client_tag in client_tags):
+        return Response(status_code=304, headers=headers)
+    if is_compressed:
+        headers |= ENCODED
+    data = found.compressed if is_compressed else found.data
+    return Response(data, headers=headers, media_type=found.type)

@@ -33,8 +33,9 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import ResultsAnswer
-from streammetrics_consumers.query.comparisons import Moment, moment_of
-from streammetrics_consumers.query.follow import LatestResults, QueryCache
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.latest import LatestResults
+from streammetrics_consumers.query.moments import Moment, moment_of
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
 from streammetrics_consumers.server.health import WatchedWorkers, messages_behind

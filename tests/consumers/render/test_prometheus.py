@@ -15,7 +15,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.query.answers import ResultsAnswer
-from streammetrics_consumers.query.follow import LatestResults, QueryCache
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.latest import LatestResults
 from streammetrics_consumers.query.query import OTHER, Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
