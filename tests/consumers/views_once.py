@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from streammetrics_consumers.query.cells import Cell, CellForm
 from streammetrics_consumers.query.slices import Computed
+from streammetrics_consumers.query.state_cells import CellForm, StateCell
 
 import streammetrics
 from streammetrics import Accumulator
@@ -17,9 +17,9 @@ from streammetrics import Accumulator
 def views_computed_once() -> Iterator[None]:
     """What states of the same bytes show, and their drift, is computed once: it costs more than all
     reads of them, and is tested in test_answers and test_drifts."""
-    cells: dict[object, Cell] = {}
+    cells: dict[object, StateCell] = {}
 
-    def cell(form: CellForm, computed: Computed) -> Cell:
+    def cell(form: CellForm, computed: Computed) -> StateCell:
         key = computed.digest, computed.drift, form.name, form.more, form.users
         if key not in cells:
             cells[key] = real(form, computed)

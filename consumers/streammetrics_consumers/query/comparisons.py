@@ -121,7 +121,7 @@ class ComparisonReader:
         if experiment is None:
             return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
-        return self._shown.of(_with_version, results, experiment)
+        return self._shown.result(_with_version, results, experiment)
 
     def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation)

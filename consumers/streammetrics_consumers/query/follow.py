@@ -31,7 +31,6 @@ from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import ResultsAnswer
-from streammetrics_consumers.query.cells import CellCache
 from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
@@ -48,6 +47,7 @@ from streammetrics_consumers.query.reader import (
 from streammetrics_consumers.query.results import NO_CELLS, results_of
 from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.query.slices import Key, KeyedState, slice_of
+from streammetrics_consumers.query.state_cells import CellCache
 from streammetrics_consumers.query.turns import (
     Queue,
     TooHeavy,
@@ -274,7 +274,7 @@ class IncrementalView:
             digests = self._digests.setdefault(key, {})
             keyed = states_of(self._query, news.snapshot, news.planned, key, total_of)
             for states in keyed:
-                yield states.with_digests(digests.setdefault(_span_of(states.window), {}))
+                yield states.remembering(digests.setdefault(_span_of(states.window), {}))
 
     def _forget(self) -> None:
         self._version = self._taken = None

@@ -45,7 +45,7 @@ class LatestResults:
         with self._lock:
             is_same = moment is not None and moment == self._moment
             results = self._found
-        return self._text.of(write, results if is_same else self.by_window())
+        return self._text.result(write, results if is_same else self.by_window())
 
     def by_window(self) -> Mapping[str, ResultsAnswer]:
         """The results by window, the same object as long as nothing changes; empty if the last read

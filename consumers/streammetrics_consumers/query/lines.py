@@ -55,25 +55,25 @@ class LineTable(NamedTuple):
     members: Mapping[LineKey, Sequence[tuple[Slice, Key]]]
     rest: LineKey
 
-    @classmethod
-    def of(
-        cls, window: Window, names: tuple[str, ...], keys: Sequence[Key], rest: bool
-    ) -> LineTable:
-        """The table of these keys. rest: whether there are others."""
-        members: dict[LineKey, list[tuple[Slice, Key]]] = defaultdict(list)
-        line_names: dict[LineKey, str] = {}
-        for key in keys:
-            slice_ = slice_of(key, names)
-            line = line_of(window, slice_)
-            members[line].append((slice_, key))
-            line_names[line] = line_names.get(line) or line_name(slice_)
-        others: Slice = {OTHER: names}
-        rest_key = line_of(window, others)
-        if rest:
-            line_names[rest_key] = line_name(others)
-        texts = {line: name.casefold() for line, name in line_names.items()}
-        lines = {line: _Line(line, _natural(name), math.nan) for line, name in line_names.items()}
-        return cls(texts, lines, members, rest_key)
+
+def line_table(
+    window: Window, names: tuple[str, ...], keys: Sequence[Key], rest: bool
+) -> LineTable:
+    """The table of these keys. rest: whether there are others."""
+    members: dict[LineKey, list[tuple[Slice, Key]]] = defaultdict(list)
+    line_names: dict[LineKey, str] = {}
+    for key in keys:
+        slice_ = slice_of(key, names)
+        line = line_of(window, slice_)
+        members[line].append((slice_, key))
+        line_names[line] = line_names.get(line) or line_name(slice_)
+    others: Slice = {OTHER: names}
+    rest_key = line_of(window, others)
+    if rest:
+        line_names[rest_key] = line_name(others)
+    texts = {line: name.casefold() for line, name in line_names.items()}
+    lines = {line: _Line(line, _natural(name), math.nan) for line, name in line_names.items()}
+    return LineTable(texts, lines, members, rest_key)
 
 
 class LineTables:
@@ -89,7 +89,7 @@ class LineTables:
         place = window_key(state.window), state.names, keys, rest
         table = self._tables.get(place)
         if table is None:
-            table = LineTable.of(state.window, state.names, keys, rest)
+            table = line_table(state.window, state.names, keys, rest)
             self._count += len(keys)
             if self._count > self._most:
                 self._tables, self._count = {}, len(keys)

@@ -51,11 +51,11 @@ class Last(Generic[T]):
     def __init__(self) -> None:
         self._entry: tuple[tuple[object, ...], T] | None = None
 
-    def of(self, function: Callable[..., T], *arguments: object) -> T:
+    def result(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of the function on these arguments, perhaps that of the last call.
 
         >>> last, answer = Last(), [1, 2]
-        >>> last.of(tuple, answer) is last.of(tuple, answer)
+        >>> last.result(tuple, answer) is last.result(tuple, answer)
         True
         """
         entry = self._entry

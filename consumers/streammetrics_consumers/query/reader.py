@@ -177,7 +177,7 @@ def with_join(
     """The results of `read`, with the join of the same moment. (If others commit faster than we
     read, it may be of another one.) last: the answer before, which stays if neither changed."""
     results, join = read_at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
-    return last.of(_joined, results, join)
+    return last.result(_joined, results, join)
 
 
 def _joined(results: ResultsAnswer, join: Join | None) -> ResultsAnswer:

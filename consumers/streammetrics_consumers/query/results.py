@@ -12,12 +12,12 @@ from streammetrics.present import ValueRow
 from streammetrics.results import is_exact, views_of
 from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
-from streammetrics_consumers.query.cells import CellCache, CellForm, Range
 from streammetrics_consumers.query.experiment_plan import variants_of
 from streammetrics_consumers.query.lines import FirstLines, all_views, headline_views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
 from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.slices import FirstBlocks, KeyedState, window_key
+from streammetrics_consumers.query.state_cells import CellCache, CellForm, Range
 from streammetrics_consumers.query.turns import checkpoint, expect_slices
 
 NO_CELLS: Final = CellCache(0)

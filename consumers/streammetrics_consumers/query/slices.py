@@ -132,7 +132,7 @@ class KeyedState(NamedTuple):
     against: Against | None = None
     digests: dict[Key, str] | None = None
 
-    def with_digests(self, digests: dict[Key, str]) -> KeyedState:
+    def remembering(self, digests: dict[Key, str]) -> KeyedState:
         """The same states, with their known digests."""
         return KeyedState(*self[:-1], digests)
 

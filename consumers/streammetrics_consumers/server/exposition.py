@@ -82,15 +82,15 @@ def exposition(
     """
     registry = CollectorRegistry(auto_describe=False)
     latest = latest or LatestResults(QueryCache(ledger), wait_s=None, rows=ROWS)
-    stored: _Stored | None = None
+    stored: _ScrapedStore | None = None
     with suppress(LedgerError):
-        stored = view(ledger, _Stored.of)
+        stored = view(ledger, _ScrapedStore.read)
     registry.register(_Scrape(stored, watched, numbers))
     text: bytes = generate_latest(registry)
     return text + latest.text(_results_text, None if stored is None else stored.moment)
 
 
-class _Stored(NamedTuple):
+class _ScrapedStore(NamedTuple):
     """The store at one moment, with the number and the bytes of its delta rows."""
 
     moment: Moment
@@ -98,7 +98,7 @@ class _Stored(NamedTuple):
     nbytes: int
 
     @classmethod
-    def of(cls, now: StoreView) -> _Stored:
+    def read(cls, now: StoreView) -> _ScrapedStore:
         return cls(moment_of(now), *now.stored_size())
 
 
@@ -121,7 +121,7 @@ class _Results:
 class _Scrape:
     def __init__(
         self,
-        stored: _Stored | None,
+        stored: _ScrapedStore | None,
         watched: WatchedWorkers,
         numbers: ServerNumbers | None,
     ) -> None:
@@ -257,7 +257,7 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     yield from (messages, seconds)
 
 
-def _store_lines(stored: _Stored | None) -> Iterator[Metric]:
+def _store_lines(stored: _ScrapedStore | None) -> Iterator[Metric]:
     yield GaugeMetricFamily("streammetrics_store_up", "Whether the store answers",
                             value=float(stored is not None))  # fmt: skip
     if stored is None:

@@ -9,13 +9,13 @@ from types import MappingProxyType
 
 import numpy as np
 from streammetrics_consumers.query.answers import Error, ProblemAnswer
-from streammetrics_consumers.query.cells import Cell, CellForm
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.lines import all_views
 from streammetrics_consumers.query.results import in_order
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.rows import SINCE_THE_START, Window
 from streammetrics_consumers.query.slices import Computed
+from streammetrics_consumers.query.state_cells import CellForm, StateCell
 from streammetrics_consumers.server.openapi import openapi_json
 
 from streammetrics import Accumulator, HistogramAUC, Ratio
@@ -95,7 +95,7 @@ def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
     assert list(in_order(reversed(wanted))) == wanted
 
 
-def cell_of(state: Accumulator) -> Cell:
+def cell_of(state: Accumulator) -> StateCell:
     return CellForm("all", all_views).cell(Computed.of(state))
 
 

@@ -20,10 +20,10 @@ from starlette.types import Message
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import follow
-from streammetrics_consumers.query.cells import Cell, CellForm
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Lines, Query, QueryError
 from streammetrics_consumers.query.slices import Computed
+from streammetrics_consumers.query.state_cells import CellForm, StateCell
 from streammetrics_consumers.query.turns import (
     LIGHT_SLICES,
     Queue,
@@ -104,7 +104,7 @@ def test_an_answer_ends_when_its_client_has_gone(
     begun, turns = Event(), list[Turn]()
     real = CellForm.cell
 
-    def cell(form: CellForm, computed: Computed) -> Cell:
+    def cell(form: CellForm, computed: Computed) -> StateCell:
         turn = current_turn()
         assert turn is not None
         turns.append(turn)
@@ -130,7 +130,7 @@ def test_a_heavy_answer_holds_up_no_other(many: Path, monkeypatch: pytest.Monkey
     begun, end = Event(), Event()
     real = CellForm.cell
 
-    def cell(form: CellForm, computed: Computed) -> Cell:
+    def cell(form: CellForm, computed: Computed) -> StateCell:
         turn = current_turn()
         if turn is not None and turn.is_heavy:
             begun.set()

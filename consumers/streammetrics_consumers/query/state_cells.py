@@ -37,7 +37,7 @@ _NAMED: Final = (
 )
 
 
-class Cell(NamedTuple):
+class StateCell(NamedTuple):
     """One state as rows show it, without its place. kind: the type of the rows. values: of each
     view by name, with the band of quantiles. alarm: why no value must be believed, or ""; doubts:
     reasons to doubt the first headline."""
@@ -60,7 +60,7 @@ class CellForm(NamedTuple):
     more: tuple[str, ...] = ()
     users: bool = False
 
-    def cell(self, computed: Computed) -> Cell:
+    def cell(self, computed: Computed) -> StateCell:
         """The cell of a state."""
         state, result = computed.metric, computed.value
         values, headlines = self.views(result, self.more)
@@ -84,7 +84,7 @@ class CellForm(NamedTuple):
             rows.append((row, UNSET if band is None else band))
         alarm = getattr(computed.result, "alarm", "")
         doubts = tuple(f"{headlines_of(result)[0]}: {why}" for why in doubts_of(result))
-        return Cell(
+        return StateCell(
             computed.digest,
             computed.kind,
             tuple(rows),
@@ -102,8 +102,10 @@ class CellCache:
     def __init__(self, most: int = KEPT) -> None:
         self._half = most // 2
         self.tables = LineTables() if most else LineTables(0)
-        self._newer: dict[tuple[Hashable, ...], Cell] = {}
-        self._older: dict[tuple[Hashable, ...], Cell] = {}  # removed when there are as many newer
+        self._newer: dict[tuple[Hashable, ...], StateCell] = {}
+        self._older: dict[
+            tuple[Hashable, ...], StateCell
+        ] = {}  # removed when there are as many newer
 
     def cells(
         self,
@@ -112,10 +114,10 @@ class CellCache:
         form: CellForm,
         *,
         with_other: bool,
-    ) -> Iterator[tuple[Slice, Cell]]:
+    ) -> Iterator[tuple[Slice, StateCell]]:
         """The cells of these slices of a state, then that of the other keys."""
         kept_as = form.name, form.more, form.users
-        kept: dict[str, Cell] = {}  # of this state: others may remove them
+        kept: dict[str, StateCell] = {}  # of this state: others may remove them
 
         def needs(digest: str) -> bool:
             key = digest, *kept_as
@@ -135,7 +137,7 @@ class CellCache:
                     self._keep((digest, *kept_as), cell)
             yield slice_, cell
 
-    def _keep(self, key: tuple[Hashable, ...], cell: Cell) -> None:
+    def _keep(self, key: tuple[Hashable, ...], cell: StateCell) -> None:
         if len(self._newer) >= self._half:
             self._newer, self._older = {}, self._newer
         if self._half:
