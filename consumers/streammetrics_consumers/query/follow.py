@@ -428,7 +428,7 @@ class QueryCache:
     def nbytes(self) -> int:
         """The approximate bytes of what it keeps."""
         with self._lock:
-            return sum(cached.nbytes for cached in self._cached.values())
+            return sum(cached.nbytes for cached in self._cached.values()) + self._cells.nbytes
 
     def _trim(self) -> None:
         """Remove the views that were asked for longest ago, if they are too many or too large."""
@@ -439,7 +439,9 @@ class QueryCache:
             while self._cached and (len(self._cached) > CACHED or size > most):
                 removed.append(self._cached.popitem(last=False)[1])
                 size -= removed[-1].nbytes
-        if any(cached.nbytes for cached in removed):
+        if too_many_cells := self._cells.nbytes > most:
+            self._cells.clear()
+        if too_many_cells or any(cached.nbytes for cached in removed):
             removed.clear()
             self._emptied()
 

@@ -30,7 +30,8 @@ from streammetrics_consumers.query.slices import Computed, Key, KeyedState
 
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
 
-KEPT: Final = 20_000  # cells of a server, of one or two kilobytes each
+KEPT: Final = 20_000  # cells of a server
+CELL_BYTES: Final = 2000
 _NAMED: Final = (
     "{} of one user are taken as independent although users are named; "
     'cluster = "groups" of the metric changes it'
