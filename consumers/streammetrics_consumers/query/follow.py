@@ -431,17 +431,20 @@ class QueryCache:
             return sum(cached.nbytes for cached in self._cached.values()) + self._cells.nbytes
 
     def _trim(self) -> None:
-        """Remove the views that were asked for longest ago, if they are too many or too large."""
+        """Remove the views that were asked for longest ago, if they are too many or too large, and
+        before them the cells, if these take more than a quarter."""
         removed = []
         with self._lock:
             size = sum(cached.nbytes for cached in self._cached.values())
             most = 0 if self._is_full() else self.max_bytes
+            are_too_many = self._cells.nbytes > most // 4
+            if are_too_many:
+                self._cells.clear()
+            size += self._cells.nbytes
             while self._cached and (len(self._cached) > CACHED or size > most):
                 removed.append(self._cached.popitem(last=False)[1])
                 size -= removed[-1].nbytes
-        if too_many_cells := self._cells.nbytes > most:
-            self._cells.clear()
-        if too_many_cells or any(cached.nbytes for cached in removed):
+        if are_too_many or any(cached.nbytes for cached in removed):
             removed.clear()
             self._emptied()
 

@@ -102,11 +102,18 @@ class CellCache:
 
     def __init__(self, most: int = KEPT) -> None:
         self._half = most // 2
-        self.tables = LineTables() if most else LineTables(0)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.tables = LineTables() if self._half else LineTables(0)
         self._newer: dict[tuple[Hashable, ...], StateCell] = {}
-        self._older: dict[
-            tuple[Hashable, ...], StateCell
-        ] = {}  # removed when there are as many newer
+        self._older: dict[tuple[Hashable, ...], StateCell] = {}  # go when as many are newer
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate bytes of the cells."""
+        return CELL_BYTES * (len(self._newer) + len(self._older))
 
     def cells(
         self,
