@@ -62,12 +62,13 @@ class LatestResults:
 
     def _read_all(self, read: Event) -> None:
         results: Mapping[str, ResultsAnswer] = {}
-        moment = None
+        moment = None  # of a failed read, so that the next one tries again
         try:
-            moment = self._cache.moment()
-            results = self._found if moment == self._moment else self._results()
+            now = self._cache.moment()
+            results = self._found if now == self._moment else self._results()
+            moment = now
         except (LedgerError, QueryError):
-            moment = None  # the gauges of the store and of the results report it
+            pass  # the gauges of the store and of the results report it
         finally:
             with self._lock:
                 self._found, self._moment, self._read = results, moment, None
