@@ -26,6 +26,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "many-groups": "bench_many_groups",
     "decoding": "bench_decoding",
     "results": "bench_results",
+    "items": "bench_items",
     "eval": "bench_eval",
     "store": "bench_store",
     "workers": "bench_workers",

@@ -242,6 +242,9 @@ TARGETS: Final = (
     Target("results", "results of one slice", 76, _SORT),
     Target("results", "1,000 slices: results --by variant,country", 150, _SORT),
     Target("results", _SLICES, 910, _SORT),
+    Target("items", "a page by item, after a commit", 46, _SORT),
+    Target("items", "a page by item, again", 3, _SORT),
+    Target("items", "a scrape, again", 0.76, _SORT),
     # Of what polars takes for the value without its interval.
     Target("eval", "AUC", 0.6, "polars, AUC"),
     Target("eval", "AUC, float64", 0.6, "polars, AUC, float64"),
@@ -261,6 +264,8 @@ FIGURES: Final = (
         Figure("results", f"{words}, peak MB", 150, _of(words, "peak MB"))
         for words in _JSON
     ),
+    Figure("items", "a page by item, kB on the wire", 250, _of("a page by item", "kB on the wire")),
+    Figure("items", "a page by item, peak MB", 250, _of("a page by item", "peak MB")),
     *(
         Figure("eval", f"{line}, peak MB", 500, _of(line, "peak MB"))
         for line in ("AUC", "AUC, float64", "log loss and click rate", "GAUC")

@@ -27,7 +27,7 @@ from streammetrics.core.settings import decode_head
 
 A = TypeVar("A", bound=Accumulator)
 _ROOM: Final = 1 << 19  # bytes of pending states; more would not fit into the cache
-_FEW: Final = 4  # fewer states are read faster one by one
+_FEW: Final = 4  # fewer states are read or written faster one by one
 
 
 def bytes_of_each(states: Accumulator, slots: Slots) -> list[bytes]:
@@ -45,6 +45,9 @@ def bodies_of_each(states: Accumulator, slots: Slots) -> list[bytes]:
 
 def digests(states: Accumulator, slots: Slots) -> list[str]:
     """The `digest()` of each of these states."""
+    if len(slots) < _FEW:
+        states._flush()
+        return [states._take(slots[i : i + 1]).digest() for i in range(len(slots))]
     head, bodies = states._head(), bodies_of_each(states, slots)
     hashes = (hashlib.sha256(frame(STATE_MAGIC, head, body)) for body in bodies)
     return ["sha256:" + digest.hexdigest() for digest in hashes]

@@ -280,14 +280,20 @@ def state_of(row: DeltaMetadata, stored: bytes) -> sm.PerKey:
 def states_each(
     rows: Iterable[tuple[DeltaMetadata, bytes]],
 ) -> Iterator[tuple[DeltaMetadata, sm.PerKey]]:
-    """Each row with its state, as `state_of`, in no particular order. One that also stands for
-    coarser groupings is decoded once, if all its rows come one after another."""
-    for _, group in groupby(rows, key=lambda one: one[0].id):
-        pairs = sorted(group, key=lambda one: one[0].sum_of is None)  # the state itself is last
+    """Each row with its state, as `state_of`, in no particular order. What one also stands for
+    (coarser groupings, the total beside a window) is decoded once, if its rows come one after
+    another; the states are separate."""
+    for _, group in groupby(rows, key=lambda one: (one[1], one[0].nbytes)):
+        pairs = sorted(group, key=lambda one: one[0].sum_of is None)  # the states themselves last
         state = sm.PerKey.from_bytes(state_bytes(*pairs[0]))
-        for row, _ in pairs:
+        for row, _ in pairs[:-1]:
             sum_of = row.sum_of
-            yield row, state if sum_of is None else summed(state, *sum_of, row.pane.grouping)
+            if sum_of is None:
+                yield row, state.copy()
+            else:
+                yield row, summed(state, *sum_of, row.pane.grouping)
+        row, sum_of = pairs[-1][0], pairs[-1][0].sum_of
+        yield row, state if sum_of is None else summed(state, *sum_of, row.pane.grouping)
 
 
 def drop_rows(connection: Connection, *which: ColumnElement[bool]) -> int:

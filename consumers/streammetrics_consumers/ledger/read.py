@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
@@ -136,16 +137,25 @@ def _read_metrics(connection: Connection, number: int) -> tuple[Metric, ...]:
     starts: dict[str, dict[int, int]] = {}
     for row in connection.execute(select(metric_start).where(metric_start.c.generation == number)):
         starts.setdefault(row.metric, {})[row.head] = row.start_offset
+    columns = metric.c.name, metric.c.fingerprint, metric.c.ended, metric.c.description
     rows = connection.execute(
-        select(metric).where(metric.c.generation == number).order_by(metric.c.name)
+        select(*columns).where(metric.c.generation == number).order_by(metric.c.name)
     )
+    ordered = tuple((name, tuple(heads.items())) for name, heads in starts.items())
+    return _metrics(tuple(map(tuple, rows)), ordered)
+
+
+@lru_cache(maxsize=8)  # they change with the config, and are read for each answer
+def _metrics(
+    rows: tuple[tuple[str, str, int, str], ...],
+    starts: tuple[tuple[str, tuple[tuple[int, int], ...]], ...],
+) -> tuple[Metric, ...]:
+    start_offsets = {name: dict(heads) for name, heads in starts}
     metrics = []
-    for row in rows:
-        description, holes = without_holes(_description(row.name, row.description))
-        start = starts.get(row.name, {})
-        metrics.append(
-            Metric(row.name, row.fingerprint, description, bool(row.ended), start, holes)
-        )
+    for name, fingerprint, ended, text in rows:
+        description, holes = without_holes(_description(name, text))
+        start = start_offsets.get(name, {})
+        metrics.append(Metric(name, fingerprint, description, bool(ended), start, holes))
     return tuple(metrics)
 
 
@@ -239,6 +249,13 @@ def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
             for i, n in enumerate(figures * 2 if place == pane.grouping else figures):
                 size[i] += n
     return tuple(PaneSize(pane, *sizes[pane]) for pane in sorted(sizes, key=pane_order))
+
+
+def read_size(connection: Connection, of: Generation) -> tuple[int, int]:
+    """The number and the bytes of the delta rows of a generation; reads no state."""
+    total = select(func.count(), func.sum(delta.c.nbytes)).where(delta.c.generation == of.id)
+    count, nbytes = connection.execute(total).one()
+    return count, int(nbytes or 0)
 
 
 # The columns of an entry that hold the refused event, in the order of the fields of Refused.

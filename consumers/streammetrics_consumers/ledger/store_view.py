@@ -18,7 +18,13 @@ from streammetrics_consumers.ledger.delta_metadata import (
 )
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import Point
-from streammetrics_consumers.ledger.read import generation_of, last_retry, read_heads, read_panes
+from streammetrics_consumers.ledger.read import (
+    generation_of,
+    last_retry,
+    read_heads,
+    read_panes,
+    read_size,
+)
 from streammetrics_consumers.ledger.schema import head
 from streammetrics_consumers.model.commit import Head, Snapshot
 from streammetrics_consumers.model.generation import Generation, Pane
@@ -49,6 +55,10 @@ class StoreView:
         """The heads, and the panes that have rows. Cost: a scan of the whole index."""
         generation, heads, last = self.version
         return Snapshot(generation, heads, read_panes(self._connection, generation), retry=last)
+
+    def stored_size(self) -> tuple[int, int]:
+        """The number and the bytes of all delta rows. Cost: a scan of the whole index."""
+        return read_size(self._connection, self.version.generation)
 
     def delta_metadata(self, panes: Collection[Pane]) -> list[DeltaMetadata]:
         """The delta rows of these panes, without their states."""

@@ -38,7 +38,8 @@ from streammetrics_consumers.query.experiment_plan import (
 )
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
-from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
+from streammetrics_consumers.query.moments import Last, Moment, moment_of, read_at_same_offsets
+from streammetrics_consumers.query.query import Query, Slice, Span
 from streammetrics_consumers.query.query_plan import MetricLayout, spans_of, window_of
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.turns import checkpoint
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
-TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,27 +80,6 @@ class _ExperimentVersion:
     users: Users
 
 
-def read_at_same_offsets(
-    ledger: Ledger,
-    query: Query,
-    read: Callable[[], ResultsAnswer],
-    read_other: Callable[[], tuple[T, Mapping[str, int] | None]],
-) -> tuple[ResultsAnswer, T]:
-    """The results of `read`, and those of `read_other` at the same offsets (None: at any).
-
-    The other is read first: `read` reads the store at once and then computes for seconds, in which
-    others may commit. If they always commit between the two, these may be of different moments.
-    """
-    if query.generation is not None:
-        require_generation(query.generation, [generation.id for generation in ledger.generations()])
-    for _ in range(TRIES):
-        other_answer, offsets = read_other()
-        results = read()
-        if offsets is None or offsets == results.offsets:
-            break
-    return results, other_answer
-
-
 class ComparisonReader:
     """Reads the experiment for the answers to one query. It caches the last moment, and each window
     until its stored rows change.
@@ -110,9 +89,10 @@ class ComparisonReader:
     def __init__(self, ledger: Ledger, query: Query, totals: Totals | None = None) -> None:
         self._ledger, self._query = ledger, query
         self._totals: Totals = {} if totals is None else totals
-        self._last: tuple[StoreVersion, int] | None = None
+        self._last: Moment | None = None
         self._found: _ExperimentVersion | None = None
         self._counted: dict[Span, WindowOutcome] = {}
+        self._shown: Last[ResultsAnswer] = Last()
 
     @property
     def nbytes(self) -> int:
@@ -141,21 +121,18 @@ class ComparisonReader:
         if experiment is None:
             return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
-        rows = tuple(with_user_interval(row, experiment.users) for row in results.rows)
-        notes = (*results.notes, *experiment.notes)
-        shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
-        return with_report(shown, experiment.report)
+        return self._shown.result(_with_version, results, experiment)
 
     def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation)
         if design is None:
             return None
         position = sum(heads_of(now.version.heads, now.version.retry).values())
-        looks = now.looks(design.fingerprint)
-        if self._found is not None and self._last == (now.version, looks):
+        moment = moment_of(now)
+        if self._found is not None and self._last == moment:
             return self._found
         experiment = self._read(now, design, position)
-        self._last = now.version, looks
+        self._last = moment
         return experiment
 
     def _read(
@@ -237,6 +214,13 @@ class ComparisonReader:
         else:
             self._counted[span] = counted
         return counted
+
+
+def _with_version(results: ResultsAnswer, experiment: _ExperimentVersion) -> ResultsAnswer:
+    rows = tuple(with_user_interval(row, experiment.users) for row in results.rows)
+    notes = (*results.notes, *experiment.notes)
+    shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
+    return with_report(shown, experiment.report)
 
 
 def _experiment(

@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Event, Lock, Thread
+from sys import maxsize
+from threading import Lock
 from typing import Final, TypeVar
 
 from streammetrics import Accumulator, PerKey
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, states_each
-from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.ledger.witness import identity, went_back
@@ -33,7 +33,8 @@ from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
 from streammetrics_consumers.query.join_status import JoinReader
-from streammetrics_consumers.query.query import Query, QueryError, Slice, require_generation
+from streammetrics_consumers.query.moments import Last, Moment, moment_of
+from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
     is_over,
@@ -43,8 +44,10 @@ from streammetrics_consumers.query.reader import (
     with_join,
     with_states,
 )
-from streammetrics_consumers.query.results import results_of
-from streammetrics_consumers.query.slices import KeyedState, slice_of
+from streammetrics_consumers.query.results import NO_CELLS, results_of
+from streammetrics_consumers.query.rows import Window
+from streammetrics_consumers.query.slices import Key, KeyedState, slice_of
+from streammetrics_consumers.query.state_cells import CellCache
 from streammetrics_consumers.query.turns import (
     Queue,
     TooHeavy,
@@ -52,6 +55,7 @@ from streammetrics_consumers.query.turns import (
     checkpoint,
     current_turn,
     expect_slices,
+    expect_work,
 )
 
 T = TypeVar("T")
@@ -63,8 +67,6 @@ ANSWERS: Final = 8  # of one view, for different parts of its rows
 CACHED_BYTES: Final = 1 << 30  # of their states and answers
 ROW_BYTES: Final = 1000  # of a row of an answer
 LOCK_S: Final = 0.1  # how long an answer waits for another one before it looks for its client
-WINDOWS: Final = ("total", "latest")  # of `LatestResults`
-WAIT_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +88,26 @@ class IncrementalView:
     that it has read, `reloads` the known panes that it had to read again from the beginning.
     """
 
-    def __init__(self, ledger: Ledger, query: Query, max_bytes: int = MAX_STATE_BYTES) -> None:
-        """max_bytes: of the states that it keeps; larger ones are read for each answer."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        query: Query,
+        max_bytes: int = MAX_STATE_BYTES,
+        cells: CellCache = NO_CELLS,
+    ) -> None:
+        """max_bytes: of the states that it keeps; larger ones are read for each answer. cells: of
+        states, which other views may share."""
+        self._cells = cells
         self._ledger, self._query = ledger, query
         self._max_bytes = min(max_bytes, MAX_STATE_BYTES)
         self._version: StoreVersion | None = None  # of the answers
         self._answers: dict[Query, ResultsAnswer] = {}
+        self._heavy: set[Query] = set()  # queries that were too heavy for a light turn
         self._taken: _News | None = None  # the last news in `_panes`, without its rows
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
+        # By metric and grouping, for each window: the digests of the states that answers showed.
+        self._digests: dict[tuple[str, int], dict[Span | None, dict[Key, str]]] = {}
         self._nbytes = 0
         self.rows_read = self.reloads = 0
 
@@ -104,18 +117,27 @@ class IncrementalView:
         asked = asked or self._query
         version = self._update()
         if asked not in self._answers:
+            if asked in self._heavy:
+                expect_work(maxsize)  # no second time until it is found out
             if len(self._answers) >= ANSWERS:
                 self._answers.clear()
+                self._heavy.clear()
             if self._taken is not None and asked.is_of_all_slices:
                 expect_slices(self._least_slices(self._taken))
             # Read after `version`, so the answer kept under it may be newer, never older.
-            self._answers[asked] = (
-                read_results(self._ledger, asked)
-                if self._taken is None
-                else results_of(self._taken.snapshot, self._states(self._taken), asked)
-            )
+            try:
+                self._answers[asked] = self._answer(asked)
+            except TooHeavy:
+                self._heavy.add(asked)
+                raise
         self._version = version
         return self._answers[asked]
+
+    def _answer(self, asked: Query) -> ResultsAnswer:
+        news = self._taken
+        if news is None:
+            return read_results(self._ledger, asked)
+        return results_of(news.snapshot, self._states(news), asked, cache=self._cells)
 
     def states(self) -> list[tuple[Slice, Accumulator]]:
         """The states behind the rows of the answer, by slice. They belong to the view: the next
@@ -215,12 +237,20 @@ class IncrementalView:
         # Forget first: a failure below must not leave a half-updated view.
         panes = {pane: state for pane, state in self._panes.items() if pane in news.wanted}
         retries = {pane: ids for pane, ids in self._retries.items() if pane in news.wanted}
+        digests = self._digests
+        for pane in news.reloaded | (self._panes.keys() - panes.keys()):
+            digests.pop((pane.metric, pane.grouping), None)
         self._forget()
         for pane in news.reloaded:
             panes.pop(pane, None)
             retries.pop(pane, None)
-        for row, state in states_each(news.rows):
+        for row, state in states_each(sorted(news.rows, key=_stored_bytes)):
             checkpoint()
+            keys = state.keys()
+            for span, known in digests.get((row.pane.metric, row.pane.grouping), {}).items():
+                if is_over(span, row.pane.start_ms):
+                    for key in keys:
+                        known.pop(key, None)
             if row.pane in panes:
                 panes[row.pane].merge(state)
             else:
@@ -231,7 +261,9 @@ class IncrementalView:
         if nbytes > self._max_bytes:
             raise TooLarge(f"{nbytes} bytes of states exceed the limit of the cache")
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
-        self._taken = replace(news, rows=())
+        self._digests = digests
+        # An answer that was too heavy for its turn begins again, and reads nothing twice.
+        self._taken, self._version = replace(news, rows=()), news.version
 
     def _states(self, news: _News) -> Iterator[KeyedState]:
         by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
@@ -239,16 +271,29 @@ class IncrementalView:
             by_state[pane.metric, pane.grouping][pane.start_ms] = state
         for key in sorted(by_state):
             total_of = partial(sum_over, panes=by_state[key])
-            yield from states_of(self._query, news.snapshot, news.planned, key, total_of)
+            digests = self._digests.setdefault(key, {})
+            keyed = states_of(self._query, news.snapshot, news.planned, key, total_of)
+            for states in keyed:
+                yield states.remembering(digests.setdefault(_span_of(states.window), {}))
 
     def _forget(self) -> None:
         self._version = self._taken = None
         self._answers = {}
-        self._panes, self._retries, self._nbytes = {}, {}, 0
+        self._panes, self._retries, self._digests, self._nbytes = {}, {}, {}, 0
 
 
 def _slice_states(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
     return [pair for state in states if state.against is None for pair in state.each()]
+
+
+def _stored_bytes(row: tuple[DeltaMetadata, bytes]) -> tuple[bytes, int]:
+    return row[1], row[0].nbytes
+
+
+def _span_of(window: Window) -> Span | None:
+    if window.start_ms is None or window.end_ms is None:
+        return None
+    return Span(window.start_ms, window.end_ms)
 
 
 def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
@@ -262,13 +307,31 @@ class _Cached:
 
     def __init__(self, following: IncrementalView, experiment: ComparisonReader) -> None:
         self.following, self.experiment = following, experiment
+        self.joined: Last[ResultsAnswer] = Last()
         self.nbytes = 0  # at the last measurement: who reads it need not wait for an answer
+        self._documents: dict[tuple[Query, str], tuple[ResultsAnswer, bytes]] = {}
         self._lock = Lock()
         self._turn: Turn | None = None
 
     def measure(self) -> None:
         """Note how much is held."""
-        self.nbytes = self.following.nbytes + self.experiment.nbytes
+        documents = sum(len(document) for _, document in self._documents.values())
+        self.nbytes = self.following.nbytes + self.experiment.nbytes + documents
+
+    def document(
+        self,
+        query: Query,
+        form: str,
+        results: ResultsAnswer,
+        write: Callable[[ResultsAnswer], bytes],
+    ) -> bytes:
+        """What `write` makes of these results, once for the same object."""
+        kept = self._documents.get((query, form))
+        if kept is None or kept[0] is not results:
+            if len(self._documents) >= ANSWERS:
+                self._documents.clear()
+            kept = self._documents[query, form] = results, write(results)
+        return kept[1]
 
     @contextmanager
     def taken(self, turn: Turn | None) -> Iterator[None]:
@@ -308,24 +371,33 @@ class QueryCache:
         self.max_bytes, self._is_full, self._emptied = max_bytes, is_full, emptied
         self._cached: OrderedDict[Query, _Cached] = OrderedDict()
         self._totals: Totals = {}
+        self._cells = CellCache()
         self._joins = JoinReader(ledger)
         self._lock = Lock()
 
     def results(self, query: Query) -> ResultsAnswer:
-        """As `read_results`."""
+        """As `read_results`; the same object as long as nothing changes."""
+        return self._with(query, partial(self._results, query))
+
+    def document(self, query: Query, form: str, write: Callable[[ResultsAnswer], bytes]) -> bytes:
+        """What `write` makes of the results, once as long as nothing changes. form: its name."""
         return self._with(
             query,
-            lambda following, experiment: with_join(
-                self._ledger,
-                query,
-                self._joins,
-                lambda: experiment.with_experiment(lambda: following.results(query)),
-            ),
+            lambda cached: cached.document(query, form, self._results(query, cached), write),
         )
+
+    def moment(self) -> Moment:
+        """What determines the present results of the current generation."""
+        return view(self._ledger, moment_of)
+
+    def _results(self, query: Query, cached: _Cached) -> ResultsAnswer:
+        read = partial(cached.following.results, query)
+        shown = partial(cached.experiment.with_experiment, read)
+        return with_join(self._ledger, query, self._joins, cached.joined, shown)
 
     def rows(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without the experiment and the join."""
-        return self._with(query, lambda following, _: following.results(query))
+        return self._with(query, lambda cached: cached.following.results(query))
 
     def experiment(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without rows and without the join."""
@@ -333,13 +405,13 @@ class QueryCache:
         def read() -> ResultsAnswer:
             return results_of(self._ledger.snapshot(generation=query.generation), (), query)
 
-        return self._with(query, lambda _, experiment: experiment.with_experiment(read))
+        return self._with(query, lambda cached: cached.experiment.with_experiment(read))
 
     def states(self, query: Query, take: Callable[[Sequence[tuple[Slice, Accumulator]]], T]) -> T:
         """The result of `take` on the states behind the rows, by slice; it must not keep them."""
-        return self._with(query, lambda following, _: take(following.states()))
+        return self._with(query, lambda cached: take(cached.following.states()))
 
-    def _with(self, query: Query, work: Callable[[IncrementalView, ComparisonReader], T]) -> T:
+    def _with(self, query: Query, work: Callable[[_Cached], T]) -> T:
         whole = query.whole
         with self._lock:
             cached = self._cached.pop(whole, None) or self._begin(whole)
@@ -347,7 +419,7 @@ class QueryCache:
         turn = current_turn()
         gives_way = turn is not None and turn.gives_way
         with cached.taken(turn), nullcontext() if gives_way else self._queue.first():
-            answer = work(cached.following, cached.experiment)
+            answer = work(cached)
             cached.measure()
         self._trim()
         return answer
@@ -356,67 +428,28 @@ class QueryCache:
     def nbytes(self) -> int:
         """The approximate bytes of what it keeps."""
         with self._lock:
-            return sum(cached.nbytes for cached in self._cached.values())
+            return sum(cached.nbytes for cached in self._cached.values()) + self._cells.nbytes
 
     def _trim(self) -> None:
-        """Remove the views that were asked for longest ago, if they are too many or too large."""
+        """Remove the views that were asked for longest ago, if they are too many or too large, and
+        before them the cells, if these take more than a quarter."""
         removed = []
         with self._lock:
             size = sum(cached.nbytes for cached in self._cached.values())
             most = 0 if self._is_full() else self.max_bytes
+            are_too_many = self._cells.nbytes > most // 4
+            if are_too_many:
+                self._cells.clear()
+            size += self._cells.nbytes
             while self._cached and (len(self._cached) > CACHED or size > most):
                 removed.append(self._cached.popitem(last=False)[1])
                 size -= removed[-1].nbytes
-        if any(cached.nbytes for cached in removed):
+        if are_too_many or any(cached.nbytes for cached in removed):
             removed.clear()
             self._emptied()
 
     def _begin(self, query: Query) -> _Cached:
         return _Cached(
-            IncrementalView(self._ledger, query, self.max_bytes),
+            IncrementalView(self._ledger, query, self.max_bytes, self._cells),
             ComparisonReader(self._ledger, query, self._totals),
         )
-
-
-class LatestResults:
-    """The results since the start and of the latest window. Thread-safe.
-
-    For clients that cannot wait: Prometheus gives up after 10 s, and then has nothing, not even the
-    status of the workers. So a separate thread reads the results, and a client gets those of the
-    previous read if this one takes too long.
-
-    wait_s: how long a client waits for a read; None: until it ends. rows: of each window, see
-    `Query`.
-    """
-
-    def __init__(
-        self, cache: QueryCache, wait_s: float | None = WAIT_S, rows: int | None = None
-    ) -> None:
-        self._cache, self._wait_s, self._rows = cache, wait_s, rows
-        self._lock = Lock()
-        self._read: Event | None = None  # of the read in progress
-        self._found: Mapping[str, ResultsAnswer] = {}
-
-    def by_window(self) -> Mapping[str, ResultsAnswer]:
-        """The results by window; empty if the last read failed, or none has finished yet."""
-        with self._lock:
-            if self._read is None:
-                self._read = Event()
-                Thread(
-                    target=self._read_all, args=(self._read,), name="results", daemon=True
-                ).start()
-            read = self._read
-        read.wait(self._wait_s)
-        return self._found
-
-    def _read_all(self, read: Event) -> None:
-        results: Mapping[str, ResultsAnswer] = {}
-        try:
-            queries = (Query(window, headlines=True, rows=self._rows) for window in WINDOWS)
-            results = {str(query.window): self._cache.results(query) for query in queries}
-        except (LedgerError, QueryError):
-            pass  # the gauges of the store and of the results report it
-        finally:
-            with self._lock:
-                self._found, self._read = results, None
-            read.set()

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from streammetrics.results import Bounded, counts_of, value_of, views_of
@@ -24,6 +25,7 @@ from streammetrics_consumers.query.slices import (
     Key,
     KeyedState,
     preference,
+    slice_of,
     window_key,
 )
 from streammetrics_consumers.query.turns import expect_work
@@ -31,6 +33,7 @@ from streammetrics_consumers.query.turns import expect_work
 # The values of a result by view, and which are headline views.
 Views: TypeAlias = tuple[Mapping[str, float | Bounded], tuple[str, ...]]
 LineKey: TypeAlias = tuple[object, ...]  # the window, and the slice without its variant
+LINES_KEPT: Final = 50_000  # of tables, half a kilobyte each
 _DIGITS: Final = re.compile(r"([0-9]{1,18})")
 
 
@@ -43,60 +46,142 @@ class _Line(NamedTuple):
     number: float
 
 
-class _OfMetric:
+class LineTable(NamedTuple):
+    """The lines of the keys of one window and grouping, which metrics share: their names as they
+    are searched, what they are sorted by, and the slices of each. rest: that of all other keys."""
+
+    texts: Mapping[LineKey, str]
+    lines: Mapping[LineKey, _Line]
+    members: Mapping[LineKey, Sequence[tuple[Slice, Key]]]
+    rest: LineKey
+
+
+def line_table(
+    window: Window, names: tuple[str, ...], keys: Sequence[Key], rest: bool
+) -> LineTable:
+    """The table of these keys. rest: whether there are others."""
+    members: dict[LineKey, list[tuple[Slice, Key]]] = defaultdict(list)
+    line_names: dict[LineKey, str] = {}
+    for key in keys:
+        slice_ = slice_of(key, names)
+        line = line_of(window, slice_)
+        members[line].append((slice_, key))
+        line_names[line] = line_names.get(line) or line_name(slice_)
+    others: Slice = {OTHER: names}
+    rest_key = line_of(window, others)
+    if rest:
+        line_names[rest_key] = line_name(others)
+    texts = {line: name.casefold() for line, name in line_names.items()}
+    lines = {line: _Line(line, _natural(name), math.nan) for line, name in line_names.items()}
+    return LineTable(texts, lines, members, rest_key)
+
+
+class LineTables:
+    """The tables of the last lists of keys. Thread-safe; most: how many lines it keeps at most."""
+
+    def __init__(self, most: int = LINES_KEPT) -> None:
+        self._most, self._count = most, 0
+        self._tables: dict[tuple[object, ...], LineTable] = {}
+
+    def table(self, state: KeyedState) -> LineTable:
+        """The table of a state."""
+        keys, rest = state.states.keys(), state.other is not None
+        place = window_key(state.window), state.names, keys, rest
+        table = self._tables.get(place)
+        if table is None:
+            table = line_table(state.window, state.names, keys, rest)
+            self._count += len(keys)
+            if self._count > self._most:
+                self._tables, self._count = {}, len(keys)
+            if self._count <= self._most:
+                self._tables[place] = table
+        return table
+
+
+class _OfMetric(NamedTuple):
     """The lines of one metric so far: all of them, how many have the searched text, and those of
     these that may be among the first."""
 
-    def __init__(self) -> None:
-        self.all: set[LineKey] = set()
-        self.found = 0
-        self.first: dict[LineKey, _Line] = {}
+    all: frozenset[LineKey] = frozenset()
+    found: int = 0
+    first: Mapping[LineKey, _Line] = MappingProxyType({})
+
+
+class _Choice(NamedTuple):
+    """The lines of a metric after a state, and what is chosen of this state."""
+
+    lines: _OfMetric
+    slices: list[tuple[Slice, Key]]
+    with_other: bool
 
 
 class FirstLines:
     """Chooses the first lines of each metric, from one state after another."""
 
-    def __init__(self, wanted: Lines, more: Mapping[str, Sequence[str]]) -> None:
-        """more: by metric, its views that the config names."""
+    def __init__(
+        self, wanted: Lines, more: Mapping[str, Sequence[str]], tables: LineTables | None = None
+    ) -> None:
+        """more: by metric, its views that the config names. tables: of states, also of others."""
         self._wanted = wanted
         self._more = more
-        self._metrics: dict[str, _OfMetric] = defaultdict(_OfMetric)
+        self._tables = tables or LineTables()
+        self._metrics: dict[str, _OfMetric] = {}
         self._groupings: set[frozenset[str]] = set()
+        # In the order of names, what is chosen of a table is the same for each metric that had the
+        # same tables before: by the identity of both, which the values keep alive.
+        self._choices: dict[tuple[int, int, bool], tuple[_OfMetric, LineTable, _Choice]] = {}
+        self._line_keys: dict[int, LineKey] = {}  # by the identity of a slice of a table
+
+    @property
+    def name(self) -> Hashable:
+        """What `views` depends on."""
+        return ("line", self._wanted.view)
 
     def choose(self, state: KeyedState) -> tuple[list[tuple[Slice, Key]], bool]:
         """The slices whose rows may be needed, and whether those of the other keys are."""
-        members: dict[LineKey, list[tuple[Slice, Key]]] = defaultdict(list)
-        names: dict[LineKey, str] = {}
-        for slice_, key in state.slices():
-            line = line_of(state.window, slice_)
-            members[line].append((slice_, key))
-            names[line] = names.get(line) or line_name(slice_)
-        rest: Slice = {OTHER: state.names}
-        if state.other is not None:
-            names[line_of(state.window, rest)] = line_name(rest)
-        if names:
+        table = self._tables.table(state)
+        if table.texts:
             self._groupings.add(frozenset(state.names))
-        lines, text = self._metrics[state.metric], self._wanted.find.strip().casefold()
-        matching = {line: name for line, name in names.items() if text in name.casefold()}
-        lines.found += len(matching.keys() - lines.all)
-        lines.all |= names.keys()
-        numbers = self._numbers(state, {line: members.get(line, ()) for line in matching})
-        for line, name in matching.items():
-            before, number = lines.first.get(line), numbers.get(line, math.nan)
-            if before is not None and not math.isnan(before.number):  # from another range of keys
-                number = before.number + (0.0 if math.isnan(number) else number)
-            lines.first[line] = _Line(line, _natural(name), number)
-        if not state.is_part:
-            lines.first = {line.key: line for line in self._first_in_order(lines.first.values())}
-        chosen = [member for line in members if line in lines.first for member in members[line]]
-        return chosen, line_of(state.window, rest) in lines.first
+        before = self._metrics.get(state.metric, _NO_LINES)
+        if self._wanted.order != "slice":
+            choice = self._choice(state, before, table)
+        else:
+            place = id(before), id(table), state.is_part
+            if place not in self._choices:
+                self._choices[place] = before, table, self._choice(state, before, table)
+            choice = self._choices[place][2]
+        self._metrics[state.metric] = choice.lines
+        return choice.slices, choice.with_other
+
+    def _choice(self, state: KeyedState, before: _OfMetric, table: LineTable) -> _Choice:
+        text = self._wanted.find.strip().casefold()
+        matching = [line for line, name in table.texts.items() if text in name]
+        numbers = self._numbers(state, {line: table.members.get(line, ()) for line in matching})
+        first = dict(before.first)
+        for key in matching:
+            line, number = first.get(key), numbers.get(key, math.nan)
+            if line is not None and not math.isnan(line.number):  # from another range of keys
+                number = line.number + (0.0 if math.isnan(number) else number)
+            first[key] = _Line(key, table.lines[key].name, number)
+        lines = _OfMetric(
+            before.all.union(table.texts),
+            before.found + sum(line not in before.all for line in matching),
+            first if state.is_part else self._cut(first),
+        )
+        chosen = [key for key in table.members if key in lines.first]
+        slices = [member for key in chosen for member in table.members[key]]
+        for key in chosen:
+            self._line_keys |= {id(slice_): key for slice_, _ in table.members[key]}
+        return _Choice(lines, slices, table.rest in lines.first)
 
     def shows(self, row: SliceRow) -> bool:
         """Whether this row is among the first lines, after all states."""
         lines = self._metrics[row.metric]
         if len(lines.first) > self._wanted.most:
-            lines.first = {line.key: line for line in self._first_in_order(lines.first.values())}
-        return line_of(row.window, row.slice) in lines.first
+            lines = _OfMetric(lines.all, lines.found, self._cut(lines.first))
+            self._metrics[row.metric] = lines
+        line = self._line_keys.get(id(row.slice)) or line_of(row.window, row.slice)
+        return line in lines.first
 
     def views(self, result: object, more: Sequence[str]) -> Views:
         """The one view that is wanted of a result: its first headline view by default."""
@@ -128,6 +213,9 @@ class FirstLines:
             )
             for name, lines in sorted(self._metrics.items())
         }
+
+    def _cut(self, lines: Mapping[LineKey, _Line]) -> Mapping[LineKey, _Line]:
+        return {line.key: line for line in self._first_in_order(lines.values())}
 
     def _first_in_order(self, lines: Iterable[_Line]) -> list[_Line]:
         """The first lines in order; those of an undefined number come last, and equals by their
@@ -179,6 +267,9 @@ class FirstLines:
         if variant is None or VARIANT not in slice_:
             return (variant is None) == (VARIANT not in slice_)
         return says(slice_[VARIANT], variant)
+
+
+_NO_LINES: Final = _OfMetric()
 
 
 def all_views(result: object, more: Sequence[str] = ()) -> Views:

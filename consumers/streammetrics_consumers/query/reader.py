@@ -29,14 +29,14 @@ from streammetrics_consumers.ledger.delta_metadata import (
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.answers import Join, ResultsAnswer
 from streammetrics_consumers.query.comparisons import (
     ComparisonReader,
     may_be_of_users,
-    read_at_same_offsets,
 )
 from streammetrics_consumers.query.drifts import is_compared, span_of
 from streammetrics_consumers.query.join_status import JoinReader
+from streammetrics_consumers.query.moments import Last, read_at_same_offsets
 from streammetrics_consumers.query.query import (
     Query,
     QueryError,
@@ -146,8 +146,8 @@ def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> 
         return with_states(ledger, query, lambda seen, _, states: results_of(
             seen, states, query), report)  # fmt: skip
 
-    experiment = ComparisonReader(ledger, query)
-    return with_join(ledger, query, JoinReader(ledger), lambda: experiment.with_experiment(read))
+    shown = partial(ComparisonReader(ledger, query).with_experiment, read)
+    return with_join(ledger, query, JoinReader(ledger), Last(), shown)
 
 
 def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Iterator[bytes]:
@@ -162,17 +162,25 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
         return with_states(ledger, query, lambda seen, _, states: results_of(
             seen, states, query, spools[0].keep), report)  # fmt: skip
 
-    experiment = ComparisonReader(ledger, query)
-    results = with_join(ledger, query, JoinReader(ledger), lambda: experiment.with_experiment(read))
+    shown = partial(ComparisonReader(ledger, query).with_experiment, read)
+    results = with_join(ledger, query, JoinReader(ledger), Last(), shown)
     return spools[0].pieces(results)
 
 
 def with_join(
-    ledger: Ledger, query: Query, joins: JoinReader, read: Callable[[], ResultsAnswer]
+    ledger: Ledger,
+    query: Query,
+    joins: JoinReader,
+    last: Last[ResultsAnswer],
+    read: Callable[[], ResultsAnswer],
 ) -> ResultsAnswer:
     """The results of `read`, with the join of the same moment. (If others commit faster than we
-    read, it may be of another one.)"""
+    read, it may be of another one.) last: the answer before, which stays if neither changed."""
     results, join = read_at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
+    return last.result(_joined, results, join)
+
+
+def _joined(results: ResultsAnswer, join: Join | None) -> ResultsAnswer:
     return results if join is None else replace(results, join=join)
 
 

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec import UNSET
 
-from streammetrics import Accumulator, Interval, StreamMetricsError
+from streammetrics import StreamMetricsError
 from streammetrics.present import ValueRow
-from streammetrics.results import (
-    band_of,
-    counts_of,
-    doubts_of,
-    headlines_of,
-    interval_of,
-    is_exact,
-    range_of,
-    views_of,
-)
+from streammetrics.results import is_exact, views_of
 from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
 from streammetrics_consumers.query.experiment_plan import variants_of
-from streammetrics_consumers.query.lines import FirstLines, Views, all_views, headline_views
+from streammetrics_consumers.query.lines import FirstLines, all_views, headline_views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
 from streammetrics_consumers.query.rows import SliceRow, Window
-from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedState, window_key
+from streammetrics_consumers.query.slices import FirstBlocks, KeyedState, window_key
+from streammetrics_consumers.query.state_cells import CellCache, CellForm, Range
 from streammetrics_consumers.query.turns import checkpoint, expect_slices
 
-_NAMED: Final = (
-    "{} of one user are taken as independent although users are named; "
-    'cluster = "groups" of the metric changes it'
-)
-
-Range: TypeAlias = tuple[float, float]  # the least and the greatest value
-
+NO_CELLS: Final = CellCache(0)
 MAX_HOLES: Final = 5  # that a note names
 MAX_ALARMS: Final = 5  # of metrics, each a note; as many doubts
 
@@ -46,9 +30,10 @@ def results_of(
     states: Iterable[KeyedState],
     query: Query,
     keep: Callable[[Sequence[SliceRow]], Sequence[SliceRow]] = tuple,
+    cache: CellCache = NO_CELLS,
 ) -> ResultsAnswer:
     """The rows of these states, and how far the logs were read at that moment. keep: takes the rows
-    of one state, in order, and returns those that the results hold."""
+    of one state, in order, and returns those that the results hold. cache: of their cells."""
     rows: list[SliceRow] = []
     count = 0
     metric_headlines: dict[tuple[str, str], None] = {}
@@ -60,37 +45,41 @@ def results_of(
     users = {entry.name: entry.users for entry in snapshot.generation.metrics}
     first: FirstBlocks | FirstLines = FirstBlocks(query.blocks)
     if query.lines is not None:
-        first = FirstLines(query.lines, config_views)
+        first = FirstLines(query.lines, config_views, cache.tables)
     elif query.rows is not None:
         entries = snapshot.generation.metrics
         metrics = sum(not entry.metric_set and not entry.ended for entry in entries)
         first = FirstBlocks(query.rows // max(metrics, 1) + 1, each_slice=True)
-    views: Callable[[object, Sequence[str]], Views] = (
-        headline_views if query.headlines else all_views
-    )
+    form = CellForm("all", all_views)
     if isinstance(first, FirstLines):
-        views = first.views
+        form = CellForm(first.name, first.views)
+    elif query.headlines:
+        form = CellForm("headlines", headline_views)
     for state in states:
         window, metric = state.window, state.metric
         try:
             slices, with_other = first.choose(state)
             count += len(slices)
             expect_slices(count)
-            for slice_, computed in state.computed(slices, with_other=with_other):
+            more = tuple(config_views.get(metric, ()))
+            state_form = CellForm(form.name, form.views, more, bool(users.get(metric)))
+            cells = cache.cells(state, slices, state_form, with_other=with_other)
+            headlines: tuple[str, ...] = ()
+            for slice_, cell in cells:
                 checkpoint()
-                alarm = getattr(computed.result, "alarm", "")  # why no value must be believed
-                if isinstance(alarm, str) and alarm:
-                    alarms[f"{_name(metric, slice_, window)}: alarm: {alarm}"] = None
-                for why in doubts_of(computed.value):
-                    about = headlines_of(computed.value)[0]
-                    doubts[f"{_name(metric, slice_, window)}: doubts about {about}: {why}"] = None
-                metric_views = config_views.get(metric, ())
-                state_rows, headlines, limits = rows_of(
-                    window, slice_, metric, computed, views, metric_views, users.get(metric, "")
-                )
+                if cell.alarm:
+                    alarms[f"{_name(metric, slice_, window)}: alarm: {cell.alarm}"] = None
+                for why in cell.doubts:
+                    doubts[f"{_name(metric, slice_, window)}: doubts about {why}"] = None
+                state_rows = [
+                    SliceRow(window, slice_, metric, cell.kind, cell.digest, value, band)
+                    for value, band in cell.values
+                ]
                 rows.extend(keep(state_rows))
-                metric_headlines.update(dict.fromkeys((metric, view) for view in headlines))
-                for view, (low, high) in limits.items():
+                if cell.headlines is not headlines:
+                    headlines = cell.headlines
+                    metric_headlines.update(dict.fromkeys((metric, view) for view in headlines))
+                for view, (low, high) in cell.ranges:
                     least, greatest = ranges.get((metric, view), (low, high))
                     ranges[metric, view] = min(least, low), max(greatest, high)
         except StreamMetricsError as error:
@@ -171,61 +160,6 @@ def hole_notes(seen: Snapshot) -> Iterator[str]:
 
 def _start_text(start_ms: int) -> str:
     return "" if start_ms == JOIN_START else f"from {iso_utc(start_ms)} on and "
-
-
-def rows_of(
-    window: Window,
-    slice_: Slice,
-    metric: str,
-    computed: Computed,
-    views: Callable[[object, Sequence[str]], Views] = all_views,
-    more: Sequence[str] = (),
-    users: str = "",
-) -> tuple[list[SliceRow], tuple[str, ...], dict[str, Range]]:
-    """A row for each of these views of a plain metric's state, by name; its headline views, and the
-    ranges of the views. more: the views of the metric that the config names; users: the field of
-    the users that it names, if the metric does not use it."""
-    state, result = computed.metric, computed.value
-    values, headlines = views(result, more)
-    counts, kind = counts_of(result), computed.kind
-    ranges = {view: range_of(result, view) for view in values}
-    rows = []
-    for view in sorted(values):
-        value = values[view]
-        # Over users if the state has them; an undefined value has the reason of the metric itself.
-        shown = result if math.isnan(value) else computed.result
-        interval = (
-            _interval_beside_users(shown, state, view) if users else interval_of(shown, state, view)
-        )
-        band = band_of(computed.result, view)
-        rows.append(
-            SliceRow(
-                window,
-                slice_,
-                metric,
-                kind,
-                computed.digest,
-                ValueRow(
-                    view,
-                    value,
-                    interval if interval.formula else None,
-                    counts,
-                    exact=is_exact(result, view),
-                ),
-                UNSET if band is None else band,
-            )
-        )
-    return rows, headlines, ranges
-
-
-def _interval_beside_users(result: object, state: Accumulator, view: str) -> Interval:
-    """The interval of a view of rows whose users are named, and not used by the metric."""
-    interval = interval_of(result, state, view, cluster="none")
-    units = getattr(result, "independent", "")
-    if not interval.defined or not units:
-        return interval
-    why = filter(None, (_NAMED.format(units), interval.reason))
-    return replace(interval, reason="; ".join(why))
 
 
 def value_rows(result: object) -> Iterator[ValueRow]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol, TypeAlias, cast
@@ -120,7 +120,8 @@ class KeyedState(NamedTuple):
     """The states of one metric in one window. names: the grouping. states: by key. other: the sum
     of the keys past `max_keys`, None if there are none or they are not asked for. is_part: others
     have more keys of the same window and grouping. against: of a drift, which has the name
-    `metric`, what the states are compared with."""
+    `metric`, what the states are compared with. digests: those that are known, by key; `computed`
+    adds others, and whoever changes a state removes its own."""
 
     window: Window
     names: tuple[str, ...]
@@ -129,6 +130,11 @@ class KeyedState(NamedTuple):
     other: sm.Accumulator | None
     is_part: bool = False
     against: Against | None = None
+    digests: dict[Key, str] | None = None
+
+    def remembering(self, digests: dict[Key, str]) -> KeyedState:
+        """The same states, with their known digests."""
+        return KeyedState(*self[:-1], digests)
 
     def slices(self) -> list[tuple[Slice, Key]]:
         """Each slice with its key, in canonical order."""
@@ -145,8 +151,9 @@ class KeyedState(NamedTuple):
 
     def results(self, keys: Sequence[Key]) -> Iterator[tuple[Key, object]]:
         """These keys with their metrics' own results, without digests."""
-        for block, chosen in state_blocks(self.states, keys):
+        for block, read in state_blocks(self.states, keys):
             checkpoint()
+            chosen = read.chosen(block)
             if self.against is not None:
                 for key, computed in zip(block, self.against.computed(block, chosen), strict=True):
                     yield key, computed.result
@@ -155,24 +162,43 @@ class KeyedState(NamedTuple):
                 yield from ((key, own_result(chosen.metric, results[key])) for key in block)
 
     def computed(
-        self, slices: Sequence[tuple[Slice, Key]], *, with_other: bool
-    ) -> Iterator[tuple[Slice, Computed]]:
-        """These slices with their digests and results, many at once; then the other keys."""
+        self,
+        slices: Sequence[tuple[Slice, Key]],
+        needs: Callable[[str], bool],
+        *,
+        with_other: bool,
+    ) -> Iterator[tuple[Slice, str, Computed | None]]:
+        """These slices with their digests and results, many at once; then the other keys. needs:
+        whether the result of a digest is needed, else it is None. Drifts are always computed."""
         slice_of_key = {key: slice_ for slice_, key in slices}
-        for keys, chosen in state_blocks(self.states, list(slice_of_key)):
+        digests = {} if self.digests is None else self.digests
+        for keys, read in state_blocks(self.states, list(slice_of_key)):
             if self.against is not None:
-                compared = self.against.computed(keys, chosen)
-                yield from zip(map(slice_of_key.__getitem__, keys), compared, strict=True)
+                drifts = self.against.computed(keys, read.chosen(keys))
+                for key, drift in zip(keys, drifts, strict=True):
+                    yield slice_of_key[key], drift.digest, drift
                 continue
-            results, digests = chosen.compute(), chosen.digests()
+            unknown = [key for key in keys if key not in digests]
+            chosen = read.chosen(unknown) if unknown else None
+            if chosen is not None:
+                digests.update(chosen.digests())
+            needed = [key for key in keys if needs(digests[key])]
+            if chosen is None or needed != unknown:
+                chosen = read.chosen(needed) if needed else None
+            results = {} if chosen is None else chosen.compute()
             for key in keys:
-                yield slice_of_key[key], Computed(chosen.metric, digests[key], results[key])
+                result, digest = results.get(key), digests[key]
+                computed = None if result is None else Computed(read.metric, digest, result)
+                yield slice_of_key[key], digest, computed
         if self.other is not None and with_other:
-            yield {OTHER: self.names}, Computed.of(self.other)
+            digest = self.other.digest()
+            computed = Computed.of(self.other) if needs(digest) else None
+            yield {OTHER: self.names}, digest, computed
 
 
 def state_blocks(states: States, keys: Sequence[Key]) -> Iterator[tuple[Sequence[Key], sm.PerKey]]:
-    """These keys in blocks, each with its states: so few that their results fit into memory."""
+    """These keys in blocks, so few that their results fit into memory, each with states among which
+    its own are."""
     size = len(keys)
     if isinstance(states, sm.StoredPerKey):
         size = max(COMPUTED, READ_BYTES * len(states.keys()) // max(states.nbytes, 1))
@@ -181,7 +207,7 @@ def state_blocks(states: States, keys: Sequence[Key]) -> Iterator[tuple[Sequence
         read = states.chosen(read_keys) if isinstance(states, sm.StoredPerKey) else states
         for block_start in range(0, len(read_keys), COMPUTED):
             block = read_keys[block_start : block_start + COMPUTED]
-            yield block, read.chosen(block)
+            yield block, read
 
 
 def taken(

@@ -9,11 +9,12 @@ from typing import Final, Literal, cast
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
+from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
 from streammetrics_consumers.query.comparisons import experiment_answer
 from streammetrics_consumers.query.encoding import dumps
@@ -36,6 +37,12 @@ from streammetrics_consumers.render.cells import results_with_texts
 from streammetrics_consumers.render.experiment_text import experiment_with_texts
 from streammetrics_consumers.render.quarantine import refused_json
 from streammetrics_consumers.render.text import Style, results_text, text_query
+from streammetrics_consumers.server.bodies import (
+    accepts_gzip,
+    compressed,
+    compressed_response,
+    response,
+)
 from streammetrics_consumers.server.concurrency import ConcurrencyLimiter
 from streammetrics_consumers.server.health import HealthMonitor
 from streammetrics_consumers.server.openapi import CHOICES, LINES, parameters_of
@@ -78,36 +85,39 @@ class Api:
 
     def store(self, request: Request) -> Response:
         """The contents of the store that a query may ask for."""
-        return _json(self._catalogue.to_json(_generation(request)))
+        return _json(request, self._catalogue.to_json(_generation(request)))
 
     def results(self, request: Request) -> Response:
         """The bytes of `results --json`, with texts if the request asks for them."""
         query = query_of(request.query_params)
         views, lines = choice(request.query_params, "views"), lines_of(request.query_params)
         page_query = replace(query, headlines=lines is None and views == "headline", lines=lines)
-        results = self._cache.results(page_query)
-        if choice(request.query_params, "texts") == "tables":
-            results = results_with_texts(results)
-        return _json(to_json(results))
+        texts = choice(request.query_params, "texts")
+        write = _json_with_texts if texts == "tables" else to_json
+        if not accepts_gzip(request):
+            return _json(request, write(self._cache.results(page_query)))
+        # Only compressed bytes are kept, which are a small part of the answer.
+        data = self._cache.document(page_query, texts, lambda results: compressed(write(results)))
+        return compressed_response(data, JSON)
 
     def results_txt(self, request: Request) -> Response:
         """The text of `results`, without colours."""
         query = query_of(request.query_params)
         results = self._cache.results(text_query(query))
         text = results_text(results, query, Style(), store=self._store)
-        return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
+        return response(request, text.encode("utf-8", "backslashreplace"), "text/plain")
 
     def status(self, request: Request) -> Response:
         """The bytes of `status --json`."""
-        return _json(status_json(self._ledger, _generation(request)))
+        return _json(request, status_json(self._ledger, _generation(request)))
 
     def quarantine(self, request: Request) -> Response:
         """The open refused events, without their contents."""
-        return _json(refused_json(self._ledger, _generation(request)))
+        return _json(request, refused_json(self._ledger, _generation(request)))
 
     def health(self, request: Request) -> Response:
         """How far and how well the log is read."""
-        return _json(dumps(self._monitor.health()))
+        return _json(request, dumps(self._monitor.health()))
 
     def experiment(self, request: Request) -> Response:
         """The experiment since the start: the advice and the conclusion."""
@@ -127,7 +137,7 @@ class Api:
         answer = experiment_answer(results, design, looks, first_ms)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
-        return _json(dumps(answer))
+        return _json(request, dumps(answer))
 
     def history(self, request: Request) -> Response:
         """One view over time."""
@@ -135,7 +145,7 @@ class Api:
         metric = metric_of(query)
         view_name = request.query_params.get("view")
         _, history = self._histories.read(self._grouped(query), metric, view_name)
-        return _json(dumps(history))
+        return _json(request, dumps(history))
 
     def figure(self, request: Request) -> Response:
         """A figure with its data."""
@@ -157,7 +167,7 @@ class Api:
                 spec = charts.figure_of_effects(history, tables, metric, theme)
             else:
                 spec = charts.figure_of_history(history, tables, metric, theme)
-            return _json(dumps(cast("Json", spec)))
+            return _json(request, dumps(cast("Json", spec)))
         if query.window == "all":
             raise QueryError(
                 expected="one window", got="'all'", where="window",
@@ -168,7 +178,7 @@ class Api:
         spec = self._cache.states(
             query, lambda states: charts.figure_of_states(states, tables, kind, metric, theme)
         )
-        return _json(dumps(cast("Json", spec)))
+        return _json(request, dumps(cast("Json", spec)))
 
     def _grouped(self, query: Query) -> Query:
         """The query with one grouping: `by`, or else the one by variant if there is one."""
@@ -178,8 +188,12 @@ class Api:
         return replace(query, by=self._catalogue.grouping(VARIANT | names, query.generation))
 
 
-def _json(data: bytes) -> Response:
-    return Response(data, media_type=JSON)
+def _json_with_texts(results: ResultsAnswer) -> bytes:
+    return to_json(results_with_texts(results))
+
+
+def _json(request: Request, data: bytes) -> Response:
+    return response(request, data, JSON)
 
 
 def _generation(request: Request) -> int | None:

@@ -24,12 +24,14 @@ from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Error, ProblemAnswer
 from streammetrics_consumers.query.encoding import dumps
-from streammetrics_consumers.query.follow import LatestResults, QueryCache
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.latest import LatestResults
 from streammetrics_consumers.query.query import QueryError
 from streammetrics_consumers.query.turns import Queue, Turn
 from streammetrics_consumers.render.prometheus import ROWS
 from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, threaded
+from streammetrics_consumers.server.bodies import asset_response, response
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, ServerNumbers, exposition
 from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, WatchedWorkers, unready
@@ -100,18 +102,18 @@ def _page(request: Request) -> Response:
     page = assets.asset("index.html")
     if page is None:
         return PlainTextResponse("the page is not installed; /results.txt has the results\n")
-    return assets.answer(request, page)
+    return asset_response(request, page)
 
 
 def _asset(request: Request) -> Response:
     asset = assets.asset(request.path_params["name"])
     if asset is None:
         raise HTTPException(404)
-    return assets.answer(request, asset)
+    return asset_response(request, asset)
 
 
 def _openapi(request: Request) -> Response:
-    return Response(openapi_json(), media_type=JSON)
+    return response(request, openapi_json(), JSON)
 
 
 def _bad_query(request: Request, error: Exception) -> Response:

@@ -7,20 +7,16 @@ process, and the page shows its tables before the library is ready.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import logging
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from threading import Event, Lock, Thread
 from typing import Final
 
-from starlette.requests import Request
-from starlette.responses import Response
+from streammetrics_consumers.server.bodies import Asset
 
 log = logging.getLogger(__name__)
 
@@ -38,24 +34,7 @@ sys.stdout.buffer.write(charts_javascript().encode())
 """
 _MAKING: Final = Lock()
 _CHARTS_ASKED: Final = Event()
-_GZIP: Final = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*\.(html|js|css|svg)")
-
-
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """A file of the page, plain and compressed, with its ETag."""
-
-    data: bytes
-    compressed: bytes
-    tag: str
-    type: str
-
-    @staticmethod
-    def of(data: bytes, type_: str) -> Asset:
-        """The asset of these bytes."""
-        tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-        return Asset(data, gzip.compress(data, 6, mtime=0), tag, type_)
 
 
 def asset(name: str) -> Asset | None:
@@ -91,18 +70,6 @@ def prepare() -> None:
     if not _CHARTS_ASKED.is_set():
         _CHARTS_ASKED.set()
         Thread(target=charts, name="charts", daemon=True).start()
-
-
-def answer(request: Request, found: Asset) -> Response:
-    """The asset, or status 304 if the client's copy is the same."""
-    headers = {"etag": found.tag, "cache-control": "no-cache", "vary": "accept-encoding"}
-    client_tags = request.headers.get("if-none-match", "").split(",")
-    if found.tag in (tag.strip().removeprefix("W/") for tag in client_tags):
-        return Response(status_code=304, headers=headers)
-    if _GZIP.search(request.headers.get("accept-encoding", "")):
-        headers["content-encoding"] = "gzip"
-        return Response(found.compressed, headers=headers, media_type=found.type)
-    return Response(found.data, headers=headers, media_type=found.type)
 
 
 @cache

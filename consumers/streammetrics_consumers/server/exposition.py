@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
@@ -29,8 +30,12 @@ from streammetrics import __version__
 from streammetrics_consumers.counting.worker_status import COMMIT_BOUNDS_S, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.query.follow import LatestResults, QueryCache
+from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.latest import LatestResults
+from streammetrics_consumers.query.moments import Moment, moment_of
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
 from streammetrics_consumers.server.health import WatchedWorkers, messages_behind
@@ -77,24 +82,53 @@ def exposition(
     """
     registry = CollectorRegistry(auto_describe=False)
     latest = latest or LatestResults(QueryCache(ledger), wait_s=None, rows=ROWS)
-    registry.register(_Scrape(ledger, watched, latest, numbers))
+    stored: _ScrapedStore | None = None
+    with suppress(LedgerError):
+        stored = view(ledger, _ScrapedStore.read)
+    registry.register(_Scrape(stored, watched, numbers))
+    text: bytes = generate_latest(registry)
+    return text + latest.text(_results_text, None if stored is None else stored.moment)
+
+
+class _ScrapedStore(NamedTuple):
+    """The store at one moment, with the number and the bytes of its delta rows."""
+
+    moment: Moment
+    rows: int
+    nbytes: int
+
+    @classmethod
+    def read(cls, now: StoreView) -> _ScrapedStore:
+        return cls(moment_of(now), *now.stored_size())
+
+
+def _results_text(results: Mapping[str, ResultsAnswer]) -> bytes:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Results(results))
     text: bytes = generate_latest(registry)
     return text
+
+
+class _Results:
+    def __init__(self, results: Mapping[str, ResultsAnswer]) -> None:
+        self._results = results
+
+    def collect(self) -> Iterator[Metric]:
+        """The metric families of results."""
+        return result_gauges(self._results)
 
 
 class _Scrape:
     def __init__(
         self,
-        ledger: Ledger,
+        stored: _ScrapedStore | None,
         watched: WatchedWorkers,
-        latest: LatestResults,
         numbers: ServerNumbers | None,
     ) -> None:
-        self._ledger, self._watched, self._latest = ledger, watched, latest
-        self._numbers = numbers
+        self._stored, self._watched, self._numbers = stored, watched, numbers
 
     def collect(self) -> Iterator[Metric]:
-        """All metric families, once."""
+        """All metric families but those of results, once."""
         workers = {n: v for n, v in self._watched.workers().items() if v is not None}
         yield from _process_lines(workers)
         if self._numbers is not None:
@@ -103,8 +137,7 @@ class _Scrape:
         yield _commits(workers)
         yield from _ages(workers, self._watched.monotonic())
         yield from _lags(workers, self._watched.clock())
-        yield from _stored(self._ledger)
-        yield from result_gauges(self._latest.by_window())
+        yield from _store_lines(self._stored)
 
 
 def _process_lines(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
@@ -224,15 +257,13 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     yield from (messages, seconds)
 
 
-def _stored(ledger: Ledger) -> Iterator[Metric]:
-    try:
-        snapshot: Snapshot | None = ledger.snapshot()
-    except LedgerError:
-        snapshot = None
+def _store_lines(stored: _ScrapedStore | None) -> Iterator[Metric]:
     yield GaugeMetricFamily("streammetrics_store_up", "Whether the store answers",
-                            value=float(snapshot is not None))  # fmt: skip
-    if snapshot is None:
+                            value=float(stored is not None))  # fmt: skip
+    if stored is None:
         return
+    version, _ = stored.moment
+    snapshot = Snapshot(version.generation, version.heads, (), version.retry)
     gauges = {
         "streammetrics_store_events": ("Events counted so far", snapshot.counters.rows),
         "streammetrics_store_quarantined_events": ("Events in quarantine",
@@ -242,9 +273,9 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
         "streammetrics_store_skipped_events": ("Events that the config leaves out",
                                                snapshot.counters.skipped),
         "streammetrics_store_state_bytes": ("Size of all states in the store",
-                                            snapshot.stored_nbytes),
+                                            stored.nbytes),
         "streammetrics_store_state_rows": ("Rows of the store that hold states",
-                                           snapshot.stored_rows),
+                                           stored.rows),
         "streammetrics_store_incomplete_logs": (
             "Logs that the store had counted further before it went back",
             len(snapshot.incomplete)),

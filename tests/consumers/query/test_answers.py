@@ -10,13 +10,15 @@ from types import MappingProxyType
 import numpy as np
 from streammetrics_consumers.query.answers import Error, ProblemAnswer
 from streammetrics_consumers.query.encoding import dumps
-from streammetrics_consumers.query.results import in_order, rows_of
+from streammetrics_consumers.query.lines import all_views
+from streammetrics_consumers.query.results import in_order
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.rows import SINCE_THE_START, Window
 from streammetrics_consumers.query.slices import Computed
+from streammetrics_consumers.query.state_cells import CellForm, StateCell
 from streammetrics_consumers.server.openapi import openapi_json
 
-from streammetrics import HistogramAUC, Ratio
+from streammetrics import Accumulator, HistogramAUC, Ratio
 from streammetrics.experiments import SampleRatioFound
 from tests.consumers.answer_rows import altered, slice_row
 from tests.consumers.render.corpus import results
@@ -93,28 +95,27 @@ def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
     assert list(in_order(reversed(wanted))) == wanted
 
 
-def test_a_row_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -> None:
+def cell_of(state: Accumulator) -> StateCell:
+    return CellForm("all", all_views).cell(Computed.of(state))
+
+
+def test_a_value_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -> None:
     ctr, auc = Ratio(), HistogramAUC()
     ctr.update([1, 0, 0, 0])
-    row = next(
-        row
-        for row in rows_of(SINCE_THE_START, {}, "ctr", Computed.of(ctr))[0]
-        if row.view == "ratio"
-    )
-    assert (row.value, row.low, row.high) == (0.25, 0.25, 0.25)
-    assert (row.type, row.counts["rows"], row.digest) == ("Ratio", 4, ctr.digest())
+    cell = cell_of(ctr)
+    value = next(value for value, _ in cell.values if value.name == "ratio")
+    assert (value.value, value.exact_within, value.counts["rows"]) == (0.25, (0.25, 0.25), 4)
+    assert (cell.kind, cell.digest) == ("Ratio", ctr.digest())
     auc.update([0, 1, 1], [0.1, 0.1, 0.7])
     result = auc.compute().auc
-    row = next(
-        row for row in rows_of(SINCE_THE_START, {}, "auc", Computed.of(auc))[0] if row.view == "auc"
-    )
-    assert (row.value, row.low, row.high) == (float(result), result.low, result.high)
-    assert row.low < row.high
+    value = next(value for value, _ in cell_of(auc).values if value.name == "auc")
+    assert (float(value.value), value.exact_within) == (float(result), (result.low, result.high))
+    assert result.low < result.high
 
 
 def test_a_table_shows_the_first_view_of_a_metric_unasked() -> None:
-    rows, known, _ = rows_of(SINCE_THE_START, {}, "auc", Computed.of(HistogramAUC()))
-    assert known == ("auc",) and len(rows) > 1
+    cell = cell_of(HistogramAUC())
+    assert cell.headlines == ("auc",) and len(cell.values) > 1
 
 
 def test_a_ratio_has_the_range_of_a_share_while_all_of_its_rows_are_0_or_1() -> None:
@@ -122,5 +123,4 @@ def test_a_ratio_has_the_range_of_a_share_while_all_of_its_rows_are_0_or_1() -> 
     ctr.update([1, 0, 0])
     revenue.update([1, 0, 12.5])
     for state, expected in ((ctr, (0.0, 1.0)), (revenue, (-math.inf, math.inf))):
-        _, _, ranges = rows_of(SINCE_THE_START, {}, "ctr", Computed.of(state))
-        assert ranges["ratio"] == expected
+        assert dict(cell_of(state).ranges)["ratio"] == expected

@@ -26,7 +26,7 @@ from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.query import follow
 from streammetrics_consumers.query.follow import IncrementalView, QueryCache
-from streammetrics_consumers.query.query import Query, QueryError
+from streammetrics_consumers.query.query import Lines, Query, QueryError
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.render.cells import headline_rows
@@ -43,6 +43,12 @@ QUERIES = (
     Query("total", frozenset({"variant"})),
     Query("latest", metric="ctr"),
     Query("all", where=(("variant", "a"),), metric="auc"),
+)
+PARTS = (
+    Query("all", frozenset({"variant"}), headlines=True),
+    Query("all", lines=Lines(3)),
+    Query("latest", lines=Lines(2, "value", "a", True)),
+    Query("total", rows=8),
 )
 WINDOWS = "size_s = 3600\nslide_s = 1200\nlateness_s = 60\nretention_s = 86400"
 DRIFT = '[drift.before]\nmetric = "auc"'
@@ -138,7 +144,7 @@ def require_fresh(follower: IncrementalView | QueryCache, ledger: Ledger, query:
 def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int) -> None:
     rng = random.Random(seed)
     answers = QueryCache(written.ledger)
-    followers = [(answers, query) for query in QUERIES]
+    followers = [(answers, query) for query in QUERIES + PARTS]
     happened: set[str] = set()
     for _ in range(rounds):
         for _ in range(rng.choice([1, 1, 2, 5])):
@@ -165,7 +171,7 @@ def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int)
                     written.begin(MORE)
                 case "generation":
                     written.begin(written.config, new_generation=True)
-        for follower, query in rng.sample(followers, 2):
+        for follower, query in rng.sample(followers, 3):
             require_fresh(follower, written.ledger, query)
     for follower, query in followers:
         require_fresh(follower, written.ledger, query)

@@ -20,6 +20,7 @@ import pytest
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server import application, assets
 from streammetrics_consumers.server import events as events_module
+from streammetrics_consumers.server.bodies import Asset
 from streammetrics_consumers.server.connections import PER_PEER, SILENT_S, Limits
 from streammetrics_consumers.server.process import serving
 
@@ -171,7 +172,7 @@ def test_a_probe_is_answered_while_idle_connections_of_its_address_come(
 def test_an_answer_goes_to_whoever_reads_it_however_slowly_and_to_nobody_else(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large = assets.Asset(b"x" * 10_000_000, b"", '"large"', "text/javascript")
+    large = Asset(b"x" * 10_000_000, b"", '"large"', "text/javascript")
     monkeypatch.setattr(assets, "asset", lambda name: large)
     with ExitStack() as stack:
         limits = Limits(silent_s=1.0)

@@ -19,9 +19,11 @@ from starlette.responses import Response
 from starlette.types import Message
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query import follow, results
+from streammetrics_consumers.query import follow
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Lines, Query, QueryError
+from streammetrics_consumers.query.slices import Computed
+from streammetrics_consumers.query.state_cells import CellForm, StateCell
 from streammetrics_consumers.query.turns import (
     LIGHT_SLICES,
     Queue,
@@ -99,18 +101,18 @@ def test_a_program_without_clients_has_no_limit(many: Path) -> None:
 def test_an_answer_ends_when_its_client_has_gone(
     many: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, computed = Event(), []
-    real = results.rows_of
+    begun, turns = Event(), list[Turn]()
+    real = CellForm.cell
 
-    def rows_of(*given: object) -> object:
+    def cell(form: CellForm, computed: Computed) -> StateCell:
         turn = current_turn()
         assert turn is not None
-        computed.append(turn)
+        turns.append(turn)
         begun.set()
         assert turn.abandoned.wait(LIMIT_S)
-        return real(*given)  # type: ignore[arg-type]
+        return real(form, computed)
 
-    monkeypatch.setattr(results, "rows_of", rows_of)
+    monkeypatch.setattr(CellForm, "cell", cell)
     with ExitStack() as stack:
         url = stack.enter_context(serving(str(many), ServerConfig(port=0), ALONE))
         parts = urlsplit(url)
@@ -118,24 +120,24 @@ def test_an_answer_ends_when_its_client_has_gone(
         client.sendall(f"GET {ALL} HTTP/1.1\r\nhost: {parts.netloc}\r\n\r\n".encode())
         assert begun.wait(LIMIT_S)
         client.close()
-        monkeypatch.setattr(results, "rows_of", real)  # of the gauges of /metrics
+        monkeypatch.setattr(CellForm, "cell", real)  # of the gauges of /metrics
         until(lambda: number(url, "streammetrics_heavy_answers") == 0)
-    assert len(computed) == 1
+    assert len(turns) == 1
 
 
 @pytest.mark.slow
 def test_a_heavy_answer_holds_up_no_other(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, end = Event(), Event()
-    real = results.rows_of
+    real = CellForm.cell
 
-    def rows_of(*given: object) -> object:
+    def cell(form: CellForm, computed: Computed) -> StateCell:
         turn = current_turn()
         if turn is not None and turn.is_heavy:
             begun.set()
             assert end.wait(LIMIT_S)
-        return real(*given)  # type: ignore[arg-type]
+        return real(form, computed)
 
-    monkeypatch.setattr(results, "rows_of", rows_of)
+    monkeypatch.setattr(CellForm, "cell", cell)
     statuses: list[int] = []
 
     def ask() -> None:
