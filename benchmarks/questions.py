@@ -24,6 +24,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "user-groups": "bench_user_groups",
     "compute-by-key": "bench_compute_by_key",
     "decoding": "bench_decoding",
+    "consumer": "bench_consumer",
     "results": "bench_results",
     "eval": "bench_eval",
     "store": "bench_store",
