@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -124,7 +125,7 @@ def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
         steps: list[object] = []
         for size in sizes:
             try:
-                rows = part.take(size) if part else []
+                rows: Any = part.take(size) if part else []
             except CorruptRecordError:
                 steps.append("corrupt")
                 break
