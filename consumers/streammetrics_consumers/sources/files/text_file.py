@@ -53,20 +53,17 @@ class TextFile:
     def count(self) -> int:
         """The current number of records in the file."""
         if self.format == "jsonl":
-            return self._count_lines()
+            lines, last = 0, b"\n"
+            with self.path.open("rb", buffering=0) as file:
+                while block := file.read(BLOCK_BYTES):
+                    lines, last = lines + block.count(b"\n"), block[-1:]
+            # A last line without a line end counts once the file is complete.
+            return lines if self.follow or last == b"\n" else lines + 1
         reader = TextFile(self.path, self.format, self.max_bytes, follow=self.follow)
         try:
             return reader.skip_to(None)
         finally:
             reader.close()
-
-    def _count_lines(self) -> int:
-        """The number of lines; a last one without a line end counts once the file is complete."""
-        count, last = 0, b"\n"
-        with self.path.open("rb", buffering=0) as file:
-            while block := file.read(BLOCK_BYTES):
-                count, last = count + block.count(b"\n"), block[-1:]
-        return count if self.follow or last == b"\n" else count + 1
 
     def skip_to(self, offset: int | None) -> int:
         """Move to this record (None: to the end); returns the new offset."""
@@ -123,7 +120,7 @@ def text_chunk(
     """Consecutive records of a stream as a chunk."""
     end = start + len(records)
     cut: dict[int, Cut] = {}
-    if of.has_overlong:
+    if of.lines.has_overlong:
         cut = {i: r.cut for i, r in enumerate(records) if isinstance(r, Overlong)}
     values = [r.beginning if isinstance(r, Overlong) else r for r in records] if cut else records
     return Chunk(
@@ -321,27 +318,22 @@ class TextRecords:
     def __init__(self, format: str, max_bytes: int, name: str) -> None:
         self.header: tuple[str, ...] | None = None
         self._name = name
-        self._lines = TextLines(max_bytes)
+        self.lines = TextLines(max_bytes)
         self._rows = CsvRows(max_bytes) if format == "csv" else None
 
     @property
     def longest(self) -> int | None:
         """No record so far has more bytes; None for rows of CSV, which are not measured."""
-        return self._lines.longest if self._rows is None else None
-
-    @property
-    def has_overlong(self) -> bool:
-        """Whether a record so far may be over the limit."""
-        return self._lines.has_overlong
+        return self.lines.longest if self._rows is None else None
 
     def feed(self, block: bytes) -> list[Record]:
         """The records that end in this block."""
-        lines = self._lines.feed(block)
+        lines = self.lines.feed(block)
         return lines if self._rows is None else self._without_header(self._rows.feed(lines))
 
     def finish(self) -> list[Record]:
         """The remaining records at the end of the stream."""
-        lines = self._lines.finish()
+        lines = self.lines.finish()
         if self._rows is None:
             return lines
         return self._without_header([*self._rows.feed(lines), *self._rows.finish()])
