@@ -195,7 +195,7 @@ class KafkaSource(TopicSource):
     def _chunk(self, partition_id: PartitionId, records: Sequence[Record | RecordRun]) -> Chunk:
         """The chunk of what a poll returned: runs, or records where the layout is unknown."""
         runs = [record for record in records if isinstance(record, RecordRun)]
-        runs = runs or [RecordRun.of(cast("Sequence[Record]", records))]
+        runs = runs or [RecordRun.collected(cast("Sequence[Record]", records))]
         last, headers, cut, count = runs[-1], dict[int, Headers](), dict[int, Cut](), 0
         for run in runs:
             headers.update((count + i, pairs) for i, pairs in run.headers.items())

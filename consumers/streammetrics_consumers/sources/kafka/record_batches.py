@@ -74,7 +74,7 @@ class RecordRun:
     left_out: int | None = None
 
     @classmethod
-    def of(cls, records: Sequence[Record]) -> RecordRun:
+    def collected(cls, records: Sequence[Record]) -> RecordRun:
         """The run of these records of the client."""
         return cls(
             [record.offset for record in records],
@@ -339,7 +339,7 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
                 record = next(self.record_iterator, None)
                 if record is not None:
                     is_run = isinstance(record.checksum, RecordRun)
-                    run = record.checksum if is_run else RecordRun.of([record])
+                    run = record.checksum if is_run else RecordRun.collected([record])
                     early = bisect_left(run.offsets, self.fetch_offset)
                     self._add(runs, run.part(early, len(run)) if early else run, n)
         except Exception as error:
@@ -387,7 +387,7 @@ def is_known_layout() -> bool:
         ).next_batch()
         if not isinstance(own_batch, RecordBatch):
             return False
-        expected = RecordRun.of(list(client_batch))
+        expected = RecordRun.collected(list(client_batch))
         (record,) = cast("Iterable[Any]", own_batch)
         names = set(signature(Fetcher.PartitionRecords).parameters)
         return len(expected) == 2 and record.checksum == expected and names.issuperset(FETCHED)

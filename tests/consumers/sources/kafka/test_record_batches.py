@@ -61,7 +61,7 @@ def read(data: bytes, kind: type[DefaultRecordBatch]) -> Iterator[tuple[object, 
     batch.__class__ = kind
     for record in batch:
         assert record.validate_crc()
-        run = record.checksum if kind is RecordBatch else RecordRun.of([record])
+        run = record.checksum if kind is RecordBatch else RecordRun.collected([record])
         headers = [list(run.headers.get(i, ())) for i in range(len(run))]
         yield from zip(run.offsets, run.timestamps_ms, run.keys, run.values, headers, strict=True)
 
@@ -129,7 +129,7 @@ def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
             except CorruptRecordError:
                 steps.append("corrupt")
                 break
-            runs = rows if kind is PartitionRecords else [RecordRun.of(rows)]
+            runs = rows if kind is PartitionRecords else [RecordRun.collected(rows)]
             steps.append((len(rows), part.next_fetch_offset, bool(part)))
             steps += [pair for run in runs for pair in zip(run.offsets, run.values, strict=True)]
         taken.append(steps)
