@@ -110,7 +110,7 @@ off-policy: .cache/obp/.made  ## print and draw what each log of the Open Bandit
 bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libraries; ARGS=--quick, --json FILE, --help
 	.cache/bench/bin/python -m benchmarks $(ARGS)
 
-bench-against: .venv/.dev  ## compare the speed of updates with that of a git revision: REV=HEAD~1; ARGS=--help
+bench-against: .venv/.dev  ## compare the speed of updates with that of the last tag, or of REV=HEAD~1; ARGS=--help
 	$(BIN)/python -m benchmarks.against $(REV) $(ARGS)
 
 coverage: .venv/.dev  ## measure how often intervals and tests are wrong (62 minutes); ARGS=--help

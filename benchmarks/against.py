@@ -1,4 +1,4 @@
-"""Update times beside those of a git revision: `make bench-against REV=...`.
+"""Update times beside those of a git revision: `make bench-against REV=...`, or of the last tag.
 
 A child process for each version (same interpreter, another `PYTHONPATH`) runs the updates of every
 metric class in batches of each size, in turns: old, new, new, old. The ratio of a line is the
@@ -225,8 +225,17 @@ def checkout_of(revision: str) -> Path:
     return folder
 
 
-def _git(*words: str) -> bytes:
-    ran = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, check=False)
+def last_version(repository: Path = ROOT) -> str:
+    """The last tag before HEAD; without one, the newest commit on its first parents that is at
+    least a day old, and on the first day the oldest one."""
+    tags = _git("tag", "--merged", "HEAD", "--sort=-creatordate", repository=repository).split()
+    parents = ("rev-list", "--first-parent", "HEAD")
+    aged = _git(*parents, "--max-count=1", "--before=1 day ago", repository=repository).split()
+    return (tags[:1] or aged or _git(*parents, repository=repository).split()[-1:])[0].decode()
+
+
+def _git(*words: str, repository: Path = ROOT) -> bytes:
+    ran = subprocess.run(["git", "-C", str(repository), *words], capture_output=True, check=False)
     if ran.returncode:
         raise SystemExit(ran.stderr.decode().strip())
     return ran.stdout
@@ -235,7 +244,12 @@ def _git(*words: str) -> bytes:
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
-    parser.add_argument("revision", help="the git revision to compare with")
+    parser.add_argument(
+        "revision",
+        nargs="?",
+        help="the git revision to compare with (default: the last tag, or "
+        "without tags the newest commit that is at least a day old)",
+    )
     parser.add_argument("--limit", type=float, default=LIMIT, help="the greatest ratio allowed")
     parser.add_argument("--only", nargs="+", choices=[*cases()], help="only these metric classes")
     parser.add_argument("--rows", nargs="+", type=int, default=SIZES, help="the sizes of batches")
@@ -245,7 +259,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 def main(given: Sequence[str] | None = None) -> int:
     """Print the table; 1 if a ratio is above the limit each time."""
     asked = arguments(given)
-    old = checkout_of(asked.revision)
+    revision = asked.revision or last_version()
+    print(f"compared with {revision}", flush=True)
+    old = checkout_of(revision)
     with tempfile.TemporaryDirectory() as folder:
         probe = Version(old, CLOCK)
         asked_jobs = jobs(asked.only or cases(), asked.rows, Path(folder), probe.accepts)

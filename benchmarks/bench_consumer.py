@@ -7,27 +7,32 @@ Its own CPU time is measured, with all its threads, because wall time on a share
 unreliable.
 
 Layers: the client's bare poll; our source; decoding; metrics and routing (a delta that ends after
-200,000 events, like the worker's); commits (the worker itself with its own store). The cost of a
-layer is the difference of two medians; the layers take turns. Each figure is for one partition,
-from the beginning of its log to the end. `python -m benchmarks.bench_consumer`.
+200,000 events, like the worker's); commits (the worker itself with its own store: its start, a
+commit after each 200,000 events, and a last look at the experiment). The cost of a layer is the
+difference of two medians; the layers take turns. Each figure is for one partition, from the
+beginning of its log to the end. `python -m benchmarks.bench_consumer` has every format; the
+question of `make bench` has files, and a JSON event a message where Java and Maven are installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import os
 import platform
+import shutil
 import statistics
 import tempfile
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import numpy as np
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.counting.delta import Delta
@@ -41,7 +46,9 @@ from streammetrics_consumers.simulate.output import write
 from streammetrics_consumers.simulate.stream import Format, Simulation
 from streammetrics_consumers.sources.open_source import open_source
 
+from benchmarks.answer import Answer, answer
 from benchmarks.bare_poll import Patience, bare_poll
+from benchmarks.harness import Timing, measure, timing
 from benchmarks.kafka_topics import topics
 
 LAYERS = ("bare poll", "source", "decoding", "metrics", "commit")
@@ -153,32 +160,35 @@ def layers(case: Case, folder: Path) -> list[tuple[str, Callable[[], object]]]:
     return named if "kafka" in case.name else named[1:]
 
 
-def timed(case: Case, folder: Path) -> tuple[dict[str, float], dict[str, float]]:
-    """Medians of CPU and of wall seconds by layer, without the first round."""
-    cpu: dict[str, list[float]] = {}
-    wall: dict[str, list[float]] = {}
-    for _ in range(ROUNDS + 1):
+Seconds = dict[str, list[float]]
+
+
+def timed(case: Case, folder: Path, rounds: int = ROUNDS) -> tuple[Seconds, Seconds]:
+    """CPU and wall seconds of each round by layer, without the first one."""
+    cpu: Seconds = {}
+    wall: Seconds = {}
+    for _ in range(rounds + 1):
         for name, job in layers(case, folder):
             started, clock = time.process_time(), time.perf_counter()
             job()
             cpu.setdefault(name, []).append(time.process_time() - started)
             wall.setdefault(name, []).append(time.perf_counter() - clock)
     return tuple(  # type: ignore[return-value]  # two of them
-        {name: statistics.median(found[1:]) for name, found in spent.items()}
-        for spent in (cpu, wall)
+        {name: seconds[1:] for name, seconds in spent.items()} for spent in (cpu, wall)
     )
 
 
-def row(case: Case, cpu: dict[str, float], wall: dict[str, float]) -> str:
+def row(case: Case, cpu: Seconds, wall: Seconds) -> str:
     """One line of the table."""
-    each = {name: spent / case.events * 1e9 for name, spent in cpu.items()}
+    each = {name: statistics.median(spent) / case.events * 1e9 for name, spent in cpu.items()}
     bare = each.get("bare poll", 0.0)
     metrics = each["metrics"] - each["decoding"]
     parts = [bare, each["source"] - bare, each["decoding"] - each["source"], metrics]
     parts.append(each["commit"] - each["metrics"])
     line = f"{case.name:<22}" + "".join(f"{part:>9.0f}" for part in parts)
     line += f"{each['commit']:>9.0f}{1e9 / each['metrics']:>13,.0f}{1e9 / each['commit']:>13,.0f}"
-    line += f"{case.events / wall['commit']:>13,.0f}{metrics / each['decoding']:>10.0%}"
+    line += f"{case.events / statistics.median(wall['commit']):>13,.0f}"
+    line += f"{metrics / each['decoding']:>10.0%}"
     return line + (f"{bare / each['commit']:>10.0%}" if bare else f"{'':>10}")
 
 
@@ -222,7 +232,7 @@ guardrails = [{ metric = "auc", margin = 0.01 }]
 mdes = { ctr = 0.002, auc = 0.02 }
 [store]
 url = "demo.db"
-commit_interval_s = 1
+commit_interval_s = 3600
 """
 
 
@@ -288,6 +298,58 @@ def is_good(line: bytes) -> bool:
     if len(fields) != 9 or not line.isascii():
         return False
     return fields[0] == b"ts" or (fields[0].endswith(b"Z") and fields[5][:1] == b"0")
+
+
+def anchor() -> Timing:
+    """The cost of the decoding of such lines into objects by msgspec alone, for the targets."""
+    from benchmarks.bench_decoding import Event, good_events  # which reads our config
+
+    events, decode = good_events(), msgspec.json.Decoder(Event).decode
+    return measure("msgspec", len(events), lambda: list(map(decode, events)), peer="msgspec")
+
+
+def ask(quick: bool) -> Answer:
+    """The layers of each file format, and of a JSON event a message where a broker can be started.
+
+    A later layer includes those before it, and the last one is the whole consumer."""
+    events = 300_000 if quick else 600_000
+    cores = os.sched_getaffinity(0)
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        cases = list(file_cases(folder, events))
+        log = (folder / "events.jsonl").read_bytes()
+        profile = answer(
+            "consumer",
+            "A consumer, layer by layer",
+            rows=events,
+            arrays=[np.frombuffer(log, np.uint8)],
+            unit="event",
+        )
+        stack.callback(os.sched_setaffinity, 0, cores)
+        if shutil.which("java") and shutil.which("mvn"):
+            broker = stack.enter_context(topics())
+            of_kafka = kafka_cases(
+                folder, broker.bootstrap, broker.made, events // 3, "python json"
+            )
+            cases += of_kafka
+        else:
+            profile.missing.append("Kafka, which needs Java and Maven")
+        os.sched_setaffinity(0, sorted(cores)[:1])
+        profile.add(anchor())
+        for case in cases:
+            cpu, _ = timed(case, folder, 2 if quick else ROUNDS)
+            before = 0.0
+            for layer, seconds in cpu.items():
+                each = [spent / case.events * 1e9 for spent in seconds]
+                profile.add(timing(f"{case.name}: {layer}", [statistics.median(each) - before]))
+                before = statistics.median(each)
+            profile.add(timing(f"{case.name}: all", each))
+    profile.notes.append(
+        "A layer is the difference of two measurements. bare poll: the Kafka client's own, which "
+        "our source replaces in part, so the source may be below 0. metrics: the updates; commit: "
+        f"a store with its start and last look, and a commit each 200,000 of {events:,} events."
+    )
+    return profile
 
 
 def main() -> None:

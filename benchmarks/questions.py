@@ -25,6 +25,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "compute-by-key": "bench_compute_by_key",
     "many-groups": "bench_many_groups",
     "decoding": "bench_decoding",
+    "consumer": "bench_consumer",
     "results": "bench_results",
     "items": "bench_items",
     "eval": "bench_eval",

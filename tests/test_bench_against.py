@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from benchmarks.against import Comparison, Job, compared, jobs
+from benchmarks.against import ROOT, Comparison, Job, compared, jobs, last_version
 from tests.update_jobs import batches_of, cases
 
 pytestmark = pytest.mark.slow
@@ -65,6 +68,31 @@ def test_a_version_fails_if_its_updates_take_longer_than_the_limit(
     assert line.ratio == pytest.approx(new / old, rel=1e-3)
     assert ("\u2717" in found.text()) is bool(slower)
     assert f"{slower} of 1 ratios are above 1.05" in found.text()
+
+
+def test_a_night_compares_with_the_last_tag_and_without_one_with_a_commit_of_another_day(
+    tmp_path: Path,
+) -> None:
+    def git(*words: str, date: str = "@1700000000 +0000") -> str:
+        names = ("-c", "user.name=a", "-c", "user.email=a@b")
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        command = ["git", "-C", str(tmp_path), *names, *words]
+        return subprocess.check_output(command, env={**os.environ, **dates}, text=True).strip()
+
+    now = f"@{int(time.time())} +0000"
+    git("init", "--quiet")
+    aged = ""
+    for date in ("@1700000000 +0000", "@1700000001 +0000", now):
+        git("commit", "--quiet", "--allow-empty", "--message=x", date=date)
+        aged = git("rev-parse", "HEAD") if date != now else aged
+    assert last_version(tmp_path) == aged
+    git("tag", "v1", "HEAD~2")
+    assert last_version(tmp_path) == "v1"
+    workflow = (ROOT / ".github/workflows/speed.yml").read_text(encoding="utf-8")
+    assert (
+        "fetch-depth: 0" in workflow
+        and 'bench-against PYTHON=python ARGS="--limit 1.15"' in workflow
+    )
 
 
 def test_what_a_version_refuses_is_skipped_with_its_reason(tmp_path: Path) -> None:

@@ -109,7 +109,8 @@ def test_helm_lints_the_chart_and_kubernetes_would_take_what_it_renders(tmp_path
 
 
 def test_every_workflow_says_that_it_is_not_run_here_and_asks_for_no_more_than_it_needs() -> None:
-    assert {path.stem for path in WORKFLOWS} == {"tests", "wheels", "docs", "release", "atlas"}
+    names = {"tests", "wheels", "docs", "release", "atlas", "speed"}
+    assert {path.stem for path in WORKFLOWS} == names
     for path in WORKFLOWS:
         text = path.read_text(encoding="utf-8")
         assert text.startswith("# Not run where the project is tested"), path.name

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
-from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from streammetrics_consumers.events import PAYLOAD_BYTES
 from streammetrics_consumers.events.json_and_csv import split_header
@@ -34,7 +33,7 @@ class TextFile:
     def _restart(self) -> None:
         self._file.seek(0)
         self._records = TextRecords(self.format, self.max_bytes, self.path.name)
-        self._ready: deque[Record] = deque()
+        self._ready: list[Record] = []
         self._ended = False
         self._read_bytes = 0
         self.offset = 0
@@ -53,6 +52,13 @@ class TextFile:
 
     def count(self) -> int:
         """The current number of records in the file."""
+        if self.format == "jsonl":
+            lines, last = 0, b"\n"
+            with self.path.open("rb", buffering=0) as file:
+                while block := file.read(BLOCK_BYTES):
+                    lines, last = lines + block.count(b"\n"), block[-1:]
+            # A last line without a line end counts once the file is complete.
+            return lines if self.follow or last == b"\n" else lines + 1
         reader = TextFile(self.path, self.format, self.max_bytes, follow=self.follow)
         try:
             return reader.skip_to(None)
@@ -66,12 +72,9 @@ class TextFile:
             if not self._ready and not self._fill():
                 break
             step = len(self._ready)
-            if offset is not None and step > offset - self.offset:
-                step = offset - self.offset
-                for _ in range(step):
-                    self._ready.popleft()
-            else:
-                self._ready.clear()
+            if offset is not None:
+                step = min(step, offset - self.offset)
+            del self._ready[:step]
             self.offset += step
         return self.offset
 
@@ -82,7 +85,7 @@ class TextFile:
         if not self._ready:
             self._refuse_shorter(partition)
             return None
-        records = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
+        records, self._ready = self._ready[:limit], self._ready[limit:]
         start, self.offset = self.offset, self.offset + len(records)
         return text_chunk(partition, start, records, self._records)
 
@@ -116,14 +119,17 @@ def text_chunk(
 ) -> Chunk:
     """Consecutive records of a stream as a chunk."""
     end = start + len(records)
-    overlong = {i: r for i, r in enumerate(records) if isinstance(r, Overlong)}
+    cut: dict[int, Cut] = {}
+    if of.lines.has_overlong:
+        cut = {i: r.cut for i, r in enumerate(records) if isinstance(r, Overlong)}
+    values = [r.beginning if isinstance(r, Overlong) else r for r in records] if cut else records
     return Chunk(
         partition,
         start,
         end,
         range(start, end),
-        [r.beginning if isinstance(r, Overlong) else r for r in records],
-        cut={i: r.cut for i, r in overlong.items()},
+        cast("Sequence[bytes]", values),
+        cut=cut,
         fields=of.header,
         longest=of.longest,
     )
@@ -146,6 +152,7 @@ class TextLines:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.longest = 0  # no line that was returned, or its beginning, has more bytes
+        self.has_overlong = False  # whether a line may have been over the limit
         self._parts: list[bytes] = []  # of the incomplete line
         self._size = 0
         self._passing: _Passing | None = None
@@ -197,6 +204,7 @@ class TextLines:
 
     def _measure(self, size: int) -> int:
         """Note the size of a line, of which no more than the limit or its beginning is kept."""
+        self.has_overlong |= size > self.max_bytes
         self.longest = max(self.longest, min(size, max(self.max_bytes, PAYLOAD_BYTES)))
         return size
 
@@ -310,22 +318,22 @@ class TextRecords:
     def __init__(self, format: str, max_bytes: int, name: str) -> None:
         self.header: tuple[str, ...] | None = None
         self._name = name
-        self._lines = TextLines(max_bytes)
+        self.lines = TextLines(max_bytes)
         self._rows = CsvRows(max_bytes) if format == "csv" else None
 
     @property
     def longest(self) -> int | None:
         """No record so far has more bytes; None for rows of CSV, which are not measured."""
-        return self._lines.longest if self._rows is None else None
+        return self.lines.longest if self._rows is None else None
 
     def feed(self, block: bytes) -> list[Record]:
         """The records that end in this block."""
-        lines = self._lines.feed(block)
+        lines = self.lines.feed(block)
         return lines if self._rows is None else self._without_header(self._rows.feed(lines))
 
     def finish(self) -> list[Record]:
         """The remaining records at the end of the stream."""
-        lines = self._lines.finish()
+        lines = self.lines.finish()
         if self._rows is None:
             return lines
         return self._without_header([*self._rows.feed(lines), *self._rows.finish()])

@@ -30,7 +30,7 @@ MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 R = TypeVar("R")
 V = TypeVar("V")
 
-Headers = Sequence[Sequence[tuple[str, bytes]]]
+Headers = Sequence[Sequence[tuple[str, bytes | None]]]
 PartitionId: TypeAlias = tuple[str, int]  # a partition: topic and number
 
 

@@ -42,7 +42,7 @@ _CLIENT: Final = Key(Text(), "streammetrics", "the name of this client in the br
 _SESSION: Final = Key(Whole(1, _GREATEST), 10_000, "how long a killed worker keeps its partitions")
 _HEARTBEAT: Final = Key(Whole(1, _GREATEST), 3_000, "the time between two heartbeats of a worker")
 _RECORDS: Final = Key(
-    Whole(*_MAX_POLL), 5_000, "records per poll; enough to make numpy's cost per call negligible"
+    Whole(*_MAX_POLL), 10_000, "records per poll; enough to make numpy's cost per call negligible"
 )
 _ANSWER: Final = Key(Whole(1, _GREATEST), 15_000, "the longest wait for an answer")
 _NEW_PARTITION: Final = Key(Whole(1, _GREATEST), 60_000, "how soon a new partition is seen")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import kafka
 import kafka.errors as errors
@@ -67,17 +67,6 @@ ASSIGNORS: Final[dict[str, type[AbstractPartitionAssignor]]] = {
     "sticky": StickyPartitionAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
-
-
-class Record(Protocol):
-    """The interface of the client's ConsumerRecord."""
-
-    offset: int
-    value: bytes | None
-    timestamp: int
-    key: bytes | None
-    headers: list[tuple[str, bytes]]
-    checksum: object
 
 
 class Group(ConsumerCoordinator):  # type: ignore[misc]  # the client ships no types

@@ -22,13 +22,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import kafka.errors as errors
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 
 from streammetrics_consumers.config.source import SourceConfig
-from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.model.chunk import Chunk, Cut, Lazy, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
 from streammetrics_consumers.sources import (
     NO_SKIPS,
@@ -47,7 +47,6 @@ from streammetrics_consumers.sources.kafka import (
     TopicReading,
     TopicSource,
     found_topics,
-    of_each,
 )
 from streammetrics_consumers.sources.kafka.client_settings import (
     assignment_strategies,
@@ -61,10 +60,15 @@ from streammetrics_consumers.sources.kafka.kafka_client import (
     REFUSALS,
     Consumer,
     DescribedTopics,
-    Record,
     connected,
 )
-from streammetrics_consumers.sources.kafka.record_batches import BatchLimits, LeftOut
+from streammetrics_consumers.sources.kafka.record_batches import (
+    NO_HEADERS,
+    BatchLimits,
+    Headers,
+    Record,
+    RecordRun,
+)
 
 T = TypeVar("T")
 
@@ -188,21 +192,25 @@ class KafkaSource(TopicSource):
             self._seek_again(before)
         return chunks
 
-    def _chunk(self, partition_id: PartitionId, records: list[Record]) -> Chunk:
-        last = records[-1].checksum
+    def _chunk(self, partition_id: PartitionId, records: Sequence[Record | RecordRun]) -> Chunk:
+        """The chunk of what a poll returned: runs, or records where the layout is unknown."""
+        runs = [record for record in records if isinstance(record, RecordRun)]
+        runs = runs or [RecordRun.collected(cast("Sequence[Record]", records))]
+        last, headers, cut, count = runs[-1], dict[int, Headers](), dict[int, Cut](), 0
+        for run in runs:
+            headers.update((count + i, pairs) for i, pairs in run.headers.items())
+            if run.left_out is not None:
+                cut[count] = left_out(run.offsets[0], run.left_out)
+            count += len(run)
         return self._reading.chunk(
             partition_id,
-            (last.last if isinstance(last, LeftOut) else records[-1].offset) + 1,
-            [record.offset for record in records],
-            [record.value for record in records],
-            [record.timestamp for record in records],
-            of_each(records, lambda record: record.key),
-            of_each(records, lambda record: record.headers),
-            {
-                i: left_out(record.offset, record.checksum.last)
-                for i, record in enumerate(records)
-                if isinstance(record.checksum, LeftOut)
-            },
+            (last.offsets[-1] if last.left_out is None else last.left_out) + 1,
+            [offset for run in runs for offset in run.offsets],
+            [value for run in runs for value in run.values],
+            [time for run in runs for time in run.timestamps_ms],
+            [key for run in runs for key in run.keys],
+            Lazy(count, lambda i: headers.get(i, NO_HEADERS)),
+            cut,
         )
 
     def _is_kept(self, partition_id: PartitionId, before: Counter[PartitionId]) -> bool:

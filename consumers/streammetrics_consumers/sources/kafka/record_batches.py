@@ -1,10 +1,11 @@
-"""Reading the records of the client's batches in half the time of the client, in bounded memory.
+"""Reading the records of the client's batches in a third of the time of the client, in bounded
+memory.
 
-The client reads each field of a record with a call, and reads the settings of the batch at each
-record. Here the settings are read once per batch, and numbers of one or two bytes, as nearly all
-are, are decoded inline. The client still handles the batch framing, transactions, control batches,
-and records with headers. Source for the layout: the Kafka protocol,
-https://kafka.apache.org/documentation/#recordbatch
+The client makes two objects for each record, and reads each of its fields with a call. Here a batch
+becomes runs: lists of its offsets, timestamps, keys and values. Numbers of one or two bytes, as
+nearly all are, are decoded inline. The client takes a run for one record, and still handles the
+batch framing, transactions, control batches, and records with headers. Source for the layout: the
+Kafka protocol, https://kafka.apache.org/documentation/#recordbatch
 
 A batch is checked and decompressed when it is reached, up to a limit: the client itself has no
 limit, and 10 kB can expand to a gigabyte. No step here allocates more than the limit and one block.
@@ -19,11 +20,12 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from inspect import signature
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from kafka import TopicPartition, codec
 from kafka.consumer.fetcher import Fetcher
@@ -41,54 +43,82 @@ PROBE: Final = bytes.fromhex(
     "0ca60a00a1451aeede000000"
 )
 FETCHED: Final = ("fetch_offset", "tp", "records", "check_crcs")  # arguments from a fetcher
-NO_HEADERS: Final[tuple[tuple[str, bytes], ...]] = ()
+RUN_RECORDS: Final = 1000  # at most, since a batch may hold millions of small ones
+Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
+NO_HEADERS: Final[Headers] = ()
 
 
-class PlainRecord:
-    """A record without headers, with the interface that the client expects."""
+class Record(Protocol):
+    """The interface of the client's ConsumerRecord."""
 
-    __slots__ = ("key", "offset", "size_in_bytes", "timestamp", "timestamp_type", "value")
+    offset: int
+    value: bytes | None
+    timestamp: int
+    key: bytes | None
+    headers: Headers
 
+
+@dataclass(slots=True)
+class RecordRun:
+    """Consecutive records of a partition, one list a field.
+
+    timestamps_ms: below 0 for a record without one. headers: those of the records that have some,
+    by position. left_out: the last offset of the unreadable batch that the one record replaces.
+    """
+
+    offsets: list[int] = field(default_factory=list)
+    timestamps_ms: list[int] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
+    values: list[bytes | None] = field(default_factory=list)
+    headers: dict[int, Headers] = field(default_factory=dict)
+    left_out: int | None = None
+
+    @classmethod
+    def collected(cls, records: Sequence[Record]) -> RecordRun:
+        """The run of these records of the client."""
+        return cls(
+            [record.offset for record in records],
+            [record.timestamp for record in records],
+            [record.key for record in records],
+            [record.value for record in records],
+            {i: record.headers for i, record in enumerate(records) if record.headers},
+        )
+
+    def __len__(self) -> int:
+        """The number of records."""
+        return len(self.offsets)
+
+    def part(self, first: int, last: int) -> RecordRun:
+        """The records `first` to `last` (not included)."""
+        here = slice(first, last)
+        return RecordRun(
+            self.offsets[here],
+            self.timestamps_ms[here],
+            self.keys[here],
+            self.values[here],
+            {i - first: pairs for i, pairs in self.headers.items() if first <= i < last},
+            self.left_out,
+        )
+
+
+class _RunRecord:
+    """A run with the interface of one record, which the client passes on: its `checksum`."""
+
+    key = value = None
     headers = NO_HEADERS
-    checksum: object = None  # only batches have one
+    timestamp, timestamp_type = -1, 0
 
-    def __init__(
-        self,
-        size_in_bytes: int,
-        offset: int,
-        timestamp: int,
-        timestamp_type: int,
-        key: bytes | None,
-        value: bytes | None,
-    ) -> None:
-        self.size_in_bytes, self.offset = size_in_bytes, offset
-        self.timestamp, self.timestamp_type = timestamp, timestamp_type
-        self.key, self.value = key, value
+    def __init__(self, run: RecordRun, size_in_bytes: int) -> None:
+        self.checksum, self.offset, self.size_in_bytes = run, run.offsets[-1], size_in_bytes
 
     def validate_crc(self) -> bool:
         """Return True; part of the client's record interface."""
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """The checksum of a record that replaces a batch up to offset `last`."""
-
-    last: int
-
-
-class _StandIn(PlainRecord):
-    """A record that replaces a batch. It has no timestamp."""
-
-    __slots__ = ("checksum",)
-
-    def __init__(self, first: int, last: int) -> None:
-        super().__init__(0, first, -1, 0, None, b"")
-        self.checksum = LeftOut(last)
-
-
 class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships no types
-    """The client's batch, read faster. It raises the same errors."""
+    """The client's batch, read faster, as runs of records. It raises the same errors, after the
+    records before the error."""
 
     __slots__ = ()
     _buffer: bytes | bytearray
@@ -118,79 +148,101 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
         return None
 
     def __iter__(self) -> Iterator[object]:
-        """The records; for a control batch the client's markers."""
+        """The records as runs; for a control batch the client's markers."""
         if self.is_control_batch or self._next_record_index:
             return iter(super().__iter__())
         self._maybe_uncompress()
-        return self._plainly()
+        return self._runs()
 
-    def _plainly(self) -> Iterator[object]:
-        data = bytes(self._buffer)
-        pos: int = self._pos
-        base, kind = self.base_offset, self.timestamp_type
+    def _runs(self) -> Iterator[_RunRecord]:
+        data, left, error = bytes(self._buffer), self._num_records, None
+        while left > 0 and error is None:
+            run, began = RecordRun(), self._pos
+            try:
+                self._read_into(run, data, min(left, RUN_RECORDS))
+            except (ValueError, IndexError) as invalid:
+                error = CorruptRecordError(f"Found invalid record structure: {invalid!r}")
+            except CorruptRecordError as corrupt:
+                error = corrupt
+            left -= len(run)
+            if run.offsets:
+                yield _RunRecord(run, self._pos - began)
+        if error is not None:
+            raise error
+        if self._pos != len(data):
+            raise CorruptRecordError(
+                f"{len(data) - self._pos} unconsumed bytes after all records consumed"
+            )
+
+    def _read_into(self, run: RecordRun, data: bytes, count: int) -> None:
+        """Append the next `count` records to a run."""
+        pos, base = self._pos, self.base_offset
         first, appended = self.first_timestamp, self.max_timestamp
-        by_broker = kind == self.LOG_APPEND_TIME
-        try:
-            for _ in range(self._num_records):
-                began = pos
-                # The same code four times: a varint of one byte, of two, or of any length.
-                # The lowest bit is the sign, and the high bit of a byte says that more follow.
-                size = data[pos]
-                if not size & 0x81:
-                    size, pos = size >> 1, pos + 1
-                elif not size & 1 and data[pos + 1] < 0x80:
-                    size, pos = (size & 0x7E | data[pos + 1] << 7) >> 1, pos + 2
-                else:
-                    size, pos = decode_varint(data, pos)
-                end = pos + size
-                if data[pos] & 0x80:
-                    _, pos = decode_varint(data, pos)  # attributes, none so far
-                else:
-                    pos += 1
-                later = data[pos]
-                if not later & 0x81:
-                    later, pos = later >> 1, pos + 1
-                elif not later & 1 and data[pos + 1] < 0x80:
-                    later, pos = (later & 0x7E | data[pos + 1] << 7) >> 1, pos + 2
-                else:
-                    later, pos = decode_varint(data, pos)
-                offset = data[pos]
-                if not offset & 0x81:
-                    offset, pos = offset >> 1, pos + 1
-                elif not offset & 1 and data[pos + 1] < 0x80:
-                    offset, pos = (offset & 0x7E | data[pos + 1] << 7) >> 1, pos + 2
-                else:
-                    offset, pos = decode_varint(data, pos)
-                length, pos = decode_varint(data, pos) if data[pos] != 1 else (-1, pos + 1)
-                key = None
+        by_broker = self.timestamp_type == self.LOG_APPEND_TIME
+        add_offset, add_time = run.offsets.append, run.timestamps_ms.append
+        add_key, add_value = run.keys.append, run.values.append
+        for _ in range(count):
+            began = pos
+            # The same code four times: a varint of one byte, of two, or of any length.
+            # The lowest bit is the sign, and the high bit of a byte says that more follow.
+            size = data[pos]
+            if not size & 0x81:
+                size, pos = size >> 1, pos + 1
+            elif not size & 1 and data[pos + 1] < 0x80:
+                size, pos = (size & 0x7E | data[pos + 1] << 7) >> 1, pos + 2
+            else:
+                size, pos = decode_varint(data, pos)
+            end = pos + size
+            if data[pos] & 0x80:
+                _, pos = decode_varint(data, pos)  # attributes, none so far
+            else:
+                pos += 1
+            later = data[pos]
+            if not later & 0x81:
+                later, pos = later >> 1, pos + 1
+            elif not later & 1 and data[pos + 1] < 0x80:
+                later, pos = (later & 0x7E | data[pos + 1] << 7) >> 1, pos + 2
+            else:
+                later, pos = decode_varint(data, pos)
+            offset = data[pos]
+            if not offset & 0x81:
+                offset, pos = offset >> 1, pos + 1
+            elif not offset & 1 and data[pos + 1] < 0x80:
+                offset, pos = (offset & 0x7E | data[pos + 1] << 7) >> 1, pos + 2
+            else:
+                offset, pos = decode_varint(data, pos)
+            key = None
+            if data[pos] == 1:  # no key
+                pos += 1
+            else:
+                length, pos = decode_varint(data, pos)
                 if length >= 0:
                     key = data[pos : pos + length]
                     pos += length
-                length = data[pos]
-                if not length & 0x81:
-                    length, pos = length >> 1, pos + 1
-                elif not length & 1 and data[pos + 1] < 0x80:
-                    length, pos = (length & 0x7E | data[pos + 1] << 7) >> 1, pos + 2
-                else:
-                    length, pos = decode_varint(data, pos)
-                value = None
-                if length >= 0:
-                    value = data[pos : pos + length]
-                    pos += length
-                if data[pos] or pos + 1 != end:  # it has headers, or is invalid
-                    self._pos = began  # type: ignore[misc]  # a slot of the client's
-                    yield self._read_msg()
-                    pos = self._pos
-                    continue
-                pos = end
-                time = appended if by_broker else first + later
-                yield PlainRecord(size, base + offset, time, kind, key, value)
-        except (ValueError, IndexError) as error:
-            raise CorruptRecordError(f"Found invalid record structure: {error!r}") from error
-        if pos != len(data):
-            raise CorruptRecordError(
-                f"{len(data) - pos} unconsumed bytes after all records consumed"
-            )
+            length = data[pos]
+            if not length & 0x81:
+                length, pos = length >> 1, pos + 1
+            elif not length & 1 and data[pos + 1] < 0x80:
+                length, pos = (length & 0x7E | data[pos + 1] << 7) >> 1, pos + 2
+            else:
+                length, pos = decode_varint(data, pos)
+            value = None
+            if length >= 0:
+                value = data[pos : pos + length]
+                pos += length
+            if data[pos] or pos + 1 != end:  # it has headers, or is invalid
+                self._pos = began  # type: ignore[misc]  # a slot of the client's
+                record = self._read_msg()
+                if record.headers:
+                    run.headers[len(run)] = record.headers
+                offset, later = record.offset - base, record.timestamp - first
+                key, value, end = record.key, record.value, self._pos
+            pos = end
+            add_offset(base + offset)
+            add_time(appended if by_broker else first + later)
+            add_key(key)
+            add_value(value)
+        self._pos = pos  # type: ignore[misc]  # a slot of the client's
 
 
 class _NoBatch:
@@ -212,11 +264,12 @@ class _NoBatch:
         return True
 
     def __iter__(self) -> Iterator[object]:
-        """The one record."""
-        yield _StandIn(self.base_offset, self.last_offset)
+        """The one record, without a timestamp."""
+        first, last = self.base_offset, self.last_offset
+        yield _RunRecord(RecordRun([first], [-1], [None], [b""], left_out=last), 0)
 
 
-class _Batches:
+class Batches:
     """The batches of one fetch of a partition, from offset `fetched` on."""
 
     def __init__(
@@ -246,6 +299,63 @@ class _Batches:
         raise UnreadableBatch(*self._topic_partition, first, last, got)
 
 
+class Runs:
+    """Runs of records, whose length is the number of records."""
+
+    def __init__(self) -> None:
+        self._runs: list[RecordRun] = []
+        self._count = 0
+
+    def append(self, run: RecordRun) -> None:
+        """Add a run."""
+        self._runs.append(run)
+        self._count += len(run)
+
+    def __iter__(self) -> Iterator[RecordRun]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return self._count
+
+
+class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
+    """The records of a fetch of one partition, from which runs are taken in place of records."""
+
+    fetch_offset: int
+    next_fetch_offset: int
+    record_iterator: Iterator[Any] | None
+    _next_inline_exception: Exception | None
+    _rest: RecordRun | None = None  # of the last run
+
+    def take(self, n: int) -> Runs:
+        """The next runs, of `n` records at most. An error is raised after the records before it."""
+        self._maybe_raise_next_inline_exception()
+        runs, rest = Runs(), self._rest
+        self._rest = None
+        try:
+            if rest is not None:
+                self._add(runs, rest, n)
+            while len(runs) < n and self.record_iterator is not None:
+                record = next(self.record_iterator, None)
+                if record is not None:
+                    is_run = isinstance(record.checksum, RecordRun)
+                    run = record.checksum if is_run else RecordRun.collected([record])
+                    early = bisect_left(run.offsets, self.fetch_offset)
+                    self._add(runs, run.part(early, len(run)) if early else run, n)
+        except Exception as error:
+            if not runs:
+                raise
+            self._next_inline_exception = error
+        return runs
+
+    def _add(self, runs: Runs, run: RecordRun, n: int) -> None:
+        left = n - len(runs)
+        if len(run) > left:
+            run, self._rest = run.part(0, left), run.part(left, len(run))
+        runs.append(run)
+        self.next_fetch_offset = run.offsets[-1] + 1
+
+
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
     """The maximum decompressed size of a batch in bytes, and the batches that may be skipped."""
@@ -263,10 +373,8 @@ class BatchLimits:
     ) -> object:
         """The records of a fetch of one partition, as the client's fetcher creates them."""
         partition_id = partition.topic, partition.partition
-        batches = _Batches(records, partition_id, fetch_offset, self, check_crcs)
-        return Fetcher.PartitionRecords(
-            fetch_offset, partition, batches, check_crcs=check_crcs, **settings
-        )
+        batches = Batches(records, partition_id, fetch_offset, self, check_crcs)
+        return PartitionRecords(fetch_offset, partition, batches, check_crcs=check_crcs, **settings)
 
 
 def is_known_layout() -> bool:
@@ -274,21 +382,15 @@ def is_known_layout() -> bool:
     stored batch PROBE gives the same records as with the client itself."""
     try:
         client_batch = MemoryRecords(PROBE).next_batch()
-        own_batch = _Batches(
+        own_batch = Batches(
             MemoryRecords(PROBE), ("", 0), 0, BatchLimits(1 << 20), True
         ).next_batch()
         if not isinstance(own_batch, RecordBatch):
             return False
-        batches: tuple[Iterable[Any], ...] = client_batch, own_batch
-        expected, records = (
-            [
-                (record.offset, record.timestamp, record.key, record.value, list(record.headers))
-                for record in batch
-            ]
-            for batch in batches
-        )
+        expected = RecordRun.collected(list(client_batch))
+        (record,) = cast("Iterable[Any]", own_batch)
         names = set(signature(Fetcher.PartitionRecords).parameters)
-        return len(records) == 2 and records == expected and names.issuperset(FETCHED)
+        return len(expected) == 2 and record.checksum == expected and names.issuperset(FETCHED)
     except Exception:  # missing parts may raise anything
         return False
 

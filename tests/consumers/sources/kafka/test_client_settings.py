@@ -123,7 +123,7 @@ def test_a_setting_that_cannot_be_meant_is_refused() -> None:
 
 
 def test_the_size_of_a_poll_has_one_name_in_both_libraries() -> None:
-    for client, records in ((source(), 5000), (source(max_poll_records=7), 7)):
+    for client, records in ((source(), 10_000), (source(max_poll_records=7), 7)):
         settings, found = librdkafka_settings(client)
         assert found == records and "max.poll.records" not in settings
     for bad in (0, -1, "many", 10**9, 1.5):
