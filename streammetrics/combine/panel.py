@@ -25,6 +25,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, argument_hint, shown, unknown_key
+from streammetrics.core.intakes import Intake, common
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
@@ -359,7 +360,17 @@ class Panel(Accumulator, schema="panel/1"):
         its place, all of one length [n]; metrics with an argument of one name share its column.
         What a metric may leave out may be left out. `arguments()` lists them.
         """
-        self._update(self.check(**columns))
+        if not self._wait(columns):
+            self._update(self.check(**columns))
+
+    @property
+    def _intakes(self) -> Mapping[str, Intake | None]:
+        by_column: dict[str, set[Intake | None]] = {}
+        for reader in self._readers:
+            taken = reader.metric._intakes
+            for argument, column, _ in reader.inputs:
+                by_column.setdefault(column, set()).add(taken.get(argument))
+        return {column: common(different) for column, different in by_column.items()}
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of each metric, or InputError; changes nothing."""

@@ -30,7 +30,9 @@ from streammetrics.core.codec import (
 from streammetrics.core.conversion import instance
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
+from streammetrics.core.given_rows import GivenRows
 from streammetrics.core.inputs import Bound
+from streammetrics.core.intakes import Intake, Plans
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.joint_rows import RowsInPairs
 from streammetrics.core.layouts import columns, written
@@ -59,6 +61,8 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
     _total_count: ClassVar[int]
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
+    # Its own `_read_rows` refuses no row that passes the intakes of the inputs.
+    _reads_each_row: ClassVar[bool] = False
     _many_slots: ClassVar[bool] = False  # `_accumulate` takes ManySlots; else called for each
 
     # -- rows: both are generated from the inputs; `Any`, as each metric has its own arguments ----
@@ -165,6 +169,32 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
         has_own_check = self._own_check or type(self)._read_rows is not Accumulator._read_rows
         return {} if has_own_check else self._bound.validators
 
+    @property
+    def _intakes(self) -> Mapping[str, Intake | None]:
+        """The intake of each argument of `update`: rows that pass them wait as they were given. A
+        metric with its own check has none, unless it says so."""
+        is_declared = type(self)._read_rows is Accumulator._read_rows or self._reads_each_row
+        return self._inputs.intakes(self) if is_declared and not self._own_check else {}
+
+    @cached_property
+    def _intake_plans(self) -> Plans:
+        return Plans(self._intakes, self.arguments())
+
+    def _wait(self, given: Mapping[str, object]) -> bool:
+        """Keep these rows, to be checked and counted with others; False if `check` must read them,
+        since it might refuse them, or they are many."""
+        buffer = self._buffer
+        if buffer.closed or self._total_count > _HALF_TOTAL_COUNT:
+            return False
+        rows = buffer.given
+        if rows is None:
+            rows = buffer.given = GivenRows()
+        placed = rows.put(given, self._intake_plans)
+        if placed is Placed.FULL:
+            self._flush()
+            placed = rows.put(given, self._intake_plans)
+        return placed is Placed.PENDING
+
     def _check(self, given: Mapping[str, Any], weights: object = None) -> Batch:
         """The body of the generated `check`."""
         batch, bound = self._read_rows(given), self._bound
@@ -210,10 +240,14 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
         self._accumulate(batch, targets)
 
     def _flush(self) -> None:
-        if self._buffer.n:
-            batch = self._buffer.take_all()
-            self.__dict__["_total_count"] += batch.total
-            self._feed(batch, None)
+        buffer = self._buffer
+        if buffer.n:
+            given = buffer.given.take_all() if buffer.given and buffer.given.n else None
+            checked = buffer.take_all()
+            for batch in (checked, *([self.check(**given)] if given else [])):
+                if batch.n:
+                    self.__dict__["_total_count"] += batch.total
+                    self._feed(batch, None)
 
     def _require_room(self, n_added: int, where: str) -> None:
         self._flush()
@@ -264,6 +298,7 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
             names = {*self._settings, "_head_bytes", "schema", "_parts"} & state.keys()
             state["_fixed"] = {name: state[name] for name in names}
             state["_fixed"].update(_bound=self._bound, _appendable=self._appendable)
+            state["_fixed"].update(_intake_plans=self._intake_plans)
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new
 

@@ -236,12 +236,24 @@ def _source(inputs: Inputs) -> str:
     wrong = " or ".join(["more or unknown", *(f"{name} is MISSING" for name in required)])
     needed = ", ".join(f"{name!r}: {name}" for name in required)
     refuse = f"raise wrong_call(type(self).__name__, {{{needed}}}, {optional}, unknown, more)\n"
+    given = ", ".join(
+        f"**({{}} if {name} is None else {{{name!r}: {name}}})"
+        if column.optional
+        else f"{name!r}: {name}"
+        for name, column in inputs
+    )
+    # The fast path begins after a batch that `check` read; rows that it never takes wait as given.
+    unless = (
+        "not self._appendable or weights is not None" if inputs.weights else "not self._appendable"
+    )
+    wait = f"{f'({unless}) and ' if inputs.fast else ''}self._wait({{{given}}})"
     return (
         f"def update({head}):\n"
         f"    {test if inputs.fast else 'if True:'}\n"
         f"        if {wrong}:\n"
         f"            {refuse}"
-        f"        self._update(self.check({arguments}) if self._own_check else "
+        f"        if not ({wait}):\n"
+        f"            self._update(self.check({arguments}) if self._own_check else "
         f"self._check({{{columns}}}{weights}))\n"
         f"def check({head}):\n"
         f"    if {wrong}:\n"

@@ -13,7 +13,9 @@ from streammetrics.core import checks
 from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.inputs import Unchecked
+from streammetrics.core.intakes import Intake, list_intake
 from streammetrics.core.rows import Ragged, offsets_of
+from streammetrics.core.validators import Validator
 from streammetrics.kernels.ranking.item_similarity import length_groups
 from streammetrics.ranking.lists import list_offsets
 
@@ -22,6 +24,7 @@ INPUTS: Final[Mapping[str, Unchecked]] = {
     "lists": Unchecked(
         "item numbers [lists, items], a sequence of lists, or flat with offsets",
         type_text="ItemLists",
+        intake=lambda metric: _intake(metric),
     ),
     "offsets": Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
     "group_sizes": Unchecked("[lists], in place of offsets", keyword=True, optional=True),
@@ -51,6 +54,12 @@ def item_lists(
     checked = Ragged(items, ends)
     _refuse_doubles(checked)
     return checked
+
+
+def _intake(metric: Any) -> Intake | None:
+    """Of lists of item numbers below the metric's `n_items`; None: it checks them otherwise."""
+    n_items = metric.n_items
+    return n_items and list_intake(Validator.INTEGERS, n_items - 1, once=True)
 
 
 def checked_cut(k: object, where: str) -> int:
