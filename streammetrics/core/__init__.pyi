@@ -10,9 +10,8 @@ from streammetrics.core.ids.unit_hashes import mixed as mixed
 from streammetrics.core.ids.unit_hashes import salt_word as salt_word
 from streammetrics.core.inputs import IDS as IDS
 from streammetrics.core.intakes import Intake as Intake
-from streammetrics.core.intakes import integer_intake as integer_intake
-from streammetrics.core.intakes import list_intake as list_intake
-from streammetrics.core.intakes import name_intake as name_intake
+from streammetrics.core.intakes import grade_lists as grade_lists
+from streammetrics.core.intakes import score_lists as score_lists
 from streammetrics.core.intakes import together as together
 from streammetrics.core.layouts import leave_out as leave_out
 from streammetrics.core.multiset.bag_keys import Groups as Groups
@@ -36,7 +35,6 @@ from streammetrics.core.rows import exact_total as exact_total
 from streammetrics.core.rows import offsets_of as offsets_of
 from streammetrics.core.totals import WithoutRows as WithoutRows
 from streammetrics.core.totals import unlimited as unlimited
-from streammetrics.core.validators import Validator as Validator
 from streammetrics.core.weights import Units as Units
 from streammetrics.core.weights import unit_of as unit_of
 from streammetrics.core.weights import units_counted as units_counted

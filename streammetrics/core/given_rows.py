@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count, repeat
 from math import prod
-from typing import Any, Final
+from struct import Struct
+from sys import getsizeof
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -20,7 +22,9 @@ from streammetrics.core.intakes import MOST_ROWS, Intake, Plans
 from streammetrics.core.rows import DictionaryColumn, Key, keys_nbytes
 
 _ARRAY: Final = np.ndarray
-_FLOAT64: Final = np.dtype(np.float64)
+_FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
+_CODE, _FLOAT, _INTEGER = Struct("n"), Struct("d"), Struct("q")  # an intp, float64, int64
+_EXACT: Final = 1 << 53  # integers up to this one are exact in float64
 _KEY_BYTES: Final = 1024  # of an encoded key that waits
 _MOST_TOTAL: Final = 1 << 40  # the most that a waiting row can add to any one count
 
@@ -38,6 +42,8 @@ class Dictionary:
         one is long, or numpy might read it as another."""
         codes = self.codes
         n = len(keys)
+        if n == 1 and (code := codes.get(keys[0])) is not None:
+            return _CODE.pack(code)
         column = np.fromiter(map(codes.get, keys, repeat(-1)), np.intp, n)
         if column.item(column.argmin()) < 0:
             new = dict.fromkeys(keys[i] for i in np.flatnonzero(column < 0).tolist())
@@ -59,19 +65,23 @@ def _texts(keys: Iterable[Key]) -> Iterator[str]:
             yield from _texts(key)
 
 
-class GivenRows:
-    """Columns of the same names and kinds: of each batch, the bytes of an array, or of codes."""
+# The intake of a column; the dtype of its array, the codes of its keys, or None for lists; and the
+# shape of a row.
+Form: TypeAlias = tuple[Intake, "np.dtype[Any] | Dictionary | None", tuple[int, ...]]
 
-    __slots__ = ("_batches", "_kinds", "_limit", "_names", "_pieces", "_plan", "_shapes", "n")
+
+class GivenRows:
+    """Columns of the same names and kinds: of each batch, the bytes of an array or of codes, or its
+    lists."""
+
+    __slots__ = ("_batches", "_forms", "_items", "_limit", "_names", "n")
 
     def __init__(self) -> None:
         self.n = 0
-        self._batches = self._limit = 0
         self._names: tuple[str, ...] = ()
-        self._plan: tuple[Intake, ...] = ()
-        self._kinds: list[np.dtype[Any] | Dictionary | None] = []  # None: of lists
-        self._shapes: list[tuple[int, ...]] = []  # of a row
-        self._pieces: list[list[Any]] = []
+        self._forms: list[Form] = []
+        self._batches: list[list[Any]] = []  # of each one, its columns
+        self._limit = self._items = 0  # items of lists
 
     @property
     def total(self) -> int:
@@ -81,11 +91,13 @@ class GivenRows:
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        columns = zip(self._kinds, self._pieces, strict=True)
-        return sum(
-            sum(map(len, pieces)) + (keys_nbytes(kind.codes) if type(kind) is Dictionary else 0)
-            for kind, pieces in columns
-        )
+        total = 0
+        columns = zip(*self._batches, strict=True)
+        for (_, kind, _), pieces in zip(self._forms, columns, strict=False):
+            lists = chain.from_iterable(pieces) if kind is None else ()
+            total += sum(map(getsizeof, lists) if kind is None else map(len, pieces))
+            total += keys_nbytes(kind.codes) if type(kind) is Dictionary else 0
+        return total
 
     def put(self, given: Mapping[str, object], plans: Plans) -> Placed:
         """Keep a copy of these columns; TOO_LARGE if `check` must read them, FULL if the rows that
@@ -95,83 +107,93 @@ class GivenRows:
             return Placed.TOO_LARGE
         if names != self._names:
             return Placed.FULL if plans[names] else Placed.TOO_LARGE
-        n, pieces, full, list_sizes = 0, [], False, None
-        forms = zip(given.values(), self._plan, self._kinds, self._shapes, strict=False)
-        for values, intake, kind, shape in forms:
+        n, full = 0, len(self._batches) >= BUFFER_BATCHES
+        pieces: list[Any] = []
+        sizes: list[int] | None = None  # of lists
+        for values, (intake, kind, shape) in zip(given.values(), self._forms, strict=False):
             column = intake(values)
-            if column is None:
-                return Placed.TOO_LARGE
-            if len(column) != n:
-                if n:
-                    return Placed.TOO_LARGE
-                n = len(column)
+            size = 1
             if type(column) is _ARRAY:
-                full |= column.ndim != len(shape) + 1
-                if column.dtype is not kind:
+                size = len(column)
+                if column.dtype is not kind or column.ndim != len(shape) + 1:
                     full |= kind is not _FLOAT64 or column.dtype.kind == "f"
+                    full |= column.ndim != len(shape) + 1
                     column = column.astype(_FLOAT64)  # integers
                 pieces.append(column.tobytes())
+            elif column is None:
+                return Placed.TOO_LARGE
+            elif type(column) is float or type(column) is int:
+                if (kind is _FLOAT64 and -_EXACT <= column <= _EXACT) or (
+                    kind is _FLOAT64 and type(column) is float
+                ):
+                    pieces.append(_FLOAT.pack(column))
+                elif kind is _INT64 and type(column) is int:
+                    pieces.append(_INTEGER.pack(column))
+                else:
+                    full = True
             elif type(column) is list and type(kind) is Dictionary:
-                piece = kind.piece(column)
-                if piece is None:
+                codes = kind.piece(column)
+                if codes is None:
                     return Placed.TOO_LARGE
                 full |= len(kind.codes) > BUFFER_LISTS
-                pieces.append(piece)
-            elif type(column) is tuple:
-                sizes = [*map(len, column)]
-                if list_sizes is not None and sizes != list_sizes:
-                    return Placed.TOO_LARGE
-                list_sizes = sizes
-                full |= kind is not None
-                pieces.append(column)
+                pieces.append(codes)
+                size = len(column)
             else:
-                full = True
+                size = len(column)
+                full |= type(column) is list or kind is not None
+                if type(column) is tuple:
+                    if sizes not in (None, [*map(len, column)]):
+                        return Placed.TOO_LARGE
+                    sizes = [*map(len, column)]
+                pieces.append(column)
+            if size != n:
+                if n:
+                    return Placed.TOO_LARGE
+                n = size
         if n > MOST_ROWS:
             return Placed.TOO_LARGE
-        rows = self.n + n
-        if full or rows > self._limit or self._batches >= BUFFER_BATCHES:
+        if full or self.n + n > self._limit:
             return Placed.FULL
-        for column_pieces, piece in zip(self._pieces, pieces, strict=False):
-            column_pieces.append(piece)
-        self.n = rows
-        self._batches += 1
+        if sizes is not None:
+            self._items += sum(sizes)
+            if self.n and self._items > BUFFER_ROWS:
+                return Placed.FULL
+        self._batches.append(pieces)
+        self.n += n
         return Placed.PENDING
 
     def take_all(self) -> dict[str, object]:
         """All columns by name; no row waits afterwards."""
         columns: dict[str, object] = {}
-        parts = zip(self._names, self._kinds, self._shapes, self._pieces, strict=True)
-        for name, kind, shape, pieces in parts:
-            if type(kind) is Dictionary:
-                codes = np.frombuffer(b"".join(pieces), np.intp)
-                columns[name] = DictionaryColumn(codes, tuple(kind.codes))
-                continue
+        parts = zip(self._names, self._forms, zip(*self._batches, strict=True), strict=True)
+        for name, (_, kind, shape), pieces in parts:
             if kind is None:
                 columns[name] = [*chain.from_iterable(pieces)]
-                continue
-            rows = np.frombuffer(b"".join(pieces), kind)
-            columns[name] = rows.reshape(self.n, *shape) if shape else rows
-        self.n = self._batches = 0
-        self._pieces = self._kinds = []
+            elif type(kind) is Dictionary:
+                codes = np.frombuffer(b"".join(pieces), np.intp)
+                columns[name] = DictionaryColumn(codes, tuple(kind.codes))
+            else:
+                rows = np.frombuffer(b"".join(pieces), cast("np.dtype[Any]", kind))
+                columns[name] = rows.reshape(self.n, *shape) if shape else rows
+        self.n, self._items, self._forms, self._batches = 0, 0, [], []
         return columns
 
     def _begin(self, names: tuple[str, ...], given: Mapping[str, object], plans: Plans) -> bool:
         """Take the kinds of these columns for those of all that follow; False if `check` must read
         them."""
-        plan = plans[names]
-        columns = [intake(values) for intake, values in zip(plan, given.values(), strict=False)]
-        if not plan or any(column is None for column in columns):
-            return False
-        self._names, self._plan = names, plan
-        self._kinds, self._shapes, self._pieces = [], [], [[] for _ in columns]
-        for column in columns:
+        forms: list[Form] = []
+        for intake, values in zip(plans[names], given.values(), strict=False):
+            column = intake(values)
             if isinstance(column, np.ndarray):
-                self._kinds.append(column.dtype)
-                self._shapes.append(column.shape[1:])
-                continue
-            self._kinds.append(Dictionary() if type(column) is list else None)
-            self._shapes.append(())
-        lists = set(map(type, columns)) != {_ARRAY}
-        self._limit = BUFFER_LISTS if lists else BUFFER_ROWS
-        self._limit //= max(1, *map(prod, self._shapes), 1)
-        return True
+                forms.append((intake, column.dtype, column.shape[1:]))
+            elif column is None:
+                return False
+            elif isinstance(column, (float, int)):
+                forms.append((intake, _FLOAT64 if type(column) is float else _INT64, ()))
+            else:
+                forms.append((intake, Dictionary() if type(column) is list else None, ()))
+        only_arrays = all(isinstance(kind, np.dtype) for _, kind, _ in forms)
+        self._names, self._forms = names, forms
+        self._limit = BUFFER_ROWS if only_arrays else BUFFER_LISTS
+        self._limit //= max(1, *[prod(shape) for _, _, shape in forms], 1)
+        return bool(forms)

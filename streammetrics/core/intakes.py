@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
+from math import inf, isfinite
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,18 +21,18 @@ from streammetrics.core.conversion import plain_array
 from streammetrics.core.ids.key_forms import SCALARS
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import are_milliseconds
-from streammetrics.core.validators import VALIDATORS, Validator, strongest
+from streammetrics.core.validators import BITS, VALIDATORS, Validator, strongest
 from streammetrics.core.weights import whole_units
 
-# What is kept of a column: numbers as an array, keys and ids of other kinds as a list, lists as a
-# tuple of arrays. None: only the check can decide.
-Kept: TypeAlias = "NDArray[Any] | list[Any] | tuple[NDArray[Any], ...]"
+# What is kept of a column: numbers as an array, or one number of a list as it is; keys and ids of
+# other kinds as a list; lists as a tuple of lists and arrays. None: only the check can decide.
+Kept: TypeAlias = "NDArray[Any] | float | list[Any] | tuple[list[Any], ...]"
 Intake: TypeAlias = Callable[[object], "Kept | None"]
 
 MOST_ROWS: Final = 1 << 13  # of a batch that waits; a pass of the kernels over more costs less
-_NO_ITEMS: Final = np.empty(0, np.int64)
 _LONGEST: Final = 1 << 10  # items of a list that waits
 _FEW_LISTS: Final = 16  # of a call; the check of more together costs less
+_EXACT: Final = 1 << 53  # integers up to this one are exact in float64
 _MOST_UNITS: Final = 1 << 20  # of a weight that waits: the total of all that wait is an int64
 _ARRAY: Final = np.ndarray
 _INT64, _FLOAT32, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
@@ -47,10 +48,30 @@ def array_or_none(values: object) -> NDArray[Any] | None:
     return plain_array(values)
 
 
+def _exact(n: int) -> int | None:
+    return n if -_EXACT <= n <= _EXACT else None
+
+
+# What is kept of a list of one number, by its type: such a list waits without an array. The check
+# turns -0.0 into 0.0 where a validator does.
+_LONE: Final[Mapping[Validator, Mapping[type, Callable[[Any], Kept | None]]]] = {
+    Validator.INTEGERS: {int: lambda n: n if -(1 << 63) <= n < 1 << 63 else None},
+    Validator.NUMBERS: {float: lambda x: x if x == x else None, int: _exact},
+    Validator.FINITE: {float: lambda x: x if isfinite(x) else None, int: _exact},
+    Validator.AMOUNTS: {float: lambda x: x if 0 <= x < inf else None},
+    Validator.UNIT: {float: lambda x: x if 0 <= x <= 1 else None},
+    Validator.BINARY: {int: BITS.get, float: BITS.get, bool: BITS.get},
+}
+
+
 def _validating(validator: Validator) -> Intake:
-    validate = VALIDATORS[validator]
+    validate, lone = VALIDATORS[validator], _LONE[validator]
 
     def intake(values: object) -> Kept | None:
+        if type(values) is list and len(values) == 1:
+            keep = lone.get(type(values[0]))
+            if keep is not None:
+                return keep(values[0])
         array = values if type(values) is _ARRAY else array_or_none(values)
         if array is None or array.ndim != 1 or not len(array):
             return None
@@ -60,6 +81,7 @@ def _validating(validator: Validator) -> Intake:
 
 
 NUMBERS: Final[Mapping[Validator, Intake]] = {v: _validating(v) for v in Validator}
+integers: Final = NUMBERS[Validator.INTEGERS]
 _VALIDATOR_OF: Final = {intake: validator for validator, intake in NUMBERS.items()}
 
 
@@ -116,7 +138,12 @@ def weight_intake(unit: Fraction, *, rounding: bool) -> Intake:
     most = float(_MOST_UNITS * unit)
     bottom, is_part = unit.denominator, unit.numerator == 1
 
+    def is_whole(weight: float) -> bool:
+        return 0 <= weight <= most and (rounding or round(weight * bottom) / bottom == weight)
+
     def intake(values: object) -> Kept | None:
+        if type(values) is list and len(values) == 1 and is_part and type(values[0]) is float:
+            return values[0] if is_whole(values[0]) else None
         array = values if type(values) is _ARRAY else array_or_none(values)
         if array is None or array.ndim != 1 or not len(array):
             return None
@@ -124,10 +151,7 @@ def weight_intake(unit: Fraction, *, rounding: bool) -> Intake:
         if kind is not _FLOAT64 and kind is not _INT64 and kind is not _FLOAT32:
             return None
         if len(array) == 1 and is_part and kind is not _FLOAT32:
-            weight = array.item()
-            if not 0 <= weight <= most:
-                return None
-            return array if rounding or round(weight * bottom) / bottom == weight else None
+            return array if is_whole(array.item()) else None
         if not (array.item(array.argmin()) >= 0 and array.item(array.argmax()) <= most):
             return None
         if rounding or (kind is _INT64 and is_part):
@@ -142,16 +166,10 @@ def range_intake(least: float, most: float) -> Intake:
     """Numbers from `least` to `most`."""
 
     def intake(values: object) -> Kept | None:
+        if type(values) is list and len(values) == 1 and type(values[0]) is float:
+            return values[0] if least <= values[0] <= most else None
         array = values if type(values) is _ARRAY else array_or_none(values)
-        if array is None or array.ndim != 1 or not len(array):
-            return None
-        kind = array.dtype
-        if (
-            kind is not _FLOAT64
-            and kind is not _FLOAT32
-            and kind is not _INT64
-            and kind.itemsize > 1
-        ):
+        if array is None or array.ndim != 1 or not len(array) or array.dtype not in _NUMBERS:
             return None
         within = array.item(array.argmin()) >= least and array.item(array.argmax()) <= most
         return array if within else None
@@ -161,11 +179,11 @@ def range_intake(least: float, most: float) -> Intake:
 
 def integer_intake(least: int) -> Intake:
     """Integers of at least this one."""
-    integers = NUMBERS[Validator.INTEGERS]
 
     def intake(values: object) -> Kept | None:
-        column = integers(values)
-        return None if column is None or min(column.tolist()) < least else column
+        column = array_or_none(values)
+        column = None if column is None else integers(column)
+        return None if column is None or column.item(column.argmin()) < least else column
 
     return intake
 
@@ -194,38 +212,50 @@ def label_intake(positive: str) -> Intake:
     return intake
 
 
-@lru_cache(maxsize=256)
-def list_intake(
-    validator: Validator, most: float, *, whole: bool = False, once: bool = False
-) -> Intake:
-    """Few lists of numbers of at most `most`; whole: integers; once: none below 0, and each once in
-    a list."""
-    validate = VALIDATORS[validator]
+def list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
+    """Few lists, of which each is accepted."""
 
     def intake(values: object) -> Kept | None:
-        if (type(values) is _ARRAY and values.ndim != 2) or type(values) not in (list, _ARRAY):
+        rows = values.tolist() if type(values) is _ARRAY and values.ndim == 2 else values
+        if type(rows) is not list or not 0 < len(rows) <= _FEW_LISTS:
             return None
-        if not 0 < len(values) <= _FEW_LISTS:
-            return None
-        rows = []
-        for row in values:
-            array = row if type(row) is _ARRAY else array_or_none(row)
-            if array is None or array.ndim != 1 or len(array) > _LONGEST:
+        rows = [row.tolist() if type(row) is _ARRAY else row for row in rows]
+        for row in rows:
+            if type(row) is not list or len(row) > _LONGEST or not accepts(row):
                 return None
-            if not len(array) and once:
-                rows.append(_NO_ITEMS)
-                continue
-            valid = validate(array) if len(array) else None
-            if valid is None or valid.item(valid.argmax()) > most:
-                return None
-            if whole and valid.dtype.kind == "f":
-                return None
-            if once and (valid.item(valid.argmin()) < 0 or len({*valid.tolist()}) < len(valid)):
-                return None
-            rows.append(valid.copy())
-        return tuple(rows)
+        return (*map(list.copy, rows),)
 
     return intake
+
+
+@lru_cache(maxsize=256)
+def item_lists(n_items: int) -> Intake:
+    """Lists of item numbers below `n_items`, each at most once in a list."""
+    return list_intake(
+        lambda row: (
+            not row
+            or (
+                set(map(type, row)) == {int}
+                and min(row) >= 0
+                and max(row) < n_items
+                and len({*row}) == len(row)
+            )
+        )
+    )
+
+
+@lru_cache(maxsize=256)
+def grade_lists(most: int) -> Intake:
+    """Lists of grades of at most `most`."""
+    return list_intake(
+        lambda row: set(map(type, row)) == {int} and min(row) >= 0 and max(row) <= most
+    )
+
+
+# A sum is NaN if a score is; so is that of both infinities, which the check accepts.
+score_lists: Final = list_intake(
+    lambda row: set(map(type, row)) == {float} and (total := sum(row)) == total
+)
 
 
 class Beside(NamedTuple):
@@ -257,6 +287,8 @@ def keys(values: object) -> Kept | None:
         values = _decoded(values)
     if type(values) is not list or not 0 < len(values) <= MOST_ROWS:
         return None
+    if len(values) == 1 and type(values[0]) is str:
+        return values
     kinds = set(map(type, values))
     if tuple in kinds and len(kinds) == 1:
         kinds = set(map(type, chain.from_iterable(values)))  # True is 1 to a dict
@@ -265,21 +297,23 @@ def keys(values: object) -> Kept | None:
 
 def texts(values: object) -> Kept | None:
     """Ids that are strings."""
+    if type(values) is list and len(values) == 1 and type(values[0]) is str:
+        return values
     column = keys(values)
     return column if type(column) is list and set(map(type, column)) == {str} else None
 
 
 def unit_ids(values: object) -> Kept | None:
     """Ids of units: integers, or strings."""
-    if type(values) is list and set(map(type, values)) == {int}:
-        values = plain_array(values)
-    if type(values) is _ARRAY and values.dtype is _INT64:
-        return values if values.ndim == 1 and len(values) else None
+    if type(values) is _ARRAY or (type(values) is list and set(map(type, values)) == {int}):
+        return integers(values)
     return texts(values)
 
 
 def times(values: object) -> Kept | None:
     """Times in milliseconds."""
+    if type(values) is list and len(values) == 1 and type(values[0]) is int:
+        return values[0] if are_milliseconds(values[0], values[0]) else None
     array = values if type(values) is _ARRAY else array_or_none(values)
     if array is None or array.ndim != 1 or not len(array) or array.dtype is not _INT64:
         return None

@@ -9,13 +9,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks
+from streammetrics.core import checks, intakes
 from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.inputs import Unchecked
-from streammetrics.core.intakes import Intake, list_intake
+from streammetrics.core.intakes import Intake
 from streammetrics.core.rows import Ragged, offsets_of
-from streammetrics.core.validators import Validator
 from streammetrics.kernels.ranking.item_similarity import length_groups
 from streammetrics.ranking.lists import list_offsets
 
@@ -59,7 +58,7 @@ def item_lists(
 def _intake(metric: Any) -> Intake | None:
     """Of lists of item numbers below the metric's `n_items`; None: it checks them otherwise."""
     n_items = metric.n_items
-    return n_items and list_intake(Validator.INTEGERS, n_items - 1, once=True)
+    return n_items and intakes.item_lists(n_items)
 
 
 def checked_cut(k: object, where: str) -> int:

@@ -27,7 +27,7 @@ from streammetrics.authoring import (
     check_choice,
     measures_of,
 )
-from streammetrics.core import Intake, Validator, list_intake, together
+from streammetrics.core import Intake, grade_lists, score_lists, together
 from streammetrics.kernels.ranking import (
     Lists,
     Subtopics,
@@ -192,8 +192,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         if self.examination is not None or any(measure.subtopics for measure in self._asked):
             return None, None
         most = min([measure.highest for measure in self._asked])
-        grades = list_intake(Validator.AMOUNTS, most, whole=True)
-        return together(grades, list_intake(Validator.NUMBERS, np.inf))
+        return together(grade_lists(most), score_lists)
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         positions = given["positions"]
