@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import plain_array
 from streammetrics.core.pieces import Pieces, parts_of
-
-if TYPE_CHECKING:
-    from streammetrics.core.given_rows import GivenRows
 
 SMALL: Final = 1 << 13  # rows; a batch of this size need not be buffered, unless it is narrow
 NARROW: Final = 1 << 14  # rows, and 32 times as many bytes
@@ -49,13 +46,12 @@ def _refuse_rows(first: object, second: object = None, third: object = None, /) 
 
 
 class Buffer:
-    """Copies of small batches, all of one kind, as `Pieces`; and rows as they were given."""
+    """Copies of small batches, all of one kind, as `Pieces`."""
 
-    __slots__ = ("_appends", "_limit", "_pieces", "_surplus", "append", "closed", "given")
+    __slots__ = ("_appends", "_limit", "_pieces", "_surplus", "append", "closed")
 
     def __init__(self) -> None:
         self._pieces = Pieces()
-        self.given: GivenRows | None = None  # made when first needed
         self.closed = False  # no row is to wait that `check` has not read
         self._surplus = 0  # by how much the total of the pending rows exceeds their number
         self._limit = BUFFER_ROWS
@@ -69,17 +65,17 @@ class Buffer:
     @property
     def n(self) -> int:
         """How many rows are pending."""
-        return self._pieces.count[0] + (self.given.n if self.given else 0)
+        return self._pieces.count[0]
 
     @property
     def total(self) -> int:
         """The most that the pending rows can add to any one count."""
-        return self._pieces.count[0] + self._surplus + (self.given.total if self.given else 0)
+        return self._pieces.count[0] + self._surplus
 
     @property
     def nbytes(self) -> int:
         """Bytes of the pending rows."""
-        return self._pieces.nbytes + (self.given.nbytes if self.given else 0)
+        return self._pieces.nbytes
 
     def put(self, batch: Batch, validators: Mapping[str, Validate]) -> Placed:
         """Buffer a copy of a checked batch, unless a pass of the kernels over it costs less, or the
@@ -113,8 +109,8 @@ class Buffer:
         self.append, self.closed = _refuse_rows, True
 
     def take_all(self) -> Batch:
-        """All checked rows as one batch; none are pending afterwards."""
-        batch = self._pieces.batch(self._pieces.count[0] + self._surplus)
+        """All pending rows as one batch; none are pending afterwards."""
+        batch = self._pieces.batch(self.total)
         self._pieces.clear()
         self._surplus = 0
         self.append, self.closed = _refuse_rows, False

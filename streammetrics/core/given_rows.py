@@ -7,7 +7,7 @@ dictionary of ids, the units of weights, the rows of each metric of a panel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, repeat
 from math import prod
 from struct import Struct
@@ -25,6 +25,7 @@ _ARRAY: Final = np.ndarray
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _CODE, _FLOAT, _INTEGER = Struct("n"), Struct("d"), Struct("q")  # an intp, float64, int64
 _EXACT: Final = 1 << 53  # integers up to this one are exact in float64
+_SPARE: Final = 4  # rows for each key of a dictionary that is kept
 _KEY_BYTES: Final = 1024  # of an encoded key that waits
 _MOST_TOTAL: Final = 1 << 40  # the most that a waiting row can add to any one count
 
@@ -37,7 +38,7 @@ class Dictionary:
     def __init__(self) -> None:
         self.codes: dict[Key, int] = {}
 
-    def piece(self, keys: list[Any]) -> bytes | None:
+    def piece(self, keys: Sequence[Key]) -> bytes | None:
         """The codes of these keys, of which each is a scalar or a tuple of scalars; None if a new
         one is long, or numpy might read it as another."""
         codes = self.codes
@@ -48,7 +49,7 @@ class Dictionary:
         if column.item(column.argmin()) < 0:
             new = dict.fromkeys(keys[i] for i in np.flatnonzero(column < 0).tolist())
             kinds = set(map(type, new))
-            strings = "".join(new if kinds == {str} else _texts(new))
+            strings = "".join(cast("Iterable[str]", new) if kinds == {str} else _texts(new))
             if "\0" in strings or most_bytes_of([*new], kinds) >= _KEY_BYTES:
                 return None
             codes.update(zip(new, count(len(codes)), strict=False))
@@ -74,7 +75,7 @@ class GivenRows:
     """Columns of the same names and kinds: of each batch, the bytes of an array or of codes, or its
     lists."""
 
-    __slots__ = ("_batches", "_forms", "_items", "_limit", "_names", "n")
+    __slots__ = ("_batches", "_forms", "_items", "_limit", "_names", "_spare", "n")
 
     def __init__(self) -> None:
         self.n = 0
@@ -82,6 +83,7 @@ class GivenRows:
         self._forms: list[Form] = []
         self._batches: list[list[Any]] = []  # of each one, its columns
         self._limit = self._items = 0  # items of lists
+        self._spare: dict[str, Dictionary] = {}
 
     @property
     def total(self) -> int:
@@ -139,7 +141,7 @@ class GivenRows:
                 pieces.append(codes)
                 size = len(column)
             else:
-                size = len(column)
+                size = len(cast("list[Any]", column))
                 full |= type(column) is list or kind is not None
                 if type(column) is tuple:
                     if sizes not in (None, [*map(len, column)]):
@@ -175,6 +177,12 @@ class GivenRows:
             else:
                 rows = np.frombuffer(b"".join(pieces), cast("np.dtype[Any]", kind))
                 columns[name] = rows.reshape(self.n, *shape) if shape else rows
+        # A dictionary much shorter than its rows is worth keeping for those that follow.
+        self._spare = {
+            name: kind
+            for name, (_, kind, _) in zip(self._names, self._forms, strict=True)
+            if type(kind) is Dictionary and _SPARE * len(kind.codes) <= self.n
+        }
         self.n, self._items, self._forms, self._batches = 0, 0, [], []
         return columns
 
@@ -182,7 +190,7 @@ class GivenRows:
         """Take the kinds of these columns for those of all that follow; False if `check` must read
         them."""
         forms: list[Form] = []
-        for intake, values in zip(plans[names], given.values(), strict=False):
+        for name, intake, values in zip(names, plans[names], given.values(), strict=False):
             column = intake(values)
             if isinstance(column, np.ndarray):
                 forms.append((intake, column.dtype, column.shape[1:]))
@@ -191,7 +199,8 @@ class GivenRows:
             elif isinstance(column, (float, int)):
                 forms.append((intake, _FLOAT64 if type(column) is float else _INT64, ()))
             else:
-                forms.append((intake, Dictionary() if type(column) is list else None, ()))
+                keys = self._spare.get(name, Dictionary()) if type(column) is list else None
+                forms.append((intake, keys, ()))
         only_arrays = all(isinstance(kind, np.dtype) for _, kind, _ in forms)
         self._names, self._forms = names, forms
         self._limit = BUFFER_ROWS if only_arrays else BUFFER_LISTS

@@ -389,12 +389,24 @@ class Inputs:
 
     def intakes(self, metric: Declared) -> dict[str, Intake | None]:
         """The intake of each column."""
-        intakes = {name: column.intake(metric) for name, column in self}
+        intakes = {n: c.intake(metric) if _decides(type(c)) else None for n, c in self}
         for name, column in self:
             first, second = intakes.get(column.beside or ""), intakes[name]
             if column.beside and first and second:
                 intakes[column.beside], intakes[name] = together(first, second)
         return intakes
+
+    @property
+    def waiting(self) -> str:
+        """Source: whether the rows of a call wait as they were given."""
+        items = [
+            f"**({{}} if {n} is None else {{{n!r}: {n}}})" if c.optional else f"{n!r}: {n}"
+            for n, c in self
+        ]
+        wait = f"self._wait({{{', '.join(items)}}})"
+        # The fast path begins after a batch that `check` read; others would keep it from that.
+        others = "not self._appendable" + " or weights is not None" * bool(self.weights)
+        return f"({others}) and {wait}" if self.fast else wait
 
     @property
     def fast(self) -> bool:
@@ -406,6 +418,15 @@ class Inputs:
         """The inputs that are tables, with their widths."""
         widths = {name: column.width(metric) for name, column in self.columns.items()}
         return {name: width for name, width in widths.items() if width}
+
+
+def _decides(kind: type[Input]) -> bool:
+    """Whether the intakes of this kind fit its own `reader`, not one that it replaces."""
+    owners = [
+        next(owner for owner in kind.__mro__ if name in vars(owner))
+        for name in ("reader", "intake", "validator")
+    ]
+    return issubclass(owners[2] if owners[1] is Input else owners[1], owners[0])
 
 
 class Bound:

@@ -6,13 +6,12 @@ only common values; all others are left to the check, which accepts more and rep
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
 from math import inf, isfinite
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from streammetrics.core.validators import BITS, VALIDATORS, Validator, strongest
 from streammetrics.core.weights import whole_units
 
 # What is kept of a column: numbers as an array, or one number of a list as it is; keys and ids of
-# other kinds as a list; lists as a tuple of lists and arrays. None: only the check can decide.
+# other kinds as a list; lists as a tuple. None: only the check can decide.
 Kept: TypeAlias = "NDArray[Any] | float | list[Any] | tuple[list[Any], ...]"
 Intake: TypeAlias = Callable[[object], "Kept | None"]
 
@@ -39,9 +38,9 @@ _INT64, _FLOAT32, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float32), np.dtype(
 _NUMBERS: Final = {_INT64, _FLOAT32, _FLOAT64, np.dtype(np.uint8), np.dtype(np.bool_)}
 
 
-def array_or_none(values: object) -> NDArray[Any] | None:
+def _array(values: object) -> NDArray[Any] | None:
     """The array itself, or that of a short list of numbers; None for all others."""
-    if type(values) is _ARRAY:
+    if type(values) is _ARRAY:  # intakes ask this first, which saves the call
         return values
     if (type(values) is not list and type(values) is not tuple) or len(values) > MOST_ROWS:
         return None
@@ -72,7 +71,7 @@ def _validating(validator: Validator) -> Intake:
             keep = lone.get(type(values[0]))
             if keep is not None:
                 return keep(values[0])
-        array = values if type(values) is _ARRAY else array_or_none(values)
+        array = values if type(values) is _ARRAY else _array(values)
         if array is None or array.ndim != 1 or not len(array):
             return None
         return validate(array)
@@ -104,7 +103,7 @@ def table_intake(width: int, validator: Validator) -> Intake:
     validate = VALIDATORS[validator]
 
     def intake(values: object) -> Kept | None:
-        array = values if type(values) is _ARRAY else array_or_none(values)
+        array = values if type(values) is _ARRAY else _array(values)
         if array is None or array.ndim != 2 or array.shape[1] != width or not array.size:
             return None
         flat = validate(array.reshape(-1))
@@ -119,7 +118,7 @@ def class_intake(n_classes: int, table: Validator | None, *, only_table: bool = 
     table_of = None if table is None else table_intake(n_classes, table)
 
     def intake(values: object) -> Kept | None:
-        array = values if type(values) is _ARRAY else array_or_none(values)
+        array = values if type(values) is _ARRAY else _array(values)
         if array is None or not array.size:
             return None
         if array.ndim == 2 and table_of:
@@ -144,7 +143,7 @@ def weight_intake(unit: Fraction, *, rounding: bool) -> Intake:
     def intake(values: object) -> Kept | None:
         if type(values) is list and len(values) == 1 and is_part and type(values[0]) is float:
             return values[0] if is_whole(values[0]) else None
-        array = values if type(values) is _ARRAY else array_or_none(values)
+        array = values if type(values) is _ARRAY else _array(values)
         if array is None or array.ndim != 1 or not len(array):
             return None
         kind = array.dtype
@@ -168,7 +167,7 @@ def range_intake(least: float, most: float) -> Intake:
     def intake(values: object) -> Kept | None:
         if type(values) is list and len(values) == 1 and type(values[0]) is float:
             return values[0] if least <= values[0] <= most else None
-        array = values if type(values) is _ARRAY else array_or_none(values)
+        array = values if type(values) is _ARRAY else _array(values)
         if array is None or array.ndim != 1 or not len(array) or array.dtype not in _NUMBERS:
             return None
         within = array.item(array.argmin()) >= least and array.item(array.argmax()) <= most
@@ -181,9 +180,10 @@ def integer_intake(least: int) -> Intake:
     """Integers of at least this one."""
 
     def intake(values: object) -> Kept | None:
-        column = array_or_none(values)
-        column = None if column is None else integers(column)
-        return None if column is None or column.item(column.argmin()) < least else column
+        array = _array(values)
+        if array is None or integers(array) is None or array.item(array.argmin()) < least:
+            return None
+        return array
 
     return intake
 
@@ -191,12 +191,7 @@ def integer_intake(least: int) -> Intake:
 def name_intake(names: Collection[str]) -> Intake:
     """Strings that are among these names."""
     known = frozenset(names)
-
-    def intake(values: object) -> Kept | None:
-        column = texts(values)
-        return column if column is not None and known.issuperset(column) else None
-
-    return intake
+    return lambda values: column if known.issuperset(column := texts(values) or [""]) else None
 
 
 @lru_cache(maxsize=256)
@@ -212,7 +207,7 @@ def label_intake(positive: str) -> Intake:
     return intake
 
 
-def list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
+def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
     """Few lists, of which each is accepted."""
 
     def intake(values: object) -> Kept | None:
@@ -231,7 +226,7 @@ def list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
 @lru_cache(maxsize=256)
 def item_lists(n_items: int) -> Intake:
     """Lists of item numbers below `n_items`, each at most once in a list."""
-    return list_intake(
+    return _list_intake(
         lambda row: (
             not row
             or (
@@ -247,31 +242,32 @@ def item_lists(n_items: int) -> Intake:
 @lru_cache(maxsize=256)
 def grade_lists(most: int) -> Intake:
     """Lists of grades of at most `most`."""
-    return list_intake(
+    return _list_intake(
         lambda row: set(map(type, row)) == {int} and min(row) >= 0 and max(row) <= most
     )
 
 
 # A sum is NaN if a score is; so is that of both infinities, which the check accepts.
-score_lists: Final = list_intake(
+score_lists: Final = _list_intake(
     lambda row: set(map(type, row)) == {float} and (total := sum(row)) == total
 )
 
 
 class Beside(NamedTuple):
-    """An intake of one of several columns that wait together or not at all."""
+    """An intake of one of `n` columns that wait together or not at all."""
 
     intake: Intake
+    n: int
     columns: object
 
     def __call__(self, values: object) -> Kept | None:
         return self.intake(values)
 
 
-def together(*intakes: Intake) -> list[Beside]:
+def together(*intakes: Intake) -> Sequence[Intake]:
     """Intakes of columns that wait together or not at all."""
     columns = object()
-    return [Beside(intake, columns) for intake in intakes]
+    return [cast("Intake", Beside(intake, len(intakes), columns)) for intake in intakes]
 
 
 def keys(values: object) -> Kept | None:
@@ -295,7 +291,7 @@ def keys(values: object) -> Kept | None:
     return values if kinds <= SCALARS else None
 
 
-def texts(values: object) -> Kept | None:
+def texts(values: object) -> list[str] | None:
     """Ids that are strings."""
     if type(values) is list and len(values) == 1 and type(values[0]) is str:
         return values
@@ -305,23 +301,20 @@ def texts(values: object) -> Kept | None:
 
 def unit_ids(values: object) -> Kept | None:
     """Ids of units: integers, or strings."""
-    if type(values) is _ARRAY or (type(values) is list and set(map(type, values)) == {int}):
+    is_array = type(values) is _ARRAY and values.dtype.kind != "U"
+    if is_array or (type(values) is list and set(map(type, values)) == {int}):
         return integers(values)
     return texts(values)
 
 
 def times(values: object) -> Kept | None:
     """Times in milliseconds."""
-    if type(values) is list and len(values) == 1 and type(values[0]) is int:
-        return values[0] if are_milliseconds(values[0], values[0]) else None
-    array = values if type(values) is _ARRAY else array_or_none(values)
-    if array is None or array.ndim != 1 or not len(array) or array.dtype is not _INT64:
-        return None
-    if len(array) == 1:
-        first = last = array.item()
-    else:
-        first, last = array.item(array.argmin()), array.item(array.argmax())
-    return array if are_milliseconds(first, last) else None
+    column = integers(values)
+    if column is None or isinstance(column, int):
+        return None if column is None or not are_milliseconds(column, column) else column
+    array = cast("NDArray[Any]", column)
+    ends = array.item(array.argmin()), array.item(array.argmax())
+    return array if are_milliseconds(*ends) else None
 
 
 def _decoded(keys_column: DictionaryColumn) -> list[Any] | None:
@@ -347,14 +340,10 @@ class Plans(dict[tuple[str, ...], tuple[Intake, ...]]):
 
     def __missing__(self, names: tuple[str, ...]) -> tuple[Intake, ...]:
         intakes = [self._intakes.get(name) for name in names]
-        given = Counter(i.columns for i in intakes if isinstance(i, Beside))
-        needed = Counter(i.columns for i in self._intakes.values() if isinstance(i, Beside))
+        beside = [intake for intake in intakes if isinstance(intake, Beside)]
+        are_whole = all([i.columns for i in beside].count(one.columns) == one.n for one in beside)
         certain = tuple(i.intake if isinstance(i, Beside) else i for i in intakes if i)
-        if (
-            len(certain) < len(names)
-            or not self._required <= set(names)
-            or given != {columns: needed[columns] for columns in given}
-        ):
+        if len(certain) < len(names) or not are_whole or not self._required <= set(names):
             certain = ()
         if len(self) > _MOST_PLANS:
             self.clear()
