@@ -413,8 +413,10 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/2"):
 
     @property
     def n_items(self) -> int | None:
-        """The number of items; None if a registered function, which may fail, compares them."""
-        return self._content.shape[0] if self.similarity in OURS else None
+        """The number of items; None if their vectors are not known, or if a registered function,
+        which may fail, compares them."""
+        is_sure = self._content.known and self.similarity in OURS
+        return self._content.shape[0] if is_sure else None
 
     @property
     def _content(self) -> Content:
