@@ -388,7 +388,10 @@ class Inputs:
         return "\n".join(lines)
 
     def intakes(self, metric: Declared) -> dict[str, Intake | None]:
-        """The intake of each column."""
+        """The intake of each column; none if rows may need weights."""
+        unit = metric.settings().get("weight_unit", ONE) if self.weights else ONE
+        if isinstance(unit, Fraction) and unit.numerator != 1:
+            return {}
         intakes = {n: c.intake(metric) if _decides(type(c)) else None for n, c in self}
         for name, column in self:
             first, second = intakes.get(column.beside or ""), intakes[name]

@@ -29,6 +29,7 @@ Kept: TypeAlias = "NDArray[Any] | float | list[Any] | tuple[list[Any], ...]"
 Intake: TypeAlias = Callable[[object], "Kept | None"]
 
 MOST_ROWS: Final = 1 << 13  # of a batch that waits; a pass of the kernels over more costs less
+_WIDEST: Final = 64  # columns of a table that waits
 _LONGEST: Final = 1 << 10  # items of a list that waits
 _FEW_LISTS: Final = 16  # of a call; the check of more together costs less
 _EXACT: Final = 1 << 53  # integers up to this one are exact in float64
@@ -99,12 +100,15 @@ def common(intakes: Collection[Intake | None]) -> Intake | None:
 
 @lru_cache(maxsize=256)
 def table_intake(width: int, validator: Validator) -> Intake:
-    """Tables [n, width] whose values a validator accepts."""
+    """Tables [n, width] whose values a validator accepts; none that are wide, since a metric keeps
+    less of their rows."""
     validate = VALIDATORS[validator]
 
     def intake(values: object) -> Kept | None:
         array = values if type(values) is _ARRAY else _array(values)
         if array is None or array.ndim != 2 or array.shape[1] != width or not array.size:
+            return None
+        if width > _WIDEST:
             return None
         flat = validate(array.reshape(-1))
         return None if flat is None else flat.reshape(array.shape)

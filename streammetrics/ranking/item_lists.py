@@ -56,8 +56,8 @@ def item_lists(
 
 
 def _intake(metric: Any) -> Intake | None:
-    """Of lists of item numbers below the metric's `n_items`; None: it checks them otherwise."""
-    n_items = metric.n_items
+    """Of lists of item numbers below the metric's number of items, where that is all it checks."""
+    n_items = getattr(metric, "n_items", None) or getattr(metric, "_n_items", None)
     return n_items and intakes.item_lists(n_items)
 
 

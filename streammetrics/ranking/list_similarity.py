@@ -412,7 +412,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/2"):
         ) -> None: ...
 
     @property
-    def n_items(self) -> int | None:
+    def _n_items(self) -> int | None:
         """The number of items; None if their vectors are not known, or if a registered function,
         which may fail, compares them."""
         is_sure = self._content.known and self.similarity in OURS
