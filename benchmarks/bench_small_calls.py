@@ -73,7 +73,7 @@ def one_row(metric: Accumulator, columns: dict[str, Any], calls: int) -> Callabl
     return feed
 
 
-def as_arrays(columns: dict[str, Any]) -> dict[str, Any]:
+def arrays_of(columns: dict[str, Any]) -> dict[str, Any]:
     """The same columns as arrays, where they are of numbers; strings stay lists."""
     return {k: c if type(c[0]) is str else np.array(c) for k, c in columns.items()}
 
@@ -104,7 +104,7 @@ def ask(quick: bool) -> Answer:
     jobs = {FLOOR: one_row(HistogramAUC(), floor, calls)}
     for name, metric, columns in KINDS:
         jobs[f"{name}, lists"] = one_row(metric, columns, calls)
-        jobs[f"{name}, arrays"] = one_row(metric, as_arrays(columns), calls)
+        jobs[f"{name}, arrays"] = one_row(metric, arrays_of(columns), calls)
     found = answer("small-calls", "One row or one list a call", rows=calls, arrays=[])
     found.add(*in_turns(jobs, calls), *keyed(200 if quick else 1_000))
     found.notes.append(
