@@ -175,7 +175,6 @@ class Accumulator(Updates, RowsInPairs, NoItems):
             names = {*self._settings, "_head_bytes", "schema", "_parts"} & state.keys()
             state["_fixed"] = {name: state[name] for name in names}
             state["_fixed"].update(_bound=self._bound, _appendable=self._appendable)
-            state["_fixed"].update(_intake_plans=self._intake_plans)
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new
 

@@ -74,7 +74,10 @@ class Updates(Declared, ABC):
 
     @cached_property
     def _intake_plans(self) -> Plans:
-        return Plans(self._intakes, self.arguments())
+        """Made for the first call; states made later, of equal settings, share them."""
+        plans = Plans(self._intakes, self.arguments())
+        self.__dict__.get("_fixed", {})["_intake_plans"] = plans
+        return plans
 
     def _wait(self, given: Mapping[str, object]) -> bool:
         """Keep these rows, to be checked and counted with others; False if `check` must read them,
