@@ -253,15 +253,15 @@ class Table(Input):
         n = getattr(metric, self.n)
         if self.labels:
             return lambda values: label_table(array_of(values, name), n, name)
-        within = self._within(metric)
+        within = self._are_unit(metric)
         return lambda values: score_table(array_of(values, name), n, name, in_unit=within)
 
     def intake(self, metric: Declared) -> Intake:
-        scores = Validator.UNIT if self._within(metric) else Validator.NUMBERS
+        scores = Validator.UNIT if self._are_unit(metric) else Validator.NUMBERS
         validator = Validator.BINARY if self.labels else scores
         return table_intake(getattr(metric, self.n), validator)
 
-    def _within(self, metric: Declared) -> bool:
+    def _are_unit(self, metric: Declared) -> bool:
         return self.where is not None and bool(getattr(metric, self.where))
 
     def width(self, metric: Declared) -> Widths:
