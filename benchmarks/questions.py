@@ -21,6 +21,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "shared-states": "bench_shared_states",
     "panel": "bench_panel",
     "by-key": "bench_by_key",
+    "small-calls": "bench_small_calls",
     "user-groups": "bench_user_groups",
     "compute-by-key": "bench_compute_by_key",
     "many-groups": "bench_many_groups",

@@ -78,6 +78,8 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
     [[1, 0, 0], [0, 1, 0], [1, 0, 1]]
     """
 
+    _reads_each_row = True
+
     n_classes: int
     top_k: tuple[int, ...] = ()
     weight_unit: Unit = 1

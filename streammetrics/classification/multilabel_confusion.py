@@ -67,6 +67,8 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     (0.16666666666666666, 0.5)
     """
 
+    _reads_each_row = True
+
     n_labels: int
     threshold: float = 0.5
     weight_unit: Unit = 1

@@ -29,6 +29,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, argument_hint, nearest, shown
+from streammetrics.core.intakes import Intake
 from streammetrics.core.joint_rows import JointBuckets, JointScores
 from streammetrics.core.layouts import Schemas
 from streammetrics.core.multiset.bag import BagColumn, Bags
@@ -224,7 +225,14 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         common, such as labels, is given once; what is a model's own twice, as scores_a= and
         scores_b=. `arguments()` lists them.
         """
-        self._update(self._checked(columns))
+        if not self._wait(columns):
+            self._update(self._checked(columns))
+
+    @property
+    def _intakes(self) -> Mapping[str, Intake | None]:
+        taken = self.metric._intakes
+        own = {f"{name}_{model}": taken.get(name) for name in self._own for model in _MODELS}
+        return {**{name: intake for name, intake in taken.items() if name not in self._own}, **own}
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of both models, or InputError; changes nothing."""

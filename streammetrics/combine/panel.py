@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import (
@@ -10,21 +10,21 @@ from typing import (
     Any,
     ClassVar,
     Final,
-    NamedTuple,
     Protocol,
     TypeVar,
     cast,
     overload,
 )
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from streammetrics.combine.children import Product
+from streammetrics.combine.panel_columns import Plan, Reader, plan_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, argument_hint, shown, unknown_key
+from streammetrics.core.intakes import Intake, common
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
@@ -35,7 +35,6 @@ from streammetrics.core.settings import (
 )
 from streammetrics.core.slips import explained
 from streammetrics.core.totals import WithoutRows, totals_of
-from streammetrics.core.validators import Validator, strongest, validated
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import Part
 
@@ -114,99 +113,6 @@ class PanelResult(Results[str, Any]):
     """The result of each metric by its name; to a type checker it is Any."""
 
     _kind: ClassVar[str] = "metrics"
-
-
-# The columns that the metrics read, and those that are validated once for all metrics.
-
-Given = Mapping[str, "ArrayLike | DictionaryColumn | None"]
-Known = Mapping[str, NDArray[np.generic]]  # validated columns, all of one length
-
-
-class Reader(NamedTuple):
-    """A metric of a panel, and the column that each argument of its `update` reads."""
-
-    name: str
-    metric: Accumulator
-    inputs: tuple[tuple[str, str, bool], ...]  # argument, column, whether it must be there
-
-    def check(self, columns: Given) -> Batch:
-        """The rows of the metric, or InputError."""
-        arguments = {}
-        for argument, column, required in self.inputs:
-            column_values = columns.get(column)
-            if column_values is not None:
-                arguments[argument] = column_values
-            elif required:
-                raise InputError(
-                    expected=f"the column {column!r}",
-                    got=f"columns {', '.join(sorted(columns))}" if columns else "no columns",
-                    where=f"Panel.update, metric {self.name!r}",
-                    hint="pass it as a keyword, or name another with `inputs`",
-                )
-        try:
-            return self.metric.check(**arguments)
-        except InputError as error:
-            raise InputError(
-                expected=error.expected,
-                got=error.got,
-                where=f"metric {self.name!r}, {error.where}",
-                hint=error.hint,
-                rows=error.rows,
-            ) from None
-
-    def rows(self, shared: Batch) -> Batch:
-        """The rows of the metric, from columns that `validators` accepted."""
-        columns = shared.columns
-        arguments = {
-            argument: columns[column] for argument, column, _ in self.inputs if column in columns
-        }
-        return self.metric.check(**arguments)
-
-    def validators(self, columns: frozenset[str]) -> list[tuple[str, Validator]]:
-        """The validators after which `check` accepts these columns; none if only it can decide."""
-        validators = self.metric._validators
-        pairs = []
-        for argument, column, required in self.inputs:
-            if column in columns and argument in validators:
-                pairs.append((column, validators[argument]))
-            elif column in columns or required:
-                return []
-        return pairs
-
-
-class Plan(NamedTuple):
-    """The validation for one set of given columns."""
-
-    validators: tuple[tuple[str, Validator], ...]
-    needs: tuple[frozenset[str], ...]  # by metric; empty if it must check by itself
-    sure: bool  # no metric must
-
-    def validated(self, columns: Given) -> Known:
-        """The valid columns; none unless all of them have one length."""
-        valid: dict[str, NDArray[np.generic]] = {}
-        n = 0
-        for name, validator in self.validators:
-            column = validated(columns[name], validator)
-            if column is not None:
-                n = n or len(column)
-                if len(column) != n:
-                    return {}
-                valid[name] = column
-        return valid
-
-
-def plan_of(readers: Sequence[Reader], columns: frozenset[str]) -> Plan:
-    """The plan to validate these columns once for all metrics that read them."""
-    all_pairs = [reader.validators(columns) for reader in readers]
-    by_column: dict[str, set[Validator]] = {}
-    for pairs in all_pairs:
-        for column, validator in pairs:
-            by_column.setdefault(column, set()).add(validator)
-    every = [(column, strongest(validators)) for column, validators in by_column.items()]
-    sure = {column: validator for column, validator in every if validator is not None}
-    needs = [frozenset(column for column, _ in pairs) for pairs in all_pairs]
-    needs = [needed if needed <= sure.keys() else frozenset() for needed in needs]
-    return Plan(tuple(sure.items()), tuple(needs), all(needs))
 
 
 class Panel(Accumulator, schema="panel/1"):
@@ -359,7 +265,17 @@ class Panel(Accumulator, schema="panel/1"):
         its place, all of one length [n]; metrics with an argument of one name share its column.
         What a metric may leave out may be left out. `arguments()` lists them.
         """
-        self._update(self.check(**columns))
+        if not self._wait(columns):
+            self._update(self.check(**columns))
+
+    @property
+    def _intakes(self) -> Mapping[str, Intake | None]:
+        by_column: dict[str, set[Intake | None]] = {}
+        for reader in self._readers:
+            taken = reader.metric._intakes
+            for argument, column, _ in reader.inputs:
+                by_column.setdefault(column, set()).add(taken.get(argument))
+        return {column: common(different) for column, different in by_column.items()}
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of each metric, or InputError; changes nothing."""
@@ -465,7 +381,7 @@ def require_empty(metric: object, where: str) -> Accumulator:
             where=where,
             hint="merge these states outside a panel",
         )
-    counted = metric._total_count or metric._buffer.n
+    counted = metric._total_count or metric._pending
     if counted and metric != metric.empty():  # a comparison takes the bytes of both
         raise SettingsError(
             expected="an empty metric",

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from streammetrics.combine.children import Map, MapColumn
 from streammetrics.combine.panel import Computes, Panel, R, Results, part_of, require_empty
+from streammetrics.core import intakes
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import SMALL
@@ -26,6 +27,7 @@ from streammetrics.core.ids.keys import (
     key_hash,
     named_column,
 )
+from streammetrics.core.intakes import Intake
 from streammetrics.core.parts.many_slots import MOST, NO_SLOT, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn, Key, KeyLike
@@ -151,7 +153,12 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         keys: [n], the key of each row, or a dict of such columns by name. columns: those of the
         metric's own `update`, by name; `arguments()` lists them.
         """
-        self._update(self.check(keys, **columns))
+        if not self._wait({"keys": keys, **columns}):
+            self._update(self.check(keys, **columns))
+
+    @property
+    def _intakes(self) -> Mapping[str, Intake | None]:
+        return {"keys": intakes.keys, **self.metric._intakes}
 
     def check(
         self,

@@ -32,11 +32,13 @@ from streammetrics.combine.panel import Computes, Panel, PanelResult, R, part_of
 from streammetrics.combine.per_key import PerKey, require_as_many
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.combine.windows import Windows
+from streammetrics.core import intakes
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, meant, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
+from streammetrics.core.intakes import Intake
 from streammetrics.core.interval import Interval
 from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.collapsed_keys import IN_PAIRS, MOST
@@ -234,7 +236,15 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         groups: [n] ids of users, integers or strings, first or by name. columns: those of the
         metric's own `update`, by name; `arguments()` lists them.
         """
-        self._update(self._checked(groups, columns))
+        given = columns
+        if len(groups) == 1 and self._ids not in columns:
+            given = {self._ids: groups[0], **columns}
+        if (groups and given is columns) or not self._wait(given):
+            self._update(self._checked(groups, columns))
+
+    @property
+    def _intakes(self) -> Mapping[str, Intake | None]:
+        return {self._ids: intakes.unit_ids, **self.metric._intakes}
 
     def check(
         self, *groups: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.children import Map
 from streammetrics.combine.panel import Computes, R, Results, part_of, require_empty
 from streammetrics.combine.per_key import feed_by_key, require_as_many
+from streammetrics.core import intakes
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import damaged
@@ -23,6 +24,7 @@ from streammetrics.core.conversion import whole
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.ids.keys import dictionary_column
+from streammetrics.core.intakes import Intake
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import explained
@@ -274,7 +276,12 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         datetimes with a zone. columns: those of the metric's own `update`, by name; `arguments()`
         lists them.
         """
-        self._update(self.check(times_ms, **columns))
+        if not self._wait({"times_ms": times_ms, **columns}):
+            self._update(self.check(times_ms, **columns))
+
+    @property
+    def _intakes(self) -> Mapping[str, Intake | None]:
+        return {"times_ms": intakes.times, **self.metric._intakes}
 
     def check(
         self,

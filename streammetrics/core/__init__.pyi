@@ -9,6 +9,10 @@ from streammetrics.core.ids.unit_hashes import Words as Words
 from streammetrics.core.ids.unit_hashes import mixed as mixed
 from streammetrics.core.ids.unit_hashes import salt_word as salt_word
 from streammetrics.core.inputs import IDS as IDS
+from streammetrics.core.intakes import Intake as Intake
+from streammetrics.core.intakes import grade_lists as grade_lists
+from streammetrics.core.intakes import score_lists as score_lists
+from streammetrics.core.intakes import together as together
 from streammetrics.core.layouts import leave_out as leave_out
 from streammetrics.core.multiset.bag_keys import Groups as Groups
 from streammetrics.core.multiset.bag_layout import Layout as Layout

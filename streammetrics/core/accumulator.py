@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from os import PathLike
-from typing import Any, ClassVar, Final, Never, Self, cast
+from typing import Any, ClassVar, Never, Self, cast
 
 import numpy as np
 
-from streammetrics.core.batch import QUANTA, ROUNDED, Batch
-from streammetrics.core.buffer import Buffer, Placed
+from streammetrics.core.batch import Batch
+from streammetrics.core.buffer import Buffer
 from streammetrics.core.codec import (
     FILE_MAGIC,
     STATE_MAGIC,
@@ -28,40 +27,30 @@ from streammetrics.core.codec import (
     write_file,
 )
 from streammetrics.core.conversion import instance
-from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
-from streammetrics.core.inputs import Bound
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.joint_rows import RowsInPairs
 from streammetrics.core.layouts import columns, written
-from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import Content, Setting, decode_head, nested_settings
 from streammetrics.core.slips import NoItems, explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
-from streammetrics.core.validators import VALIDATORS, Validator
-from streammetrics.core.weights import rounded_rows, weighed_rows
-
-MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
-_HALF_TOTAL_COUNT: Final = MAX_TOTAL_COUNT // 2
+from streammetrics.core.updates import MAX_TOTAL_COUNT, Updates
 
 
-class Accumulator(Declared, RowsInPairs, NoItems, ABC):
+class Accumulator(Updates, RowsInPairs, NoItems):
     """A metric's state: a commutative monoid with `update`, `merge`, `+` and `compute`.
 
     A metric declares settings, inputs and parts (see Declared) and adds `_accumulate` and
-    `compute`; the rest is here. `_total_count` is an upper bound of the sum of all counts.
+    `compute`; the rest is here.
     """
 
     # Set on each instance; `ClassVar` only marks them as not being settings.
     _width: ClassVar[int]
-    _total_count: ClassVar[int]
-    _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
-    _many_slots: ClassVar[bool] = False  # `_accumulate` takes ManySlots; else called for each
 
-    # -- rows: both are generated from the inputs; `Any`, as each metric has its own arguments ----
+    # -- rows: generated from the inputs; `Any`, as each metric has its own arguments -----------
     def update(self, *args: Any, **columns: Any) -> None:
         """Count these rows, or raise InputError and change nothing."""
         raise NotImplementedError
@@ -90,26 +79,10 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
         self.update(**arguments_of(self, table, columns, f"{type(self).__name__}.update_from"))
 
     # -- defined by a metric --------------------------------------------------------------
-    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        """The arguments as checked columns, or InputError; override to check columns together."""
-        return self._bound.read(given)
-
     def update_checked(self, batch: Batch) -> None:
         """Count a batch from `check` of an equal metric, without checking it again: for callers
         that check the rows of several metrics before any of them counts."""
         self._update(instance(batch, Batch, "update_checked", "a batch of check(...)", "pass one"))
-
-    @abstractmethod
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        """Add checked rows to the states of their slots (None: all to slot 0). Never fails.
-
-        Each row has at least one weight quantum; without `batch.quanta` each has one.
-        """
-
-    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        """Record rows whose weight was rounded, perhaps to zero: their number, in `rounded`."""
-        if "rounded" in self._parts:
-            self.__dict__["rounded"].add(np.zeros(batch.n, np.intp), slots)
 
     @abstractmethod
     def compute(self) -> object:
@@ -136,7 +109,7 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
         return interval_of(self.compute(), self, view, level, method, cluster)
 
     def _rows_text(self) -> str:
-        if not (self._total_count or self._buffer.n) or self._width != 1:
+        if not (self._total_count or self._pending) or self._width != 1:
             return ""
         try:
             rows = self._rows_shown(self.compute())
@@ -150,70 +123,8 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
 
     # -- updating -------------------------------------------------------------------------
     def _begin(self, width: int) -> None:
-        self.__dict__.update(_total_count=0, _buffer=Buffer(), _provenance=None)
+        self.__dict__.update(_total_count=0, _buffer=Buffer(), _given=None, _provenance=None)
         super()._begin(width)
-
-    @cached_property
-    def _bound(self) -> Bound:
-        """The inputs under these settings."""
-        return Bound(self._inputs, self)
-
-    @property
-    def _validators(self) -> Mapping[str, Validator]:
-        """The validator of each column: `check` accepts columns of one length that pass. Rows with
-        an argument that is not here, or of a metric with its own check, always need `check`."""
-        has_own_check = self._own_check or type(self)._read_rows is not Accumulator._read_rows
-        return {} if has_own_check else self._bound.validators
-
-    def _check(self, given: Mapping[str, Any], weights: object = None) -> Batch:
-        """The body of the generated `check`."""
-        batch, bound = self._read_rows(given), self._bound
-        if weights is not None or not bound.plain:
-            bound.weigh(batch, weights)
-        return batch
-
-    def _update(self, batch: Batch) -> None:
-        """Count checked rows: directly, or through the buffer if the batch is small."""
-        if not batch.n:
-            return
-        buffer = self._buffer
-        total = self._total_count + buffer.total + batch.total
-        if total > MAX_TOTAL_COUNT:
-            self._require_room(batch.total, "update")
-        placed = buffer.put(batch, self._appendable)
-        if placed is Placed.FULL:
-            self._flush()
-            placed = buffer.put(batch, self._appendable)
-        if placed is Placed.TOO_LARGE:
-            self.__dict__["_total_count"] += batch.total
-            self._feed(batch, None)
-        if total > _HALF_TOTAL_COUNT:  # the fast path does not check the total count
-            buffer.close()
-
-    @cached_property
-    def _appendable(self) -> Mapping[str, Any]:
-        """The validators of the buffer's fast path."""
-        return {name: VALIDATORS[validator] for name, validator in self._validators.items()}
-
-    def _feed(self, batch: Batch, slots: AnySlots | None) -> None:
-        """Add checked rows to the states of their slots."""
-        weighed = QUANTA in batch.columns
-        if isinstance(slots, ManySlots) and (weighed or not self._many_slots):
-            for rows, row_slots in slots.each():
-                self._feed(batch if rows is None else batch.take(rows), row_slots)
-            return
-        targets = cast("Slots | None", slots)
-        if weighed:
-            if ROUNDED in batch.columns:
-                self._accumulate_rounded(*rounded_rows(batch, targets))
-            batch, targets = weighed_rows(batch, targets)
-        self._accumulate(batch, targets)
-
-    def _flush(self) -> None:
-        if self._buffer.n:
-            batch = self._buffer.take_all()
-            self.__dict__["_total_count"] += batch.total
-            self._feed(batch, None)
 
     def _require_room(self, n_added: int, where: str) -> None:
         self._flush()
@@ -269,7 +180,7 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
 
     def _holding(self, columns: Mapping[str, Column], width: int, total: int) -> Self:
         """An instance with these settings and this state."""
-        new, fresh = self._bare(), {"_buffer": Buffer(), "_provenance": None}
+        new, fresh = self._bare(), {"_buffer": Buffer(), "_given": None, "_provenance": None}
         new.__dict__.update(columns, _total_count=total, _width=width, **fresh)
         return new
 
@@ -380,7 +291,8 @@ class Accumulator(Declared, RowsInPairs, NoItems, ABC):
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the state holds."""
-        return int(self._buffer.nbytes + sum([column.nbytes for column in self._held()]))
+        pending = self._buffer.nbytes + (self._given.nbytes if self._given else 0)
+        return int(pending + sum([column.nbytes for column in self._held()]))
 
     # -- bytes ----------------------------------------------------------------------------
     def to_bytes(self) -> bytes:

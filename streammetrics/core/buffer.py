@@ -48,10 +48,11 @@ def _refuse_rows(first: object, second: object = None, third: object = None, /) 
 class Buffer:
     """Copies of small batches, all of one kind, as `Pieces`."""
 
-    __slots__ = ("_appends", "_limit", "_pieces", "_surplus", "append")
+    __slots__ = ("_appends", "_limit", "_pieces", "_surplus", "append", "closed")
 
     def __init__(self) -> None:
         self._pieces = Pieces()
+        self.closed = False  # no row is to wait that `check` has not read
         self._surplus = 0  # by how much the total of the pending rows exceeds their number
         self._limit = BUFFER_ROWS
         # The fast path: takes columns as the caller gave them, once a batch of their kinds is
@@ -105,14 +106,14 @@ class Buffer:
 
     def close(self) -> None:
         """Disable `append` until the pending rows are flushed."""
-        self.append = _refuse_rows
+        self.append, self.closed = _refuse_rows, True
 
     def take_all(self) -> Batch:
         """All pending rows as one batch; none are pending afterwards."""
         batch = self._pieces.batch(self.total)
         self._pieces.clear()
         self._surplus = 0
-        self.close()
+        self.append, self.closed = _refuse_rows, False
         return batch
 
     def _append_like(self, validators: Mapping[str, Validate]) -> Append:

@@ -233,7 +233,7 @@ def plain_array(column: object) -> NDArray[np.generic] | None:
         array = np.asarray(column)
     except _NO_ARRAY:
         return None
-    if has_rounded(column, array):
+    if len(column) > 1 and has_rounded(column, array):
         return None
     return array.astype(np.int64) if array.dtype.kind == "b" else array
 

@@ -228,20 +228,20 @@ def _source(inputs: Inputs) -> str:
     arguments = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
     columns = ", ".join(f"{name!r}: {name}" for name in names)
     weights = ", weights" if inputs.weights else ""
-    # Most small batches take the fast path (see `Buffer.append`), which refuses MISSING.
     test = f"if more or unknown or {'weights is not None or ' if inputs.weights else ''}not"
-    test += f" self._buffer.append({', '.join(names)}):"
+    test += f" self._buffer.append({', '.join(names)}):"  # the fast path; it refuses MISSING
     required = [name for name, column in inputs if not column.optional]
     optional = [name for name, column in inputs if column.optional]
     wrong = " or ".join(["more or unknown", *(f"{name} is MISSING" for name in required)])
-    needed = ", ".join(f"{name!r}: {name}" for name in required)
-    refuse = f"raise wrong_call(type(self).__name__, {{{needed}}}, {optional}, unknown, more)\n"
+    needed = ", ".join(f"{name!r}: {name}" for name in required) + f"}}, {optional}"
+    refuse = f"raise wrong_call(type(self).__name__, {{{needed}, unknown, more)\n"
     return (
         f"def update({head}):\n"
         f"    {test if inputs.fast else 'if True:'}\n"
         f"        if {wrong}:\n"
         f"            {refuse}"
-        f"        self._update(self.check({arguments}) if self._own_check else "
+        f"        if not ({inputs.waiting}):\n"
+        f"            self._update(self.check({arguments}) if self._own_check else "
         f"self._check({{{columns}}}{weights}))\n"
         f"def check({head}):\n"
         f"    if {wrong}:\n"

@@ -15,6 +15,7 @@ from streammetrics.core.checks import finite, numbers
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.inputs import Input, Reader
+from streammetrics.core.intakes import Intake, range_intake
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -61,6 +62,10 @@ class Factor(Input):
 
         return read
 
+    def intake(self, metric: Declared) -> Intake:
+        limit = getattr(metric, self.limit) if self.limit else None
+        return range_intake(-_MOST, _MOST) if limit is None else range_intake(0.0, limit)
+
 
 class Propensity(Input):
     """Probabilities of actions, as float64. positive: those of actions that were taken."""
@@ -72,6 +77,9 @@ class Propensity(Input):
 
     def reader(self, metric: Declared, name: str) -> Reader:
         return lambda values: self._read(values, name)
+
+    def intake(self, metric: Declared) -> Intake:
+        return range_intake(self.least, 1.0)
 
     def _read(self, values: object, name: str) -> Floats:
         """InputError says why nothing can replace a missing probability."""

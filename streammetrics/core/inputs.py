@@ -22,6 +22,17 @@ from streammetrics.core.conversion import array_of
 from streammetrics.core.errors import bad_rows
 from streammetrics.core.ids.keys import group_ids
 from streammetrics.core.ids.unit_hashes import unit_words
+from streammetrics.core.intakes import (
+    NUMBERS,
+    Intake,
+    class_intake,
+    label_intake,
+    table_intake,
+    texts,
+    together,
+    unit_ids,
+    weight_intake,
+)
 from streammetrics.core.slips import require_both
 from streammetrics.core.validators import Validator, validated
 from streammetrics.core.weights import ONE, weigh
@@ -58,6 +69,11 @@ class Input(ABC):
         """The validator of arrays that the check accepts as they are, if there is one."""
         return None
 
+    def intake(self, metric: Declared) -> Intake | None:
+        """The intake of a column, if there is one."""
+        validator = self.validator(metric)
+        return None if validator is None else NUMBERS[validator]
+
     def width(self, metric: Declared) -> Widths:
         """The widths of rows, if it takes a table; see `Declared.widths`."""
         return ()
@@ -80,6 +96,10 @@ class Binary(Input):
 
     def validator(self, metric: Declared) -> Validator | None:
         return Validator.BINARY if self._positive(metric) in (None, 1) else None
+
+    def intake(self, metric: Declared) -> Intake | None:
+        positive = self._positive(metric)
+        return label_intake(positive) if isinstance(positive, str) else super().intake(metric)
 
     def _positive(self, metric: Declared) -> int | str | None:
         return getattr(metric, self.positive) if self.positive else None
@@ -204,6 +224,12 @@ class Classes(Input):
 
         return read
 
+    def intake(self, metric: Declared) -> Intake:
+        table = Validator.BINARY if self.table == "labels" else Validator.NUMBERS
+        only_table = self.only_table is not None and bool(getattr(metric, self.only_table))
+        n_classes = getattr(metric, self.n)
+        return class_intake(n_classes, table if self.table else None, only_table=only_table)
+
     def width(self, metric: Declared) -> Widths:
         if self.table != "scores":
             return (None, getattr(metric, self.n)) if self.table else ()
@@ -227,8 +253,16 @@ class Table(Input):
         n = getattr(metric, self.n)
         if self.labels:
             return lambda values: label_table(array_of(values, name), n, name)
-        within = self.where is not None and bool(getattr(metric, self.where))
+        within = self._are_unit(metric)
         return lambda values: score_table(array_of(values, name), n, name, in_unit=within)
+
+    def intake(self, metric: Declared) -> Intake:
+        scores = Validator.UNIT if self._are_unit(metric) else Validator.NUMBERS
+        validator = Validator.BINARY if self.labels else scores
+        return table_intake(getattr(metric, self.n), validator)
+
+    def _are_unit(self, metric: Declared) -> bool:
+        return self.where is not None and bool(getattr(metric, self.where))
 
     def width(self, metric: Declared) -> Widths:
         return (getattr(metric, self.n),)
@@ -252,6 +286,9 @@ class Ids(Input):
     def validator(self, metric: Declared) -> Validator | None:
         return Validator.INTEGERS if getattr(metric, self.ids) == "integer" else None
 
+    def intake(self, metric: Declared) -> Intake | None:
+        return super().intake(metric) or texts
+
 
 class UnitIds(Input):
     """Ids of units, integers or strings, as the 64 bits of an integer or of a string's hash."""
@@ -265,6 +302,9 @@ class UnitIds(Input):
     def validator(self, metric: Declared) -> Validator | None:
         return Validator.INTEGERS
 
+    def intake(self, metric: Declared) -> Intake:
+        return unit_ids
+
 
 class Unchecked(Input):
     """An argument that the metric checks itself, together with others, in `_read_rows`."""
@@ -277,10 +317,14 @@ class Unchecked(Input):
         keyword: bool = False,
         type_text: str = "ArrayLike",
         stored_as: str = "",
+        intake: Callable[[Any], Intake | None] = lambda metric: None,
     ) -> None:
         super().__init__(optional=optional)
-        self.meaning, self.stored_as = meaning, stored_as
+        self.meaning, self.stored_as, self._intake_of = meaning, stored_as, intake
         self.__dict__.update(keyword=keyword, type_text=type_text)
+
+    def intake(self, metric: Declared) -> Intake | None:
+        return self._intake_of(metric)
 
     def reader(self, metric: Declared, name: str) -> Reader:
         raise TypeError(f"{type(metric).__name__}._read_rows must check {name}")
@@ -302,6 +346,12 @@ class Weights(Input):
 
     def reader(self, metric: Declared, name: str) -> Reader:
         raise TypeError("weights are read by `weigh`")
+
+    def intake(self, metric: Declared) -> Intake:
+        settings = metric.settings()
+        unit, rounding = settings.get("weight_unit", ONE), settings.get("round_weights", False)
+        unit = unit if isinstance(unit, Fraction) else ONE
+        return weight_intake(unit, rounding=bool(rounding))
 
 
 # -- all of a metric's inputs -------------------------------------------------------------------
@@ -337,6 +387,30 @@ class Inputs:
             lines.append(f"{name}: {column.meaning}{how}.")
         return "\n".join(lines)
 
+    def intakes(self, metric: Declared) -> dict[str, Intake | None]:
+        """The intake of each column; none if rows may need weights."""
+        unit = metric.settings().get("weight_unit", ONE) if self.weights else ONE
+        if isinstance(unit, Fraction) and unit.numerator != 1:
+            return {}
+        intakes = {n: c.intake(metric) if _decides(type(c)) else None for n, c in self}
+        for name, column in self:
+            first, second = intakes.get(column.beside or ""), intakes[name]
+            if column.beside and first and second:
+                intakes[column.beside], intakes[name] = together(first, second)
+        return intakes
+
+    @property
+    def waiting(self) -> str:
+        """Source: whether the rows of a call wait as they were given."""
+        items = [
+            f"**({{}} if {n} is None else {{{n!r}: {n}}})" if c.optional else f"{n!r}: {n}"
+            for n, c in self
+        ]
+        wait = f"self._wait({{{', '.join(items)}}})"
+        # The fast path begins after a batch that `check` read; others would keep it from that.
+        others = "not self._appendable" + " or weights is not None" * bool(self.weights)
+        return f"({others}) and {wait}" if self.fast else wait
+
     @property
     def fast(self) -> bool:
         """Whether the buffer's fast path may take these columns."""
@@ -347,6 +421,15 @@ class Inputs:
         """The inputs that are tables, with their widths."""
         widths = {name: column.width(metric) for name, column in self.columns.items()}
         return {name: width for name, width in widths.items() if width}
+
+
+def _decides(kind: type[Input]) -> bool:
+    """Whether the intakes of this kind fit its own `reader`, not one that it replaces."""
+    owners = [
+        next(owner for owner in kind.__mro__ if name in vars(owner))
+        for name in ("reader", "intake", "validator")
+    ]
+    return issubclass(owners[2] if owners[1] is Input else owners[1], owners[0])
 
 
 class Bound:

@@ -124,12 +124,16 @@ def _is_rounded(value: object) -> bool:
     return abs(number) < 1 << 1023 and int(float(number)) != number
 
 
+def are_milliseconds(first: int, last: int) -> bool:
+    """Whether no time of this range is one of 1995 to 2052 in another unit."""
+    return last < _FIRST_S or (first >= _AFTER_S and last < _FIRST_S * 10**6)
+
+
 def refuse_other_units(times_ms: NDArray[np.int64], name: str) -> None:
     """Refuse Unix times in seconds, microseconds or nanoseconds where milliseconds are wanted."""
     if not len(times_ms):
         return
-    first, last = times_ms.item(times_ms.argmin()), times_ms.item(times_ms.argmax())
-    if last < _FIRST_S or (first >= _AFTER_S and last < _FIRST_S * 10**6):
+    if are_milliseconds(times_ms.item(times_ms.argmin()), times_ms.item(times_ms.argmax())):
         return
     for factor, unit in _FACTORS:
         bad = np.flatnonzero((times_ms >= _FIRST_S * factor) & (times_ms < _AFTER_S * factor))

@@ -195,7 +195,7 @@ def _units_in(array: NDArray[Any], unit: Fraction, *, rounding: bool) -> tuple[U
     objects = array if array.dtype.kind == "O" else None
     half = array.dtype == np.float16  # whose ulp would be lost in float32
     floats = array if half else numbers(array, "weights", rounding=objects is not None)
-    clean = None if half or objects is not None else _clean(floats, unit)
+    clean = None if half or objects is not None else whole_units(floats, unit)
     if clean is not None:
         return clean, None
     _refuse(floats, ~((floats >= 0) & (floats < np.inf)), unit)
@@ -240,7 +240,7 @@ def _integer_units(array: NDArray[Any], unit: Fraction, rounding: bool) -> tuple
     return units + (above | (tied & (units % 2 == 1))), off
 
 
-def _clean(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
+def whole_units(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
     """The units if each weight is the float nearest to a multiple of the unit; else None.
 
     A float32 times the denominator is exact in float64, so its nearest multiple is known. The

@@ -13,6 +13,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.checks import integers
 from streammetrics.core.errors import SettingsError, bad_rows, shown
 from streammetrics.core.inputs import Inputs, Unchecked
+from streammetrics.core.intakes import integer_intake, name_intake
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn, Key
@@ -58,13 +59,20 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
     {(0, 1): 1, (8, 16): 1}
     """
 
+    _reads_each_row = True
+
     outcomes: tuple[str, ...]
     label_window_ms: int
     inputs = Inputs(
         outcomes=Unchecked(
-            "[n], the name of each", type_text="ArrayLike | DictionaryColumn | Sequence[Key]"
+            "[n], the name of each",
+            type_text="ArrayLike | DictionaryColumn | Sequence[Key]",
+            intake=lambda metric: name_intake(metric.outcomes),
         ),
-        delays_ms=Unchecked("[n], the time since the last impression of its id, or -1"),
+        delays_ms=Unchecked(
+            "[n], the time since the last impression of its id, or -1",
+            intake=lambda _: integer_intake(-1),
+        ),
     )
     attributed = Counts("_n_outcomes", BINS)
     others = Counts("_n_outcomes", BINS)

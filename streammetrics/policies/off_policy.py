@@ -84,6 +84,8 @@ class OffPolicy(Accumulator, schema="off-policy/2"):
 
     _schemas: ClassVar[Schemas] = {"off-policy/1": {"products"}}
 
+    _reads_each_row = True
+
     clip: float = 10.0
     reward_limit: float | None = None
 

@@ -78,6 +78,8 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
     (0.75, 0.3333333333333333, 3, 1)
     """
 
+    _reads_each_row = True
+
     n_items: int
     k: int
     inputs = Inputs(**INPUTS)

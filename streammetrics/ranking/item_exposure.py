@@ -71,6 +71,7 @@ class ItemExposure(Accumulator, schema="item-exposure/1"):
     n_items: int
     k: int
     examination: Examination = "log"
+    _reads_each_row = True
     inputs = Inputs(**INPUTS)
     shows = Counts("n_items", "k")  # [item, rank]
     lists = Counts(3)  # with k items, with fewer, empty

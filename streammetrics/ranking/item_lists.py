@@ -9,10 +9,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks
+from streammetrics.core import checks, intakes
 from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.inputs import Unchecked
+from streammetrics.core.intakes import Intake
 from streammetrics.core.parts.counts import CountsColumn
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Ragged, offsets_of
@@ -25,6 +26,7 @@ INPUTS: Final[Mapping[str, Unchecked]] = {
     "lists": Unchecked(
         "item numbers [lists, items], a sequence of lists, or flat with offsets",
         type_text="ItemLists",
+        intake=lambda metric: _intake(metric),
     ),
     "offsets": Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
     "group_sizes": Unchecked("[lists], in place of offsets", keyword=True, optional=True),
@@ -56,6 +58,12 @@ def item_lists(
     checked = Ragged(items, ends)
     _refuse_doubles(checked, n_items)
     return checked
+
+
+def _intake(metric: Any) -> Intake | None:
+    """Of lists of item numbers below the metric's number of items, where that is all it checks."""
+    n_items = getattr(metric, "n_items", None) or getattr(metric, "_n_items", None)
+    return n_items and intakes.item_lists(n_items)
 
 
 def checked_cut(k: object, where: str) -> int:

@@ -379,6 +379,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/2"):
     vectors: Vectors
     k: int | None = None
     similarity: str = "cosine"
+    _reads_each_row = True
     inputs = Inputs(**INPUTS)
     lists = Counts(2)  # kept, short
     sums = ExactSum()
@@ -409,6 +410,13 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/2"):
             offsets: ArrayLike | None = None,
             group_sizes: ArrayLike | None = None,
         ) -> None: ...
+
+    @property
+    def _n_items(self) -> int | None:
+        """The number of items; None if their vectors are not known, or if a registered function,
+        which may fail, compares them."""
+        is_sure = self._content.known and self.similarity in OURS
+        return self._content.shape[0] if is_sure else None
 
     @property
     def _content(self) -> Content:

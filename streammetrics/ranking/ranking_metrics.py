@@ -28,6 +28,7 @@ from streammetrics.authoring import (
     measures_of,
     refused_setting,
 )
+from streammetrics.core import Intake, grade_lists, score_lists, together
 from streammetrics.kernels.ranking import (
     Lists,
     Subtopics,
@@ -122,6 +123,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     0.469279
     """
 
+    _reads_each_row = True
+
     measures: Sequence[Measure | str]
     ties: str = "expected"
     empty: EmptySetting = EmptySetting()
@@ -129,9 +132,14 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     complete_lists: bool = False
     inputs = Inputs(
         labels=Unchecked(
-            "grades from 0 to 15 [lists, items], lists of lists, or flat with offsets"
+            "grades from 0 to 15 [lists, items], lists of lists, or flat with offsets",
+            intake=lambda metric: metric._list_intakes[0],
         ),
-        scores=Unchecked("like labels, no NaN; None if lists are already ranked", optional=True),
+        scores=Unchecked(
+            "like labels, no NaN; None if lists are already ranked",
+            optional=True,
+            intake=lambda metric: metric._list_intakes[1],
+        ),
         offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
         n_relevant=Unchecked("[lists] or [lists, g]: known items", keyword=True, optional=True),
         judged=Unchecked("bool like labels", keyword=True, optional=True),
@@ -188,6 +196,14 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
             subtopics: object | None = None,
             positions: ArrayLike | None = None,
         ) -> None: ...
+
+    @cached_property
+    def _list_intakes(self) -> Sequence[Intake | None]:
+        """Of grades beside scores; None if a measure or a setting asks for other columns too."""
+        if self.examination is not None or any(measure.subtopics for measure in self._asked):
+            return None, None
+        most = min([measure.highest for measure in self._asked])
+        return together(grade_lists(most), score_lists)
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         positions = given["positions"]

@@ -17,10 +17,11 @@ from typing import Final
 
 import numpy as np
 
-from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import Content, nested_settings
+from streammetrics.core.updates import MAX_TOTAL_COUNT
 from streammetrics.present.views import views_of
 from streammetrics.testing.case import Case, Row, compare
 

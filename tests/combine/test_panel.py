@@ -26,7 +26,7 @@ from streammetrics import (
     UserGroups,
     Windows,
 )
-from streammetrics.combine import panel as panel_module
+from streammetrics.combine import panel_columns
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.validators import Validator, validated
@@ -252,7 +252,7 @@ def test_a_column_is_validated_once_however_many_metrics_read_it(
         seen.append(validator)
         return validated(column, validator)
 
-    monkeypatch.setattr(panel_module, "validated", noted)
+    monkeypatch.setattr(panel_columns, "validated", noted)
     panel().check(**COLUMNS)
     assert sorted(seen) == [Validator.INTEGERS, Validator.UNIT, Validator.BINARY]
 

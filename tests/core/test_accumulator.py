@@ -15,11 +15,12 @@ import pytest
 
 from streammetrics import Interval, Ratio, SlidingAUC, Units
 from streammetrics.core import buffer as buffer_module
-from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.core.inputs import Inputs, UnitIds
 from streammetrics.core.parts.part import Slots
+from streammetrics.core.updates import MAX_TOTAL_COUNT
 from tests.toys import Reach, Tallied, Tally
 
 

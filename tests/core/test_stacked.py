@@ -25,10 +25,10 @@ from streammetrics import (
 )
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core import stacked as module
-from streammetrics.core.accumulator import MAX_TOTAL_COUNT
 from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Stack, Unlike, frame, unframe
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.stacked import summed
+from streammetrics.core.updates import MAX_TOTAL_COUNT
 from streammetrics.engines import merge_once, merged
 
 RANDOM = np.random.default_rng(7)

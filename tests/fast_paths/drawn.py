@@ -25,8 +25,14 @@ from streammetrics import (
     MulticlassAUC,
     MulticlassConfusion,
     MultilabelConfusion,
+    OffPolicy,
+    Paired,
+    Panel,
+    PerKey,
     Ratio,
     Regression,
+    UserGroups,
+    Windows,
 )
 from tests.id_pools import EVERY
 
@@ -83,6 +89,28 @@ def _flags(n: int, rng: np.random.Generator) -> Columns:
     return {"labels": rng.integers(0, 2, (n, 3)), "scores": rng.choice(UNIT_32, (n, 3))}
 
 
+def _amounts(n: int, rng: np.random.Generator) -> Columns:
+    return {"numerators": rng.choice(FINITE, n), "denominators": rng.choice(FINITE, n)}
+
+
+def _times(n: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.choice([-1, 0, 5, 3_600_000, 1_700_000_000_000, 1_700_003_600_000], n)
+
+
+def _paired(n: int, rng: np.random.Generator) -> Columns:
+    return {
+        "labels": rng.integers(0, 2, n),
+        "scores_a": rng.choice(REAL, n),
+        "scores_b": rng.choice(REAL, n),
+    }
+
+
+def _logged(n: int, rng: np.random.Generator) -> Columns:
+    columns = {name: rng.choice(UNIT, n) for name in ("target", "rewards")}
+    predicted = {f"predicted_{name}": rng.choice(_CLICKS, n) for name in ("logged", "target")}
+    return {"logged": rng.choice([1.0, 0.5, 2.0**-20], n), **columns, **predicted}
+
+
 METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
     "BinaryConfusion": (BinaryConfusion(), _binary(REAL)),
     "BinaryConfusion weighted": (
@@ -122,6 +150,23 @@ METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
     "MulticlassConfusion of scores": (MulticlassConfusion(3, (1, 2)), _class_scores("predictions")),
     "MulticlassAUC": (MulticlassAUC(3, resolution=4), _class_scores("scores")),
     "MultilabelConfusion": (MultilabelConfusion(3), _flags),
+}
+
+# Metrics of metrics, and others whose rows wait as they were given.
+GIVEN: Mapping[str, tuple[Accumulator, Draw]] = {
+    "HistogramAUC of rounded weights": (
+        HistogramAUC(weight_unit="1/10", round_weights=True),
+        _with(_binary(UNIT), weights=_weights),
+    ),
+    "PerKey": (
+        PerKey(HistogramAUC(weight_unit="1/4")),
+        _with(_binary(UNIT), weights=_weights, keys=_ids),
+    ),
+    "Windows": (Windows(Ratio(), 3600), _with(_amounts, times_ms=_times)),
+    "UserGroups": (UserGroups(Ratio()), _with(_amounts, groups=_ids)),
+    "Paired": (Paired(ExactAUC()), _paired),
+    "Panel": (Panel({"auc": HistogramAUC(), "error": Regression()}), _binary(UNIT)),
+    "OffPolicy": (OffPolicy(), _logged),
 }
 
 # Other settings of the same inputs and parts, which matter to the kernels and not to the rest.

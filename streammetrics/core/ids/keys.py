@@ -116,7 +116,7 @@ def key_column(
 
 def _stored_values(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     """The column with each value in the form of a state; InputError for one that is no key."""
-    if _most_bytes_of(keys.values, set(map(type, keys.values))) < MAX_KEY_BYTES:
+    if most_bytes_of(keys.values, set(map(type, keys.values))) < MAX_KEY_BYTES:
         return keys
     values = [*map(stored_key, keys.values)]
     if not all(map(_is_key, values)):  # read by row, for the rows of the error
@@ -163,7 +163,7 @@ def found_keys(
         return None  # True is 1 to a map
     places = np.fromiter(map(index.get, values, repeat(NOT_FOUND)), np.intp, len(values))
     new = [values[i] for i in np.flatnonzero(places == NOT_FOUND).tolist()]
-    if new and _most_bytes_of(new, set(map(type, new))) >= MAX_KEY_BYTES:
+    if new and most_bytes_of(new, set(map(type, new))) >= MAX_KEY_BYTES:
         return None
     return FoundKeys(np.arange(len(values)), tuple(values), index, places)
 
@@ -204,7 +204,7 @@ def named_column(keys: DictionaryColumn, name: str, where: str) -> DictionaryCol
         for key in keys.values
     ]
     column = DictionaryColumn(keys.codes, tuple(pairs))
-    most = _most_bytes_of(keys.values, set(map(type, keys.values)))
+    most = most_bytes_of(keys.values, set(map(type, keys.values)))
     if most + _text_bytes(len(name)) < MAX_KEY_BYTES:
         return column
     bad = [i for i, key in enumerate(pairs) if key is not NO_KEY and _too_long(key)]
@@ -257,7 +257,7 @@ def _from_objects(
     """read: turns other values into keys; by default only those of numpy are."""
     values, kinds = objects, set(map(type, objects))
     # Rows of scalars repeat so often that only different ones are worth another pass.
-    sure = tuple in kinds and _most_bytes_of(values, kinds) < MAX_KEY_BYTES
+    sure = tuple in kinds and most_bytes_of(values, kinds) < MAX_KEY_BYTES
     if not (sure or kinds <= SCALARS):
         values = [*map(read or _plain, objects)]
         if not all(map(_is_key, values)):
@@ -270,7 +270,7 @@ def _from_objects(
 
 
 # Functions of all values at once take a tenth of the time of one call for each value.
-def _most_bytes_of(values: Sequence[Key], kinds: set[type]) -> int:
+def most_bytes_of(values: Sequence[Key], kinds: set[type]) -> int:
     """An upper bound of the bytes of each of these keys; MAX_KEY_BYTES if some may be no key, or in
     another form than that of a state. kinds: their types."""
     if tuple not in kinds:
@@ -336,7 +336,7 @@ def _checked_codes(
     keys: DictionaryColumn, name: str, kinds: set[type] | None = None
 ) -> DictionaryColumn:
     """The column with keys in one form; InputError. kinds: the types of its values, if known."""
-    if _most_bytes_of(keys.values, kinds or set(map(type, keys.values))) < MAX_KEY_BYTES:
+    if most_bytes_of(keys.values, kinds or set(map(type, keys.values))) < MAX_KEY_BYTES:
         return keys
     keys = DictionaryColumn(keys.codes, tuple(map(_paired, keys.values)))
     bad = [i for i, v in enumerate(keys.values) if not _is_key(v) or _too_long(v)]
