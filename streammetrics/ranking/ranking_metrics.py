@@ -200,7 +200,9 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     @cached_property
     def _list_intakes(self) -> Sequence[Intake | None]:
         """Of grades beside scores; None if a measure or a setting asks for other columns too."""
-        if self.examination is not None or any(measure.subtopics for measure in self._asked):
+        needs_unseen = not self.complete_lists and any(each.has_recall for each in self._asked)
+        needs_subtopics = any(each.subtopics for each in self._asked)
+        if self.examination is not None or needs_unseen or needs_subtopics:
             return None, None
         most = min([measure.highest for measure in self._asked])
         return together(grade_lists(most), score_lists)

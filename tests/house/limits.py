@@ -9,11 +9,11 @@ MOST = {
     "fields of the largest record of the library": 21,
     "fields of the largest record of the consumers": 26,
     "modules that a metric file imports, at most": 7,
-    "source files below 60 lines": 51,
+    "source files below 60 lines": 52,
     "functions that begin with a preposition": 142,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 3_950, "lines of the source": 106_000, "lines of tests": 104_000}
+BUDGETS = {"lines of config": 3_950, "lines of the source": 109_000, "lines of tests": 104_000}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 69,
     "functions that print(result) crosses": 163,

@@ -32,7 +32,7 @@ from streammetrics.testing import check_law
 from tests.cases import CASES
 
 MODULES = ("", ".evaluation", ".experiments", ".engines", ".present", ".results", ".testing")
-REQUIRED = {"n_classes": 3, "n_labels": 3, "threshold": 0.5}
+REQUIRED = {"measures": ["R@1"], "n_classes": 3, "n_labels": 3, "threshold": 0.5}
 CALLS: Mapping[str, Callable[..., object]] = {
     "Guardrail": lambda **flag: Guardrail(margin=0.1, **flag),
     "PairedResult.mcnemar": lambda **flag: Paired(BinaryConfusion()).compute().mcnemar(**flag),

@@ -41,6 +41,7 @@ PORT: Final = 8765
 RATE: Final = 1000  # events a second, while the live page is served
 MORE: Final = 600_000  # for ten minutes
 LOOKS: Final = "look_every_s = 10"
+COMMITS: Final = "commit_interval_s = 1"
 CONFIG: Final = """\
 # An A/B test of two rankers. The stream is simulated: each request shows a list of ten items to a
 # user, an event is an item of it, and the label is whether it was clicked.
@@ -125,8 +126,10 @@ def demo(
     FOLDER.mkdir(exist_ok=True)
     for name in FILES:  # of an earlier demonstration
         (FOLDER / name).unlink(missing_ok=True)
-    # One look, at the end: how many there are while events are counted depends on the machine.
+    # One look, at the end: how many there are while events are counted depends on the machine. The
+    # first is due after the first step, and sees nothing where that step commits nothing.
     counting = config.replace(LOOKS, "look_every_s = 86_400")
+    counting = counting.replace(COMMITS, "commit_interval_s = 3600")
     (FOLDER / "demo.toml").write_text(counting, encoding="utf-8")
     started_s = monotonic()
     for command in (

@@ -1,4 +1,4 @@
-"""The results of a server for clients that cannot wait, as of the last moment that was read."""
+"""The results of a server for clients that cannot wait, of the last moment that was read."""
 
 from __future__ import annotations
 

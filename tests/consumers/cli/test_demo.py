@@ -6,12 +6,15 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import httpx
 import pytest
-from streammetrics_consumers.cli.demo import CONFIG, LOOKS, truth_of
+from streammetrics_consumers.cli.demo import COMMITS, CONFIG, LOOKS, truth_of
 from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.process import service
 
 from tests.patience import LIMIT_S, until
 from tests.requirements import ROOT
@@ -30,16 +33,20 @@ def demo(*words: str) -> int:
 
 
 def test_it_prints_the_whole_card_the_true_difference_and_the_recommendation(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert demo("--once", "--events", "20000") == 0
     out, err = capsys.readouterr()
+    # A slow machine: two seconds pass between any two readings of its clock.
+    slow = partial(service.run, monotonic=count(0, 2.0).__next__)
+    monkeypatch.setattr(service, "run", slow)
     kept = Path(".demo/notes.txt")
     kept.write_text("mine", encoding="utf-8")
     assert demo("--once", "--events", "20000") == 0  # it can be run again
     assert capsys.readouterr().out == out
     assert kept.read_text(encoding="utf-8") == "mine"
-    assert re.search(r"\nlooks +1 +1\n", out) and LOOKS in CONFIG  # on any machine
+    assert re.search(r"\nlooks +1 +1\n", out)  # on any machine
+    assert LOOKS in CONFIG and COMMITS in CONFIG
     assert Path(".demo/demo.toml").read_text(encoding="utf-8") == CONFIG
     table, mark, compared = out.partition("experiment, since the start")
     rows = [re.split(r"  +", line.strip()) for line in table.splitlines()]

@@ -28,7 +28,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from kafka import TopicPartition, codec
-from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.fetcher import ConsumerRecord, Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
@@ -323,7 +323,7 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
     fetch_offset: int
     next_fetch_offset: int
-    record_iterator: Iterator[Any] | None
+    record_iterator: Iterator[ConsumerRecord] | None
     _next_inline_exception: Exception | None
     _rest: RecordRun | None = None  # of the last run
 
