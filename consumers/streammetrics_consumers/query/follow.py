@@ -315,7 +315,7 @@ class _Cached:
 
     def measure(self) -> None:
         """Note how much is held."""
-        documents = sum(len(document) for _, document in self._documents.values())
+        documents = sum(len(document) for _, document in [*self._documents.values()])
         self.nbytes = self.following.nbytes + self.experiment.nbytes + documents
 
     def document(
@@ -325,7 +325,8 @@ class _Cached:
         results: ResultsAnswer,
         write: Callable[[ResultsAnswer], bytes],
     ) -> bytes:
-        """What `write` makes of these results, once for the same object."""
+        """What `write` makes of these results, kept for the same object. Others may use the view
+        meanwhile."""
         kept = self._documents.get((query, form))
         if kept is None or kept[0] is not results:
             if len(self._documents) >= ANSWERS:
@@ -380,11 +381,9 @@ class QueryCache:
         return self._with(query, partial(self._results, query))
 
     def document(self, query: Query, form: str, write: Callable[[ResultsAnswer], bytes]) -> bytes:
-        """What `write` makes of the results, once as long as nothing changes. form: its name."""
-        return self._with(
-            query,
-            lambda cached: cached.document(query, form, self._results(query, cached), write),
-        )
+        """What `write` makes of the results, kept as long as nothing changes. form: its name."""
+        cached, results = self._with(query, lambda cached: (cached, self._results(query, cached)))
+        return cached.document(query, form, results, write)
 
     def moment(self) -> Moment:
         """What determines the present results of the current generation."""

@@ -18,6 +18,10 @@ class GroupTotals(Protocol):
     def changed(self, old: Ints, new: Ints) -> Self:
         """With sums [k, groups] in place of old ones, which are 0 for a new group."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSums:
@@ -72,7 +76,8 @@ class KeptSums:
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        return self.written.nbytes + self.recent.nbytes
+        totals = 0 if self.totals is None else self.totals.nbytes
+        return self.written.nbytes + self.recent.nbytes + totals
 
     def plus(self, added: GroupSums) -> KeptSums:
         """With these sums added to those of their groups."""

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
+from sys import getsizeof
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ _SPARE: Final = BITS - SPREAD_BITS
 _CHUNK: Final = 1 << 13  # groups
 _DOWN, _NEAREST, _UP = 0, 1, 2  # rounding modes
 _NARROW: Final = 1 << 32
+_ENTRY_BYTES: Final = 64  # of two integers in a dict
 
 
 def area_of(pairs: Pairs, *, bounded: bool = False) -> ExactArea:
@@ -99,6 +101,12 @@ class AreaSoFar:
     total: int = 0
     sizes: Mapping[int, int] = field(default_factory=dict)
     sums: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        tables = (self.sizes, *self.sums.values())
+        return sum(getsizeof(table) + _ENTRY_BYTES * len(table) for table in tables)
 
     def changed(self, old: Ints, new: Ints) -> AreaSoFar:
         """With groups of these sums in place of those of the old ones, 0 for a new group.
