@@ -29,7 +29,7 @@ from streammetrics_consumers.sources.files.text_file import (
     text_chunk,
 )
 
-CHUNK_RECORDS: Final = 16_384  # large enough to make numpy's cost per call negligible
+CHUNK_RECORDS: Final = 8_192  # large enough to make numpy's cost per call negligible
 STDIN_BYTES: Final = 1 << 18  # per read
 CLUSTER: Final = "file"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEAD_BYTES = 4096
-_ROWS = 16_384  # per batch
+_ROWS = 8_192  # per batch
 _CHUNK_BYTES = 8 << 20  # per chunk of several rows; plain values take five times as much
 
 
