@@ -129,10 +129,10 @@ def weighted(parts: Iterable[Floats], units: NDArray[np.int64] | None) -> list[F
             half = (part.view(np.int64) & _FIRST_HALF).view(np.float64)
             products += half * factors[0], (part - half) * factors[0]
             continue
+        finite = np.isfinite(part)
+        products.append(np.where(finite, 0.0, part))  # a factor may be 0, and infinity times 0 nan
         for factor in factors:
-            # The first product holds an infinite part in full.
-            whole = part if factor is factors[0] else np.where(np.isfinite(part), part, 0.0)
-            products += product(whole, factor)
+            products += product(np.where(finite, part, 0.0), factor)
     return [part for part in products if part.any()]
 
 

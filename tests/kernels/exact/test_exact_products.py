@@ -125,10 +125,11 @@ def test_a_large_part_under_a_small_weight_is_exact_or_infinite() -> None:
 
 
 def test_an_infinite_part_is_infinite_under_any_weight() -> None:
-    for units in (1, 2**53 + 1, 2**62, 2**33):
-        parts = weighted([np.array([math.inf, 1.0])], np.array([units, units]))
-        assert sum(part[0] for part in parts) == math.inf
-        assert sum(Fraction(part[1].item()) for part in parts) == units
+    for of_infinity in (1, 2**33, 2**53 + 1, 2**62):
+        for units in (1, 2**33, 2**53 + 1, 2**62):  # of a row in the same batch
+            parts = weighted([np.array([math.inf, 1.0])], np.array([of_infinity, units]))
+            assert sum(part[0] for part in parts) == math.inf
+            assert sum(Fraction(part[1].item()) for part in parts) == units
 
 
 def test_parts_that_are_all_zero_are_left_out() -> None:
