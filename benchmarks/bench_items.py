@@ -89,8 +89,8 @@ def cost(url: str, pid: int) -> tuple[float, int]:
     clock = ~pid << 3 | 2  # CLOCK_PROCESS_CPUTIME_ID of another process
     request = urllib.request.Request(url, headers={"accept-encoding": "gzip"})
     began = time.clock_gettime_ns(clock)
-    with urllib.request.urlopen(request, timeout=600) as found:
-        nbytes = len(found.read())
+    with urllib.request.urlopen(request, timeout=600) as reply:
+        nbytes = len(reply.read())
     return float(time.clock_gettime_ns(clock) - began), nbytes
 
 
@@ -124,12 +124,12 @@ def measured(folder: Path, commits: int) -> tuple[list[Timing], dict[str, float]
                 note("a page by item, again", PAGE)
                 note("a scrape, again", "metrics")
         figures = {"kB on the wire": sent / 1e3, "peak MB": peak_mb(pid)}
-    return [timing(line, found) for line, found in spent.items()], figures
+    return [timing(line, times) for line, times in spent.items()], figures
 
 
 def ask(quick: bool) -> Answer:
     rows = 1_000_000
-    found = answer(
+    report = answer(
         "items",
         "Answers of a server with 50 metrics, 1,000 items and 3 windows",
         rows=rows,
@@ -139,15 +139,15 @@ def ask(quick: bool) -> Answer:
     )
     with tempfile.TemporaryDirectory() as name:
         timings, sizes = measured(Path(name), 2 if quick else COMMITS)
-    found.add(*timings)
-    found.points.append({"series": "a page by item", **sizes})
-    found.notes += [
-        figures("answer", found.points),
+    report.add(*timings)
+    report.points.append({"series": "a page by item", **sizes})
+    report.notes += [
+        figures("answer", report.points),
         "The limits are those of a million float32. CPU time of the server's process; the page "
         "shows the first 50 items of each metric and window, with their texts, and a commit counts "
         "100 events of random items. The memory is that of the whole run, with its scrapes.",
     ]
-    return found
+    return report
 
 
 if __name__ == "__main__":

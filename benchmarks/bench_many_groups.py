@@ -79,13 +79,13 @@ def ask(quick: bool) -> Answer:
     rows = 200_000 if quick else 1_000_000
     table = log(rows)
     arrays = [table["label"].to_numpy(), table["score"].to_numpy()]
-    found = answer("many-groups", "Many groups of rows in engines", rows=rows, arrays=arrays)
-    found.add(*in_turns(jobs(table), rows, 3), *in_turns(jobs_of_few(table), rows))
-    found.notes.append(
+    report = answer("many-groups", "Many groups of rows in engines", rows=rows, arrays=arrays)
+    report.add(*in_turns(jobs(table), rows, 3), *in_turns(jobs_of_few(table), rows))
+    report.notes.append(
         "AUC and click rate. Groups are strings: an item, or one of two variants on one of three "
         "positions."
     )
-    return found
+    return report
 
 
 if __name__ == "__main__":

@@ -105,13 +105,13 @@ def ask(quick: bool) -> Answer:
     for name, metric, columns in KINDS:
         jobs[f"{name}, lists"] = one_row(metric, columns, calls)
         jobs[f"{name}, arrays"] = one_row(metric, arrays_of(columns), calls)
-    found = answer("small-calls", "One row or one list a call", rows=calls, arrays=[])
-    found.add(*in_turns(jobs, calls), *keyed(200 if quick else 1_000))
-    found.notes.append(
+    report = answer("small-calls", "One row or one list a call", rows=calls, arrays=[])
+    report.add(*in_turns(jobs, calls), *keyed(200 if quick else 1_000))
+    report.notes.append(
         f"The lines of {KEYED} are for each row. Rows that pass cheap checks wait, and are counted "
         "together."
     )
-    return found
+    return report
 
 
 if __name__ == "__main__":

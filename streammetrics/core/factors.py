@@ -34,8 +34,7 @@ class Factor(Input):
     """Finite numbers that are multiplied, as `factors` returns them.
 
     limit: a setting, as `check_limit` returns it; unless it is None, numbers outside [0, limit] are
-    refused. beside: another
-    input; one is not given without the other.
+    refused. beside: another input; one is not given without the other.
     """
 
     meaning = "[n], finite"

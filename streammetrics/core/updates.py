@@ -153,6 +153,6 @@ class Updates(Declared, ABC):
         """How many rows are not counted yet."""
         return self._buffer.n + (self._given.n if self._given else 0)
 
+    @abstractmethod
     def _require_room(self, n_added: int, where: str) -> None:
         """Flush; StateError if the state has no room for these."""
-        raise NotImplementedError

@@ -61,15 +61,15 @@ class Asset:
         return Asset(data, compressed(data, 6), tag, type_)
 
 
-def asset_response(request: Request, found: Asset) -> Response:
+def asset_response(request: Request, asset: Asset) -> Response:
     """The asset, or status 304 if the client's copy is the same."""
     is_compressed = accepts_gzip(request)
-    tag = f'{found.tag[:-1]}-gzip"' if is_compressed else found.tag
+    tag = f'{asset.tag[:-1]}-gzip"' if is_compressed else asset.tag
     headers = {"etag": tag, "cache-control": "no-cache", **VARIES}
     client_tags = request.headers.get("if-none-match", "").split(",")
     if tag in (client_tag.strip().removeprefix("W/") for client_tag in client_tags):
         return Response(status_code=304, headers=headers)
     if is_compressed:
         headers |= ENCODED
-    data = found.compressed if is_compressed else found.data
-    return Response(data, headers=headers, media_type=found.type)
+    data = asset.compressed if is_compressed else asset.data
+    return Response(data, headers=headers, media_type=asset.type)
