@@ -105,6 +105,9 @@ class GivenRows:
         """Keep a copy of these columns; TOO_LARGE if `check` must read them, FULL if the rows that
         wait must be counted first."""
         names = (*given,)
+        first = next(iter(given.values()), None)  # as long as all others, or `check` refuses them
+        if type(first) is _ARRAY and first.ndim and len(first) > MOST_ROWS:
+            return Placed.TOO_LARGE  # before an intake reads it, in vain
         if not self.n and not self._begin(names, given, plans):
             return Placed.TOO_LARGE
         if names != self._names:

@@ -215,7 +215,9 @@ def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
     """Few lists, of which each is accepted."""
 
     def intake(values: object) -> Kept | None:
-        rows = values.tolist() if type(values) is _ARRAY and values.ndim == 2 else values
+        rows = values
+        if type(values) is _ARRAY and values.ndim == 2 and len(values) <= _FEW_LISTS:
+            rows = values.tolist()
         if type(rows) is not list or not 0 < len(rows) <= _FEW_LISTS:
             return None
         rows = [row.tolist() if type(row) is _ARRAY else row for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from streammetrics import (
     Ratio,
     UserGroups,
 )
+from streammetrics.core.intakes import MOST_ROWS
 
 Given = dict[str, Any]
 _LONG, _PAIR = "x" * 2000, "\ud83d" + "\ude00"
@@ -121,3 +123,17 @@ def _outcome(state: Accumulator, given: Given, *, direct: bool = False) -> bytes
     except (InputError, TypeError, IndexError) as error:
         return f"{type(error).__name__}: {error}"
     return state.to_bytes()
+
+
+def test_a_large_batch_is_left_to_the_check_unread() -> None:
+    for columns in (
+        {"lists": np.tile(np.arange(10), (20_000, 1))},
+        {"lists": np.tile(np.arange(10), (MOST_ROWS, 1))},  # few rows, but many lists
+    ):
+        state = CatalogMetrics(n_items=10, k=10)
+        tracemalloc.start()
+        waits = state._wait(columns)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert not waits
+        assert peak < columns["lists"].nbytes / 10
