@@ -104,8 +104,9 @@ def _store_tests(
     if config_path is not None:
         config = load_config(config_path)
         store = store or config.store.url
-        if config.experiment is not None:
-            design = plan_of_config(config.experiment, config.event.variants or ())
+        experiment = config.experiments.get("")
+        if experiment is not None:
+            design = plan_of_config(experiment)
     assert store is not None
     with closing(Ledger.open(store)) as ledger:
         names = read(ledger, lambda now: {size.pane.metric for size in now.snapshot.panes})

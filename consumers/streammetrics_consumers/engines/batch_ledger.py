@@ -81,7 +81,8 @@ class BatchLedger:
             self._error_budget = ErrorBudget(config.store.max_bad_share)
             self._began = False
             self._compactor = IdleCompactor(self.ledger.store, monotonic)
-            every_s = None if config.experiment is None else config.experiment.look_every_s
+            experiment = config.experiments.get("")
+            every_s = None if experiment is None else experiment.look_every_s
             self._looker = Looker(
                 self.ledger, self.generation.id, every_s, monotonic=monotonic, clock=clock
             )

@@ -40,6 +40,10 @@ Converter: TypeAlias = Callable[[list[object], str], Converted]
 MAX_NAME: Final = 480  # bytes of a slice value as JSON: eight and a bit fit into a key of 4,096
 
 _EXACT_DIGITS: Final = 15  # a double represents every whole number of this many digits
+# The kinds that a text of CSV is read as unchanged.
+_TEXTS: Final = frozenset(
+    ("variant", "arm", "slice", "text_id", "hashed_id", "has_id", "condition", "time_iso")
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -425,7 +429,7 @@ def variants(known: tuple[str, ...] | None) -> Converter:
 
 def from_text(kind: str, text: str) -> object:
     """The value of a CSV text for a column of this kind; the text itself if it has none."""
-    if kind in ("variant", "slice", "text_id", "hashed_id", "time_iso"):
+    if kind in _TEXTS:
         return text or None
     stripped = text.strip(" \t")
     if not stripped:

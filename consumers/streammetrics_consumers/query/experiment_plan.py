@@ -73,7 +73,10 @@ class DeclaredExperiment:
 
 def variants_of(generation: Generation) -> tuple[tuple[str, ...], str]:
     """The variants, the control first and then as declared, and the control; "" without one."""
-    names = next((metric.variants for metric in generation.metrics if metric.variants), ())
+    # Those of [event]; an experiment with a name has its own.
+    named = f"{EXPERIMENT}/"
+    plain = (m.variants for m in generation.metrics if not m.metric_set.startswith(named))
+    names = next(filter(None, plain), ())
     design = declared(generation)
     control = "" if design is None else design.plan.control
     return tuple(sorted(names, key=lambda name: name != control)), control

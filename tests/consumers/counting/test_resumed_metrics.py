@@ -13,7 +13,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.compact import compact
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.query.query import Query, parse_query

@@ -15,7 +15,7 @@ from sqlalchemy import update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.query.encoding import dumps
