@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from streammetrics_consumers.config.event import MAX_VARIANTS, EventConfig, is_variant
-from streammetrics_consumers.config.experiment import ArmsConfig
-from streammetrics_consumers.config.keys import read_keys
+from streammetrics_consumers.config.keys import ValueKind, read_keys, state_key
+from streammetrics_consumers.config.kinds import FieldPath
 from streammetrics_consumers.config.section import Section
 
 _EXPECTED: Final = (
@@ -17,16 +17,44 @@ _EXPECTED: Final = (
 _HINT: Final = 'write ["control", "new"], or { control = ["a"], new = ["v1", "v2"] }'
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmsConfig:
+    """The keys that [experiments.NAME] has besides those of [experiment]."""
+
+    variant: str | None = state_key(
+        FieldPath(),
+        None,
+        "the field of the arm, by default the field NAME of `event.assignments`, or "
+        "`event.variant`; an event without it, or with a value that is no text or whole number, is "
+        "no event of this experiment",
+    )
+    variants: Sequence[str] | Mapping[str, Sequence[str]] | None = state_key(
+        ValueKind(f"list of 2 to {MAX_VARIANTS:,} texts, or a table of lists"),
+        None,
+        'the arms, by default `event.variants`; `{ control = ["a"], both = ["v1", "v2"] }` '
+        "reads several values of the field as one arm. Events of an arm that is not declared are "
+        "left out of its comparisons, and reported",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Arms:
     """path: the field of the arm. names: the arms in the order of the config. merged: the values of
     each, if any has several or another name than its value. is_named: whether it is of an entry of
     [experiments], whose events need not have an arm."""
 
-    path: str
-    names: tuple[str, ...]
+    path: str = ""
+    names: tuple[str, ...] = ()
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_named: bool = False
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The declared values of the field."""
+        return tuple(value for values in self.merged.values() for value in values) or self.names
+
+
+NO_ARMS: Final = Arms()
 
 
 def event_arms(section: Section, event: EventConfig) -> Arms:

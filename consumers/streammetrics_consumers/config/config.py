@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from streammetrics_consumers.config.arms import ArmsConfig
 from streammetrics_consumers.config.drift import DriftEntry, read_drifts
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
-    ArmsConfig,
     CovariateConfig,
     ExperimentConfig,
     GuardrailConfig,

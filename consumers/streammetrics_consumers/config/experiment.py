@@ -8,12 +8,13 @@ states.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.event import MAX_VARIANTS, Condition
+from streammetrics_consumers.config.arms import NO_ARMS, Arms
+from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
 from streammetrics_consumers.config.kinds import (
     Choice,
@@ -112,26 +113,6 @@ def _epochs(section: Section, name: str, value: object) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmsConfig:
-    """The keys that [experiments.NAME] has besides those of [experiment]."""
-
-    variant: str | None = state_key(
-        FieldPath(),
-        None,
-        "the field of the arm, by default the field NAME of `event.assignments`, or "
-        "`event.variant`; an event without it, or with a value that is no text or whole number, is "
-        "no event of this experiment",
-    )
-    variants: Sequence[str] | Mapping[str, Sequence[str]] | None = state_key(
-        ValueKind(f"list of 2 to {MAX_VARIANTS:,} texts, or a table of lists"),
-        None,
-        'the arms, by default `event.variants`; `{ control = ["a"], both = ["v1", "v2"] }` '
-        "reads several values of the field as one arm. Events of an arm that is not declared are "
-        "left out of its comparisons, and reported",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentConfig:
     """[experiment], or an entry of [experiments].
 
@@ -141,10 +122,8 @@ class ExperimentConfig:
     see `streammetrics.experiments.plan`. start, end: in milliseconds.
 
     better: by name in the decision, the direction if the config declares it ("higher", "lower",
-    "none" or a target). variant: the path of the arm. variants: the arms in the order of the
-    config. merged: the values of each arm, if the config merges any. is_named: whether it is an
-    entry of [experiments]. position: its place among them. layers: the names of those in [layers]
-    that it belongs to.
+    "none" or a target). position: its place among the entries, from 1 on. layers: the names of
+    those in [layers] that it belongs to.
     """
 
     name: str = key(Text(200), "", "the title of the page, in place of the name of the store")
@@ -303,10 +282,7 @@ class ExperimentConfig:
     )
     archived: bool = key(Switch(), False, "whether lists of experiments leave it out")
     better: Mapping[str, Better] = field(default_factory=dict)
-    variant: str = ""
-    variants: tuple[str, ...] = ()
-    merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    is_named: bool = False
+    arms: Arms = NO_ARMS
     position: int = 0
     layers: tuple[str, ...] = ()
 
@@ -331,9 +307,9 @@ class ExperimentConfig:
         return (*self.watched, *covariates, *self.metrics)
 
     @property
-    def values(self) -> tuple[str, ...]:
-        """The declared values of the field of the arm."""
-        return tuple(value for values in self.merged.values() for value in values) or self.variants
+    def is_named(self) -> bool:
+        """Whether it is an entry of [experiments], whose events need not be events of it."""
+        return self.arms.is_named
 
     @property
     def plan(self) -> dict[str, object]:
@@ -356,7 +332,7 @@ class ExperimentConfig:
             "start": self.start,
             "end": self.end,
             "where": [condition.plain for condition in self.where] or None,
-            "arms": {arm: list(values) for arm, values in sorted(self.merged.items())} or None,
+            "arms": {arm: list(values) for arm, values in sorted(self.arms.merged.items())} or None,
         }
         return {
             "control": self.control,

@@ -77,13 +77,13 @@ def experiment_metric_set(
 ) -> MetricSet:
     """The metrics by (epoch, variant). An epoch derived from the time has the path of the time."""
     epoch = None if experiment.is_named else event.epoch
-    arm = Field(experiment.variant, "variant", name="variant")
+    arm = Field(experiment.arms.path, "variant", name="variant")
     if experiment.is_named:
-        arm = Field(experiment.variant, "arm", optional=True)
+        arm = Field(experiment.arms.path, "arm", optional=True)
     keys = {EPOCH: Field(epoch or event.time, "variant", name=EPOCH), "variant": arm}
     slices = SlicesConfig((BY,), MAX_KEYS)
     # A new variant changes the plan: more comparisons share one level, and the shares change.
-    declared = {"experiment": {**experiment.plan, "variants": sorted(experiment.variants)}}
+    declared = {"experiment": {**experiment.plan, "variants": sorted(experiment.arms.names)}}
     details: Mapping[str, object] = {
         BETTER: dict(sorted(experiment.better.items())),
         "name": experiment.name,
@@ -97,11 +97,11 @@ def experiment_metric_set(
     }
     shown = {key: value for key, value in details.items() if value}
     shown |= {} if experiment.watch_rates else {WATCH_RATES: False}
-    shown |= {"variants": list(experiment.variants)} if experiment.merged else {}
+    shown |= {"variants": list(experiment.arms.names)} if experiment.arms.merged else {}
     return MetricSet(
         slices,
         metrics,
-        replace(event, variant=experiment.variant, variants=experiment.values or None),
+        replace(event, variant=experiment.arms.path, variants=experiment.arms.values or None),
         windows,
         keys,
         declared,
@@ -121,7 +121,7 @@ def _own_rows(experiment: ExperimentConfig, arm: Field) -> RowCondition:
         experiment.start,
         experiment.end,
         arm if experiment.is_named else None,
-        experiment.values if experiment.is_named else (),
+        experiment.arms.values if experiment.is_named else (),
         tuple(flags),
     )
 
@@ -136,7 +136,7 @@ def paths_of(
     for name, experiment in experiments.items():
         title = f"[experiments.{name}]" if experiment.is_named else "[experiment]"
         values[f"{title} unit"] = experiment.unit
-        values |= {f"{title} variant": experiment.variant} if experiment.is_named else {}
+        values |= {f"{title} variant": experiment.arms.path} if experiment.is_named else {}
         values |= {} if experiment.is_named else {"[event] epoch": event.epoch}
         tested |= {f"{title} where.{test.name}": test.path for test in experiment.where}
     return {where: path for where, path in values.items() if path}, tested

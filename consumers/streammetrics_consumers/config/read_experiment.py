@@ -50,10 +50,7 @@ def read_experiment(
         shares=_read_shares(section, arms.names),
         metrics=_read_metrics(section, metrics),
         where=read_where(section, event),
-        variant=arms.path,
-        variants=arms.names,
-        merged=arms.merged,
-        is_named=arms.is_named,
+        arms=arms,
     )
     watched = {name: watch for name in experiment.watched if (watch := find_watched(name, metrics))}
     directions = _directions(section, experiment, watched)
@@ -81,7 +78,7 @@ def read_experiment(
 
 def _require_consistent(section: Section, experiment: ExperimentConfig, event: EventConfig) -> None:
     """Check the keys of one value against each other and [event]."""
-    control, variants = experiment.control, experiment.variants
+    control, variants = experiment.control, experiment.arms.names
     if control and variants and control not in variants:
         expected = "one of its variants" if experiment.is_named else "one of [event] variants"
         section.bad("control", expected, did_you_mean(control, variants))

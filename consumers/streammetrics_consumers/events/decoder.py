@@ -13,6 +13,7 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
 from streammetrics_consumers.events.columns import Column, ListColumn, taken
+from streammetrics_consumers.events.csv_rows import require_columns
 from streammetrics_consumers.events.event_filter import filter_of
 from streammetrics_consumers.events.fields import (
     EVENT_ID,
@@ -20,7 +21,6 @@ from streammetrics_consumers.events.fields import (
     field_of_event_id,
     merged,
 )
-from streammetrics_consumers.events.json_and_csv import require_columns
 from streammetrics_consumers.events.kinds import Kinds
 from streammetrics_consumers.events.messages import (
     MAX_MESSAGE_BYTES,

@@ -24,13 +24,12 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.arrow_messages import table_of
+from streammetrics_consumers.events.csv_rows import read_csv, require_columns
 from streammetrics_consumers.events.fields import is_beside, text_beside, values_of
-from streammetrics_consumers.events.json_and_csv import (
+from streammetrics_consumers.events.json_events import (
     OPTIONAL,
     decoded,
     parsed_slowly,
-    read_csv,
-    require_columns,
     struct_of,
     value_at,
 )

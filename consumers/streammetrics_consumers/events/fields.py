@@ -47,13 +47,8 @@ from streammetrics_consumers.events.columns import (
     times_iso,
     variants,
 )
-from streammetrics_consumers.events.json_and_csv import (
-    JsonReader,
-    parsed_slowly,
-    read_csv,
-    require_columns,
-    value_at,
-)
+from streammetrics_consumers.events.csv_rows import read_csv, require_columns
+from streammetrics_consumers.events.json_events import JsonReader, parsed_slowly, value_at
 from streammetrics_consumers.events.messages import EventRows, some_rows
 from streammetrics_consumers.events.optional_columns import (
     arms,

@@ -73,7 +73,9 @@ def _experiment_lines(
 def plan_of_config(experiment: ExperimentConfig) -> Plan:
     """The plan of an experiment."""
     least = experiment.days if experiment.min_days is None else experiment.min_days
-    return replace(plan_of(experiment.plan, experiment.variants, experiment.better), min_days=least)
+    return replace(
+        plan_of(experiment.plan, experiment.arms.names, experiment.better), min_days=least
+    )
 
 
 def counted_metric(

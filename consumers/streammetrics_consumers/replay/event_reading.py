@@ -45,7 +45,7 @@ def reading_of(config: Config) -> str:
     if named:
         reading["experiments"] = {
             name: {
-                "variant": experiment.variant,
+                "variant": experiment.arms.path,
                 "where": [asdict(condition) for condition in experiment.where],
             }
             for name, experiment in named.items()
@@ -78,7 +78,7 @@ def with_reading(config: Config, reading: str) -> Config:
                         str(field["path"]),
                         cast("Kind", field["kind"]),
                         int(str(field["width"])),
-                        optional=metric.inputs[name].optional,
+                        optional=metric.inputs[name].optional if name in metric.inputs else False,
                     )
                     for name, field in inputs[metric.name].items()
                 },
@@ -113,8 +113,8 @@ def _experiment_with(
 ) -> ExperimentConfig:
     if reading is None:
         return experiment
-    where = conditions_of(reading["where"])
-    return replace(experiment, variant=reading["variant"], where=where)
+    arms = replace(experiment.arms, path=reading["variant"])
+    return replace(experiment, arms=arms, where=conditions_of(reading["where"]))
 
 
 def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> JoinConfig | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.config.arms import Arms
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.experiment import ExperimentConfig
@@ -54,20 +55,22 @@ name = "The ranker"
         start=1_704_067_200_000,
         end=1_704_153_600_000,
         archived=True,
-        variant="exps.ranker",
-        variants=("control", "both"),
-        merged={"control": ("a",), "both": ("v1", "v2")},
-        is_named=True,
+        arms=Arms(
+            "exps.ranker",
+            ("control", "both"),
+            {"control": ("a",), "both": ("v1", "v2")},
+            is_named=True,
+        ),
         position=1,
     )
-    assert found["ranker"].values == ("a", "v1", "v2")
+    assert found["ranker"].arms.values == ("a", "v1", "v2")
 
 
 def test_the_arm_is_in_the_assignments_or_else_in_the_variant_of_the_event() -> None:
-    assert made(entry(TWO)).experiments["ranker"].variant == "exps.ranker"
-    assert made(entry(f'{TWO}variant = "arm"')).experiments["ranker"].variant == "arm"
+    assert made(entry(TWO)).experiments["ranker"].arms.path == "exps.ranker"
+    assert made(entry(f'{TWO}variant = "arm"')).experiments["ranker"].arms.path == "arm"
     plain = made(entry(PLAIN), event=EVENT).experiments["ranker"]
-    assert (plain.variant, plain.variants) == ("variant", ("a", "b"))
+    assert (plain.arms.path, plain.arms.names) == ("variant", ("a", "b"))
     event = 'time = "ts"\nlabel = "label"\nscore = "score"\nuser = "user"'
     refused_here = {"event": event, "slices": "by = [[]]", "rest": entry(TWO)}
     found = small_config.problems(**refused_here)
@@ -120,7 +123,7 @@ def test_arms_that_have_the_names_of_their_values_are_not_merged() -> None:
         for variants in ('variants = ["b", "a"]', 'variants = { b = ["b"], a = ["a"] }')
     )
     assert listed.descriptions == table.descriptions
-    assert table.experiments["ranker"].variants == ("b", "a")
+    assert table.experiments["ranker"].arms.names == ("b", "a")
 
 
 def test_fields_that_only_experiments_with_names_read_are_optional() -> None:

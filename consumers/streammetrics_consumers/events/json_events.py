@@ -1,18 +1,14 @@
-"""Reading fields of text events: JSON objects, and rows of a CSV file.
+"""Reading fields of events that are JSON objects.
 
-JSON: the decoder is built for the fields that are read and their types, and skips all others, which
+The decoder is built for the fields that are read and their types, and skips all others, which
 is several times as fast as building a dict. An event that it refuses is parsed again by a slow
 parser for the exact reason. Fields that nothing reads must be valid JSON and are not checked
 further. No value of an optional field refuses an event: one that is no plain value is an object
 without fields to the converters of columns.
-
-CSV: comma-separated, quoted with `"` (doubled inside), UTF-8, RFC 4180. The header names the
-fields; a name is used as a path unchanged, dots included. An empty value is a missing field.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -35,7 +31,6 @@ from streammetrics_consumers.events.columns import (
     wrong,
 )
 from streammetrics_consumers.events.messages import EMPTY
-from streammetrics_consumers.model.chunk import SourceError
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
 _BLOCK: Final = 1000  # events whose copy stays in the caches
@@ -436,56 +431,3 @@ def _path_refusal(event: dict[str, object], path: str, kinds: frozenset[str]) ->
         if of_ids is not None and (bad := of_ids([node], path)[1]):
             return bad[0]
     return None
-
-
-def require_columns(paths: Sequence[str], names: Sequence[str], where: str) -> None:
-    """Raise SourceError for a source without a required column, rather than refuse every event."""
-    lacking = [path for path in paths if path not in names]
-    if lacking:
-        raise SourceError(
-            f"{where} has no column {', '.join(map(repr, lacking))}; it has "
-            f"{', '.join(map(repr, list(names)[:50]))}; correct the paths in [event]"
-        )
-
-
-def read_csv(
-    values: Sequence[bytes], header: Sequence[str], paths: Sequence[str]
-) -> tuple[Fields, dict[int, Unfit]]:
-    """The good records' texts by path, in order, and the reason for each bad record."""
-    bad: dict[int, Unfit] = {}
-    rows: list[list[str]] = []
-    for i, value in enumerate(values):
-        row = _split(value, len(header))
-        if isinstance(row, Unfit):
-            bad[i] = row
-        else:
-            rows.append(row)
-    positions = {name: position for position, name in enumerate(header)}
-    return {path: [row[positions[path]] for row in rows] for path in paths}, bad
-
-
-def split_header(value: bytes, where: str) -> tuple[str, ...]:
-    """The column names in the first record of a file."""
-    row = _split(value.removeprefix(b"\xef\xbb\xbf"), None)
-    if isinstance(row, Unfit) or len(set(row)) < len(row):
-        raise SourceError(f"{where} does not begin with a CSV header of distinct names")
-    return tuple(row)
-
-
-def _split(value: bytes, count: int | None) -> list[str] | Unfit:
-    if not value.strip():
-        return EMPTY
-    try:
-        text = value.decode("utf-8")
-    except UnicodeDecodeError:
-        return INVALID_UTF8
-    if '"' in text:
-        try:
-            row = next(csv.reader([text], strict=True))
-        except (csv.Error, StopIteration) as error:
-            return Unfit("not_csv", None, f"broken quotes: {error}"[:200])
-    else:
-        row = text.split(",")
-    if count is not None and len(row) != count:
-        return Unfit("not_csv", None, f"expected {count} values, as in the header, got {len(row)}")
-    return row
