@@ -104,9 +104,8 @@ def _store_tests(
     if config_path is not None:
         config = load_config(config_path)
         store = store or config.store.url
-        experiment = config.experiments.get("")
-        if experiment is not None:
-            design = plan_of_config(experiment)
+        if "" in config.experiments:
+            design = plan_of_config(config.experiments[""])
     assert store is not None
     with closing(Ledger.open(store)) as ledger:
         names = read(ledger, lambda now: {size.pane.metric for size in now.snapshot.panes})

@@ -48,10 +48,7 @@ def _read_entries(
     """The entries of [experiments], by name."""
 
     def read_entry(entries: Section, name: str) -> tuple[str, ExperimentConfig]:
-        if not _NAME.fullmatch(name):
-            expected, hint = f"{_A_NAME}, and no dots", "rename it; `name` is its title"
-            section.problem(entries.where(name), expected, name, hint)
-            raise RefusedSetting
+        _require_name(entries, name, "rename it; the key `name` is its title")
         entry = entries.entry(name, f"write [experiments.{name}] on a separate line")
         table = section.inner(f"[experiments.{name}]", entry.table, between=" ")
         arms = read_arms(table, event, name)
@@ -66,13 +63,19 @@ def _read_entries(
     return experiments
 
 
+def _require_name(section: Section, name: str, hint: str) -> None:
+    """Refuse an entry whose name does not fit into those of metrics, paths and addresses."""
+    if not _NAME.fullmatch(name):
+        section.raw(name)
+        section.problem(section.where(name), _A_NAME, name, hint)
+        raise RefusedSetting
+
+
 def _read_layers(section: Section, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The groups of experiments that exclude each other, by name."""
 
     def read_layer(layers: Section, layer: str) -> tuple[str, tuple[str, ...]]:
-        if not _NAME.fullmatch(layer):
-            layers.problem(layers.where(layer), _A_NAME, layer, "rename it")
-            raise RefusedSetting
+        _require_name(layers, layer, "rename it")
         expected = "a list of at least two different experiments of [experiments]"
         members = layers.elements(layer, expected, 'write ["ranker", "pricing"]', least=2)
         for place, name in members.table.items():

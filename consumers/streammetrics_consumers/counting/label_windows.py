@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -197,7 +197,7 @@ class Closer:
             if isinstance(column, DictionaryColumn):
                 columns[name] = DictionaryColumn(column.codes[positions], column.values)
             else:
-                columns[name] = column[positions]
+                columns[name] = cast("Column", column[positions])
         for outcome in self.join.outcomes:
             columns[outcome_field(outcome).column] = closed.labels[outcome.name][positions].astype(
                 np.float64

@@ -59,7 +59,7 @@ class MetricSetStates:
         one. The returned function adds them to their windows, or only to the totals if `expired`.
         columns: see `columns_of`.
         """
-        positions = self._rows(decoded)
+        positions = own_rows(self.metric_set, decoded)
         if positions is not None:
             decoded = self._part(decoded, positions)
             columns = columns_of(decoded)
@@ -106,7 +106,7 @@ class MetricSetStates:
 
     def check(self, decoded: Decoded, columns: Columns) -> None:
         """Raise InputError where a metric refuses one of these events; changes nothing."""
-        positions = self._rows(decoded)
+        positions = own_rows(self.metric_set, decoded)
         if positions is not None:
             decoded = self._part(decoded, positions)
             columns = columns_of(decoded)
@@ -115,22 +115,6 @@ class MetricSetStates:
         inputs = {name: column for name, column in columns.items() if name in self._takes}
         with of_rows(positions):
             state.check(self._keys(decoded, grouping), **inputs)
-
-    def _rows(self, decoded: Decoded) -> NDArray[np.intp] | None:
-        """The positions of the events that the metric set counts; None for all."""
-        rows, times_ms = self.metric_set.rows, decoded.times_ms
-        masks = [np.asarray(decoded.columns[flag.column], np.bool_) for flag in rows.flags]
-        if rows.start_ms is not None:
-            masks.append(times_ms >= rows.start_ms)
-        if rows.end_ms is not None:
-            masks.append(times_ms < rows.end_ms)
-        if rows.arm is not None:
-            arms = decoded.keys[rows.arm.column]
-            masks.append(np.array([arm is not None for arm in arms.values], np.bool_)[arms.codes])
-        if not masks:
-            return None
-        mask = np.logical_and.reduce(masks)
-        return None if mask.all() else np.flatnonzero(mask)
 
     def _part(self, decoded: Decoded, positions: NDArray[np.intp]) -> Decoded:
         """The events at these positions, with the columns that the metric set reads."""
@@ -198,6 +182,23 @@ class MetricSetStates:
                 for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
             ]
         return DictionaryColumn(codes, tuple(keys))
+
+
+def own_rows(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.intp] | None:
+    """The positions of the events that a metric set counts; None for all."""
+    rows, times_ms = metric_set.rows, decoded.times_ms
+    masks = [np.asarray(decoded.columns[flag.column], np.bool_) for flag in rows.flags]
+    if rows.start_ms is not None:
+        masks.append(times_ms >= rows.start_ms)
+    if rows.end_ms is not None:
+        masks.append(times_ms < rows.end_ms)
+    if rows.arm is not None:
+        arms = decoded.keys[rows.arm.column]
+        masks.append(np.array([arm is not None for arm in arms.values], np.bool_)[arms.codes])
+    if not masks:
+        return None
+    mask = np.logical_and.reduce(masks)
+    return None if mask.all() else np.flatnonzero(mask)
 
 
 def key_column(metric_set: MetricSet, decoded: Decoded, name: str) -> DictionaryColumn:

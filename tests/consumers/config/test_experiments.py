@@ -9,7 +9,7 @@ from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.experiment import ExperimentConfig
 
 from tests.consumers import small_config
-from tests.consumers.small_config import EVENT, config
+from tests.consumers.small_config import EVENT, METRICS, config
 
 ASSIGNED = f'{EVENT}assignments = "exps"\n'
 PLAIN = 'control = "a"\ndecision = ["ctr"]\n'
@@ -113,7 +113,7 @@ def test_a_description_has_the_plan_and_which_events_are_its_own() -> None:
     assert isinstance(shown, dict)
     assert (shown["variants"], shown["order"]) == (["a", "b"], 1)
     plain = made(entry(TWO)).descriptions["experiment/ranker/ctr"]["experiment"]
-    assert isinstance(plan, dict) and isinstance(plain, dict)
+    assert isinstance(plain, dict)
     assert not {"arms", "end", "start", "where"} & plain.keys()
 
 
@@ -127,7 +127,8 @@ def test_arms_that_have_the_names_of_their_values_are_not_merged() -> None:
 
 
 def test_fields_that_only_experiments_with_names_read_are_optional() -> None:
-    found = made(entry(f'{TWO}unit = "session"\nwhere = {{ surface = "search" }}'))
+    keys = f'{TWO}unit = "session"\nwhere = {{ surface = "search" }}'
+    found = made(entry(keys), metrics=f'{METRICS}\ngauc = {{ type = "GroupedAUC" }}')
     optional = {field.path: field.optional for field in found.fields}
     names = {path for path, is_optional in optional.items() if is_optional}
     assert names == {"exps.ranker", "session", "surface"}
@@ -139,7 +140,7 @@ def test_fields_that_only_experiments_with_names_read_are_optional() -> None:
     [
         ("[experiments] a.b", "expected a name of 1 to 64 letters", '[experiments."a.b"]\n' + TWO),
         ("[experiments] x", "expected a table", "[experiments]\nx = 1"),
-        ("[experiments]", "expected a table", "experiments = 1"),
+        ("[experiments]", "expected a table", "[[experiments]]\nx = 1"),
         ("[experiments.ranker] contol", "did you mean `control`?", entry(f"{TWO}contol = 1")),
         (
             "[experiments.ranker] control",

@@ -13,10 +13,11 @@ import pytest
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources.files import FileSource
 
 from streammetrics import Ratio, UserGroups
 from tests.consumers import messages
-from tests.consumers.file_sources import drained, source
+from tests.consumers.file_sources import From, drained, source
 from tests.consumers.messages import KAFKA, states_of
 from tests.consumers.small_config import EVENT, LOG, METRICS, chunk, config, event
 
@@ -36,6 +37,9 @@ where = { surface = "search" }
 """
 
 
+BY_USER = f'{METRICS}\ngauc = {{ type = "GroupedAUC" }}'
+
+
 def made(**parts: str) -> Config:
     return config(**{"event": ASSIGNED, "metrics": METRICS, "rest": REST, **parts})
 
@@ -49,15 +53,16 @@ def with_fields(**fields: str) -> bytes:
 
 def rows_of(delta: Delta, name: str) -> dict[object, int]:
     """The number of events of an experiment in each arm."""
-    found = {}
+    found: dict[object, int] = {}
     for shard in states_of(delta):
         if shard.metric == f"experiment/{name}/ctr" and shard.start_ms is None:
             for key, result in shard.state.compute().items():
+                assert isinstance(key, tuple)
                 found[key[2]] = result.rows
     return found
 
 
-def counted(value: bytes, of: Config | None = None) -> tuple[dict[object, int], dict[object, int]]:
+def counted(value: bytes, of: Config | None = None) -> tuple[Arms, Arms]:
     """The arms that an event counts for in both experiments; others count it in any case."""
     delta = messages.counted(of or made(), [chunk([value])])
     assert not delta.quarantine, delta.quarantine[0]
@@ -66,10 +71,11 @@ def counted(value: bytes, of: Config | None = None) -> tuple[dict[object, int], 
     return rows_of(delta, "x"), rows_of(delta, "y")
 
 
-A = {"a": 1}
-UNKNOWN = {None: 1}
+Arms = dict[object, int]  # the number of events of each
+A: Arms = {"a": 1}
+UNKNOWN: Arms = {None: 1}
 DEEP = "[" * 200 + "]" * 200
-HOSTILE = [
+HOSTILE: list[tuple[str, dict[str, str], Arms, Arms]] = [
     ("a good one", {}, A, A),
     ("no assignments", {"exps": ""}, {}, {}),
     ("null", {"exps": "null"}, {}, {}),
@@ -113,7 +119,7 @@ HOSTILE = [
     ("fields", "x", "y"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE]
 )
 def test_an_event_counts_whatever_the_fields_of_experiments_are(
-    fields: dict[str, str], x: dict[object, int], y: dict[object, int]
+    fields: dict[str, str], x: Arms, y: Arms
 ) -> None:
     of = made(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
     assert counted(with_fields(**fields), of) == (x, y)
@@ -124,12 +130,12 @@ def test_wrong_values_of_other_events_change_nothing() -> None:
     of = made(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
     together = messages.counted(of, [chunk(values)])
     assert not together.quarantine
-    for name, place in (("x", 2), ("y", 3)):
-        expected: dict[object, int] = {}
-        for case in HOSTILE:
-            for arm, n in case[place].items():
-                expected[arm] = expected.get(arm, 0) + n
-        assert rows_of(together, name) == expected
+    expected: dict[str, Arms] = {"x": {}, "y": {}}
+    for _, _, x, y in HOSTILE:
+        for name, arms in (("x", x), ("y", y)):
+            for arm, n in arms.items():
+                expected[name][arm] = expected[name].get(arm, 0) + n
+    assert {name: rows_of(together, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -150,13 +156,13 @@ def test_what_is_no_json_or_lacks_another_field_is_refused_as_ever(
     broken: bytes, reason: str
 ) -> None:
     good = with_fields()
-    delta = messages.counted(made(), [chunk([good, broken, good])])
+    delta = messages.counted(made(metrics=BY_USER), [chunk([good, broken, good])])
     assert [(entry.offset, entry.reason) for entry in delta.quarantine] == [(1, reason)]
     assert rows_of(delta, "x") == {"a": 2}
 
 
 def test_a_field_that_a_metric_reads_too_is_required_as_ever() -> None:
-    of = made(rest=REST.replace('"session"', '"user"'))
+    of = made(rest=REST.replace('"session"', '"user"'), metrics=BY_USER)
     value = with_fields().replace(b'"u1"', b"null")
     delta = messages.counted(of, [chunk([value])])
     assert [entry.reason for entry in delta.quarantine] == ["missing_field"]
@@ -209,7 +215,7 @@ def row(**fields: object) -> dict[str, object]:
     ],
 )
 def test_columns_of_any_type_refuse_no_message_and_no_file(
-    fields: dict[str, object], x: dict[object, int], y: dict[object, int], tmp_path: Path
+    fields: dict[str, object], x: Arms, y: Arms, tmp_path: Path
 ) -> None:
     table = pa.Table.from_pylist([row(**fields)])
     of = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=REST)
@@ -219,10 +225,17 @@ def test_columns_of_any_type_refuse_no_message_and_no_file(
     path = tmp_path / "events.parquet"
     pyarrow.parquet.write_table(table, path)
     of = made(source=f'kind = "file"\npath = "{path}"')
-    chunks = [replace(part, partition=LOG) for part in drained(source(path))]
+    chunks = [replace(part, partition=LOG) for part in drained(assigned(path))]
     delta = messages.counted(of, chunks)
     assert not delta.quarantine
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == (x, y)
+
+
+def assigned(path: Path) -> FileSource:
+    """The source of a file, from its first row on."""
+    opened = source(path)
+    opened.assign(From(0))
+    return opened
 
 
 def test_times_without_a_zone_in_an_optional_column_are_values_like_any_other() -> None:
@@ -242,7 +255,7 @@ def test_arms_and_units_in_the_key_and_headers_of_records_are_optional_too() -> 
     rest = rest.replace('surface = "search"', '"header.surface" = "search"')
     of = config(source=f'{KAFKA}\nformat = "json"', event=EVENT, metrics=METRICS, rest=rest)
     session, surface = ("session", b"s1"), ("surface", b"search")
-    cases: list[tuple[bytes | None, list[tuple[str, bytes]], dict[object, int], dict[object, int]]]
+    cases: list[tuple[bytes | None, list[tuple[str, bytes]], Arms, Arms]]
     cases = [
         (b'{"x": "a"}', [session, surface], A, A),
         (b'{"x": "a"}', [session], A, {}),

@@ -42,17 +42,20 @@ def of(run: Run, rest: str) -> Config:
     return replace(made, store=run.config.store)
 
 
-def go_on(run: Run, rest: str, n: int = N, **requested: tuple[str, ...]) -> None:
+Names = tuple[str, ...]
+
+
+def go_on(run: Run, rest: str, n: int = N, drop: Names = (), resume: Names = ()) -> None:
     """Count the next events with other experiments."""
     done = len(run.logs[ONE].values)
     run.logs[ONE].append(*ALL[done : done + n])
-    options = replace(UNTIL_END, requested=Requested(**requested))
+    options = replace(UNTIL_END, requested=Requested(drop, resume))
     run(options, CHUNKS, config=of(run, rest))
 
 
-def lines(run: Run, rest: str, **requested: tuple[str, ...]) -> list[str]:
+def lines(run: Run, rest: str, drop: Names = (), resume: Names = ()) -> list[str]:
     """What `run --check` says of experiments, besides when they can be judged."""
-    options = replace(Options(), requested=Requested(**requested))
+    options = replace(Options(), requested=Requested(drop, resume))
     found = check(of(run, rest), options, opener=run.opener)
     return [line for line in found if line.startswith("experiment") and " judged" not in line
             and "needs" not in line and "nothing is" not in line]  # fmt: skip
@@ -229,7 +232,7 @@ def test_further_metrics_begin_and_end_in_an_experiment_that_goes_on(tmp_path: P
         ("mde = 0.1", f"mde = 0.1\nstart = {HALF_PAST_TWO}", "start is new (1704076200000)"),
         ("mde = 0.1", 'mde = 0.1\nwhere = { surface = "search" }', "where is new ("),
         ('variants = ["a", "b"]', 'variants = { a = ["a"], n = ["b"] }', "arms is new ("),
-        ('variants = ["a", "b"]', 'variants = ["a", "b"]\nvariant = "arm"', 'was "exps.plain"'),
+        ('variants = ["a", "b"]', 'variants = ["a", "b"]\nvariant = "arm"', '"exps.plain"'),
     ],
 )
 def test_what_is_part_of_its_states_changes_only_by_ending_it(
