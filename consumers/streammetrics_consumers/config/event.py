@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.keys import Required, ValueKind, read, state_key
+from streammetrics_consumers.config.keys import Required, ValueKind, key, read, state_key
 from streammetrics_consumers.config.kinds import Choice, FieldPath, Several
 from streammetrics_consumers.config.section import Section
 
@@ -132,9 +132,11 @@ class EventConfig:
         "events of other variants go to quarantine; without it every variant is counted, up to "
         "`max_keys`. Also the column order of tables, control first. More may be added later",
     )
-    assignments: str | None = _role(
+    assignments: str | None = key(
+        FieldPath(),
+        None,
         "an object that has the arm of each experiment by its name: the default `variant` of an "
-        "experiment NAME is its field NAME"
+        "experiment NAME is its field NAME",
     )
     user: str | None = _role("the role `user`, see below")
     label: str | None = _role("the role `label`, see below")

@@ -90,7 +90,7 @@ def compared(
         tuple(sorted(accepted.ends)),
     )
     experiments = experiment_changes(current, descriptions, changes, accepted.epochs, accepted.ends)
-    return changes._replace(experiments=experiments)
+    return Changes(*changes[:-1], experiments)
 
 
 def refuse_unasked(

@@ -38,13 +38,14 @@ def experiment_changes(
         if (name := experiment_name(metric.rpartition("/")[0])) is not None
     )
     return tuple(
-        _change(
+        ExperimentChange(
             name,
-            {metric for metric in known if _is_of(metric, name)},
-            {metric for metric in live if _is_of(metric, name)},
-            {metric: now for metric, now in descriptions.items() if _is_of(metric, name)},
-            changes,
-        )._replace(
+            *_kind(
+                {metric for metric in known if _is_of(metric, name)},
+                {metric for metric in live if _is_of(metric, name)},
+                {metric for metric in descriptions if _is_of(metric, name)},
+                changes,
+            ),
             epochs=epochs.get(experiment_set(name), ()),
             end=ends.get(experiment_set(name)),
             shown=_other_texts(current, descriptions, name),
@@ -57,26 +58,22 @@ def _is_of(metric: str, name: str) -> bool:
     return metric.rpartition("/")[0] == experiment_set(name)
 
 
-def _change(
-    name: str,
-    known: set[str],
-    live: set[str],
-    described: Mapping[str, object],
-    changes: Changes,
-) -> ExperimentChange:
-    """known: the metrics of an experiment that the store has; live: those that it counts;
-    described: those of the config."""
+def _kind(
+    known: set[str], live: set[str], described: set[str], changes: Changes
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The kind of a change, and the metrics that begin and end in an experiment that goes on.
+
+    known: the metrics of an experiment that the store has; live: those that it counts; described:
+    those of the config."""
     if not known:
-        return ExperimentChange(name, "added")
+        return "added", (), ()
     if not described:
-        return ExperimentChange(name, "ended")
+        return "ended", (), ()
     if not live:
-        return ExperimentChange(name, "resumed")
-    added = sorted(described.keys() & {*changes.added, *changes.resumed})
+        return "resumed", (), ()
+    added = sorted(described & {*changes.added, *changes.resumed})
     ended = sorted(live & {*changes.ended})
-    return ExperimentChange(
-        name, "goes on", tuple(map(_last_part, added)), tuple(map(_last_part, ended))
-    )
+    return "goes on", tuple(map(_last_part, added)), tuple(map(_last_part, ended))
 
 
 def _last_part(metric: str) -> str:
