@@ -9,7 +9,7 @@ outcomes of open windows, and the delays of outcomes after their impressions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, cast
 
@@ -203,7 +203,10 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
         fields += metric_set.rows.fields
     by_column: dict[str, Field] = {}
     for event_field in sorted(fields, key=lambda event_field: event_field.optional):
-        by_column.setdefault(event_field.column, event_field)
+        known = by_column.setdefault(event_field.column, event_field)
+        if event_field.kind == "arm" and known != event_field:  # of experiments with other arms
+            texts = tuple(dict.fromkeys((*(known.texts or ()), *(event_field.texts or ()))))
+            by_column[event_field.column] = replace(known, texts=texts)
     return tuple(by_column.values())
 
 

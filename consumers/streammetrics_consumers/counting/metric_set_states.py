@@ -65,7 +65,7 @@ class MetricSetStates:
             columns = columns_of(decoded)
             if not len(decoded):
                 return _add_nothing
-        with of_rows(positions):
+        with refusals_at(positions):
             return self._checked(decoded, columns, expired=expired)
 
     def _checked(self, decoded: Decoded, columns: Columns, *, expired: bool) -> Callable[[], None]:
@@ -113,7 +113,7 @@ class MetricSetStates:
         # The decoder bounds keys, so all groupings accept the same events.
         grouping, state = next(iter(self._expired.items()))
         inputs = {name: column for name, column in columns.items() if name in self._takes}
-        with of_rows(positions):
+        with refusals_at(positions):
             state.check(self._keys(decoded, grouping), **inputs)
 
     def _part(self, decoded: Decoded, positions: NDArray[np.intp]) -> Decoded:
@@ -221,7 +221,7 @@ def _add_nothing() -> None:
 
 
 @contextmanager
-def of_rows(positions: NDArray[np.intp] | None) -> Iterator[None]:
+def refusals_at(positions: NDArray[np.intp] | None) -> Iterator[None]:
     """Refusals of rows in this block are of the rows at these positions; None: of the same."""
     try:
         yield

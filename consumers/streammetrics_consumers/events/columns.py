@@ -340,14 +340,14 @@ def encoded_texts(
     name: whether the text is the name of a slice, rather than an id."""
     bad: Bad = {}
     try:
-        codes, distinct = _encoded(values)
+        codes, distinct = dictionary_encoded(values)
         # Only a text equals a text, and only null equals null; 1, 1.0 and true are equal.
         plain = set(map(type, distinct)) <= ({str, type(None)} if nullable else {str})
     except TypeError:
         plain = False
     if not plain:
         values, bad = _texts(values, path, nullable=nullable)
-        codes, distinct = _encoded(values)
+        codes, distinct = dictionary_encoded(values)
     for code, value in enumerate(distinct):
         if isinstance(value, str) and len(value) > 40 and _too_long(value, name=name):
             unfit = Unfit("too_long", path, f"a text of {len(value)} characters")
@@ -371,7 +371,7 @@ def hashed_texts(values: list[object], path: str) -> Converted:
     return hash_texts(data, offsets), bad
 
 
-def _encoded(values: list[object]) -> tuple[NDArray[np.intp], tuple[object, ...]]:
+def dictionary_encoded(values: list[object]) -> tuple[NDArray[np.intp], tuple[object, ...]]:
     """The index of each value among the distinct ones, in the order of their first occurrences."""
     numbers: defaultdict[object, int] = defaultdict(count().__next__)
     codes = list(map(numbers.__getitem__, values))

@@ -254,6 +254,7 @@ class RecordFields:
         good = [place for index, place in enumerate(positions) if index not in wrong]
         values: dict[str, list[object]] = {}
         for path, column in fields.items():
+            assert isinstance(column, list)  # since no field is optional
             whole: list[object] = [None] * len(chunk)
             for place, value in zip(good, column, strict=True):
                 whole[place] = value
@@ -322,7 +323,9 @@ class FieldReader:
         self.paths = paths(inside)
         self.needed = [path for path, kinds in self.paths.items() if kinds - {"slice"}]
         self.optional = frozenset(path for path, kinds in self.paths.items() if not kinds)
-        texts = {field.path: field.texts for field in inside if field.texts is not None}
+        # Of a path with a required field, the texts are those of this one.
+        ordered = sorted(inside, key=lambda field: not field.optional)
+        texts = {field.path: field.texts for field in ordered if field.texts is not None}
         self._json = JsonReader(self.paths, texts)
         first: dict[Field, Field] = {}  # of those that differ in their names alone
         for field in inside:

@@ -14,17 +14,21 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from operator import attrgetter
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple
 
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.events import Unfit, shown
 from streammetrics_consumers.events.columns import (
     IDS,
     IDS_OF_ITEMS,
+    dictionary_encoded,
     id_list,
     id_lists,
     missing,
@@ -90,7 +94,6 @@ _LIST: Final = list[int | float | bool]  # a field read as several array kinds
 _SCALAR: Final = str | int | float | bool  # a field read as several kinds
 _EITHER: Final = _SCALAR | _LIST  # a field whose kinds all accept a value or an array
 _NO_OBJECT: Final = _SCALAR | list[Any] | None
-OPTIONAL: Final = (Any, None)  # the type and the default of a field of any type, or absent
 Fields = dict[str, list[object]]
 _HUGE: Final = 1 << 3000  # replaces an integer that would be slow to parse
 INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
@@ -100,10 +103,21 @@ _DOUBLES: Final = 1 << 1024
 _LIMITS: Final = {kind: _DOUBLES for kind in _KINDS if kind.startswith(("label", "real"))}
 
 
+class OptionalLeaf(NamedTuple):
+    """The type and the default of a field of any value: the type is of those that are expected."""
+
+    read: object
+    default: None = None
+
+
+OPTIONAL: Final = OptionalLeaf(Any)
+
+
 class JsonReader:
     """Reads the fields at some paths. fields: path -> the kinds it is read as, none for an optional
     field of any type; known: path -> the texts that are expected there, of which the decoder makes
-    one object each."""
+    one object each. Where several optional fields of one object have such texts, they are encoded
+    together."""
 
     def __init__(
         self, fields: Mapping[str, frozenset[str]], known: Mapping[str, tuple[str, ...]]
@@ -115,6 +129,12 @@ class JsonReader:
         self._attributes = {path: tuple(tree.attributes[path].split(".")) for path in fields}
         self._without_fields = tree.without_fields
         self._has_optional = not all(fields.values())
+        self._unexpected = 0  # events of the last chunk that the first decoder did not take
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for path in fields:
+            if path in known and not fields[path]:
+                groups.setdefault(self._attributes[path][:-1], []).append(path)
+        self._groups = {parents: paths for parents, paths in groups.items() if len(paths) > 1}
 
     def _decoder(
         self, texts: Mapping[str, tuple[str, ...]]
@@ -129,16 +149,24 @@ class JsonReader:
 
     def read(
         self, values: Sequence[bytes], longest: int | None = None
-    ) -> tuple[Fields, dict[int, Unfit]]:
+    ) -> tuple[dict[str, list[object] | DictionaryColumn], dict[int, Unfit]]:
         """The good records' values by path, in order, and the reason for each bad record. longest:
         no record has more bytes."""
+        self._unexpected = 0
         bad, events, errors = decoded(self._decode, values, longest, self._decode_any)
+        if self._has_optional and self._unexpected > len(values) // 4:
+            self._decode = self._decode_typed  # to decode many events twice takes longer
         for i, message in errors.items():
             bad[i] = self.diagnose(values[i], message)
         objects: dict[tuple[str, ...], list[Any]] = {(): events}
-        columns: Fields = {}
+        columns: dict[str, list[object] | DictionaryColumn] = {}
+        for holder, paths in self._groups.items():
+            names = [self._attributes[path][-1] for path in paths]
+            encoded = _encoded_together(self._objects(holder, objects), names)
+            columns.update(zip(paths, encoded, strict=True) if encoded else ())
         for path, (*parents, last) in self._attributes.items():
-            columns[path] = _attribute(last)(self._objects(tuple(parents), objects))
+            if path not in columns:
+                columns[path] = _attribute(last)(self._objects(tuple(parents), objects))
         return columns, bad
 
     def _objects(
@@ -158,6 +186,7 @@ class JsonReader:
     def _decode_any(self, value: bytes) -> object:
         """An event with texts that are not expected, or with values of optional fields that the
         decoder does not take."""
+        self._unexpected += 1
         try:
             return self._decode_typed(value)
         except (msgspec.DecodeError, RecursionError):
@@ -348,7 +377,25 @@ def _is_optional(node: object) -> bool:
     """Whether a node of a tree has only optional fields."""
     if isinstance(node, Mapping):
         return all(map(_is_optional, node.values()))
-    return node is OPTIONAL
+    return isinstance(node, OptionalLeaf)
+
+
+def _encoded_together(objects: list[Any], names: list[str]) -> list[DictionaryColumn]:
+    """The attributes of objects as dictionary-encoded columns with the same values; none if some
+    value is neither a text nor None, since others may be equal although they differ."""
+    if not objects:
+        return []
+    fields = getattr(type(objects[0]), "__struct_fields__", ())
+    row_of = astuple if list(fields) == names else attrgetter(*names)
+    try:
+        codes, values = dictionary_encoded(list(chain.from_iterable(map(row_of, objects))))
+    except TypeError:  # a value that has no hash
+        return []
+    if not set(map(type, values)) <= {str, type(None)}:
+        return []
+    by_name = np.ascontiguousarray(codes.reshape(len(objects), len(names)).T)
+    texts = cast("tuple[str | None, ...]", values)
+    return [DictionaryColumn(column, texts) for column in by_name]
 
 
 # The attributes `f0`, `f1`, ... of many events. A constant name is twice as fast as `attrgetter`.
@@ -377,7 +424,8 @@ def _attribute(name: str) -> Callable[[list[Any]], list[object]]:
 def _read_as(kinds: frozenset[str], texts: tuple[str, ...] | None) -> tuple[Any, ...]:
     """The type for reading a field of these kinds; with the default None if it may be missing."""
     if not kinds:
-        return OPTIONAL
+        expected: Any = Literal
+        return OptionalLeaf(expected[texts] | None) if texts else OPTIONAL
     if texts and kinds == {"variant"}:
         one_of: Any = Literal
         return (one_of[texts] | int,)

@@ -28,6 +28,7 @@ from streammetrics_consumers.ledger.former_states import UNREADABLE
 from streammetrics_consumers.model.generation import (
     EXPERIMENT,
     NOTHING_REQUESTED,
+    ROWS,
     Changes,
     Generation,
     Metric,
@@ -36,6 +37,11 @@ from streammetrics_consumers.model.generation import (
     experiment_set,
 )
 
+_COLUMNS: Final = ("inputs.", "settings.columns")
+KEEPS_NO_MORE: Final = (
+    "since pending impressions have only the fields that were read when they came: an added "
+    "experiment or metric may read these alone"
+)
 ENDS_EXPERIMENT: Final = (
     ", which ends the running experiment: it counts no event from then on, and its last verdict is "
     "that of the events so far"
@@ -254,6 +260,8 @@ def _refuse_changes(
                 refusals.add(KEPT_NO_LATE)
                 continue
             texts += differences(was, left)
+            if name == ROWS and all(text.startswith(_COLUMNS) for text in texts):
+                texts.append(KEEPS_NO_MORE)
             if not texts and (variants or starts or ends):
                 accepted.variants |= variants
                 if starts:

@@ -106,5 +106,8 @@ def test_an_added_experiment_that_reads_a_field_which_is_not_kept_is_refused(
     first = replace(SPLIT, experiments={"ranker": SPLIT.experiments["ranker"]})
     with closing(Ledger.open(str(tmp_path / "joined.db"), create=True)) as ledger:
         ledger.begin(first.fingerprints(), first.descriptions)
-        with pytest.raises(SettingsChanged, match=r"metric join/rows: inputs\.exps\.pricing:arm"):
+        with pytest.raises(SettingsChanged) as caught:
             ledger.begin(SPLIT.fingerprints(), SPLIT.descriptions)
+    (problem,) = caught.value.differences
+    assert problem.startswith("metric join/rows: inputs.exps.pricing:arm is new")
+    assert problem.endswith("an added experiment or metric may read these alone")
