@@ -12,7 +12,7 @@ from typing import Final, get_args
 
 import pytest
 from streammetrics_consumers.cli.arguments import COMMANDS
-from streammetrics_consumers.config.arms import Arms
+from streammetrics_consumers.config.arms import DeclaredArms
 from streammetrics_consumers.config.config import TABLES, load_config
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
 from streammetrics_consumers.config.join import read_join
@@ -44,7 +44,7 @@ def test_every_key_that_is_declared_is_read_and_no_other(tmp_path: Path) -> None
     read_join(made["join"], source, event, read_windows(made["windows"]))
     read_dedup(made["dedup"], source)
     read_slices(made["slices"], event)
-    read_experiment(made["experiment"], event, (), Arms())
+    read_experiment(made["experiment"], event, (), DeclaredArms())
     read_store(made["store"], tmp_path)
     read_quarantine(made["quarantine"], source)
     read(made["server"], ServerConfig)

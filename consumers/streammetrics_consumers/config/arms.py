@@ -38,7 +38,7 @@ class ArmsConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Arms:
+class DeclaredArms:
     """path: the field of the arm. names: the arms in the order of the config. merged: the values of
     each, if any has several or another name than its value. is_named: whether it is of an entry of
     [experiments], whose events need not have an arm."""
@@ -54,19 +54,19 @@ class Arms:
         return tuple(value for values in self.merged.values() for value in values) or self.names
 
 
-NO_ARMS: Final = Arms()
+NO_ARMS: Final = DeclaredArms()
 
 
-def event_arms(section: Section, event: EventConfig) -> Arms:
+def event_arms(section: Section, event: EventConfig) -> DeclaredArms:
     """The arms of [experiment]: those of [event]."""
     if len(event.variants or ()) < 2:
         expected = "at least two variants, since there is an [experiment]"
         hint = 'declare them, such as ["control", "new"]'
         section.problem("[event] variants", expected, event.variants, hint)
-    return Arms(event.variant or "", event.variants or ())
+    return DeclaredArms(event.variant or "", event.variants or ())
 
 
-def read_arms(section: Section, event: EventConfig, name: str) -> Arms:
+def read_arms(section: Section, event: EventConfig, name: str) -> DeclaredArms:
     """Read the arms of an entry of [experiments]."""
     keys = read_keys(section, ArmsConfig)
     path = keys.variant or event.variant or ""
@@ -80,7 +80,7 @@ def read_arms(section: Section, event: EventConfig, name: str) -> Arms:
         section.bad("variants", _EXPECTED, _HINT)
     if all(values == (arm,) for arm, values in merged.items()):
         merged = {}
-    return Arms(path, names, merged, is_named=True)
+    return DeclaredArms(path, names, merged, is_named=True)
 
 
 def _read_values(section: Section) -> dict[str, tuple[str, ...]]:

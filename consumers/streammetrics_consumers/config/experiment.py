@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.arms import NO_ARMS, Arms
+from streammetrics_consumers.config.arms import NO_ARMS, DeclaredArms
 from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
 from streammetrics_consumers.config.kinds import (
@@ -282,7 +282,7 @@ class ExperimentConfig:
     )
     archived: bool = key(Switch(), False, "whether lists of experiments leave it out")
     better: Mapping[str, Better] = field(default_factory=dict)
-    arms: Arms = NO_ARMS
+    arms: DeclaredArms = NO_ARMS
     position: int = 0
     layers: tuple[str, ...] = ()
 

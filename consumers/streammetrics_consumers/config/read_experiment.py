@@ -10,7 +10,7 @@ from typing import Final, TypeGuard
 from streammetrics import InputError, Paired
 from streammetrics.experiments import keeps_units, needs_one_epoch
 from streammetrics.results import Direction, direction_of, views_of
-from streammetrics_consumers.config.arms import Arms
+from streammetrics_consumers.config.arms import DeclaredArms
 from streammetrics_consumers.config.event import EventConfig, read_where
 from streammetrics_consumers.config.experiment import (
     CovariateConfig,
@@ -37,7 +37,7 @@ _ANY: Final = "a metric of [metrics], or metric.view"
 
 
 def read_experiment(
-    section: Section, event: EventConfig, metrics: Sequence[MetricConfig], arms: Arms
+    section: Section, event: EventConfig, metrics: Sequence[MetricConfig], arms: DeclaredArms
 ) -> ExperimentConfig:
     """Read one experiment; arms: its arms, which are read before. After a problem in the section,
     the result must not be used."""

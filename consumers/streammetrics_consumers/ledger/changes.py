@@ -167,7 +167,7 @@ def is_named(metric: Metric, names: Collection[str], current: Generation) -> boo
     return metric.name in names and all(m.metric_set != metric.name for m in current.metrics)
 
 
-class _Refusals:
+class _Differences:
     """Why a config may not go on with the metrics of a store: a text for each metric, and one for
     each experiment with a name, whose metrics share what differs."""
 
@@ -179,7 +179,7 @@ class _Refusals:
         """Add a text, once."""
         self._texts += [] if text in self._texts else [text]
 
-    def of_metric(self, metric: Metric, texts: Iterable[str]) -> None:
+    def add_metric(self, metric: Metric, texts: Iterable[str]) -> None:
         """Add what differs in a metric."""
         name = experiment_name(metric.metric_set)
         if not name:
@@ -222,7 +222,7 @@ def _refuse_changes(
     resume: Collection[str],
 ) -> _Accepted:
     """The changes that are accepted. Raises SettingsChanged for any other change."""
-    refusals, accepted = _Refusals(), _Accepted()
+    refusals, accepted = _Differences(), _Accepted()
     is_older = False
     for stored_metric in current.metrics:
         name, metric_set = stored_metric.name, stored_metric.metric_set
@@ -245,7 +245,7 @@ def _refuse_changes(
                 left = as_before(left, was, "epochs", "shares")
             elif starts:
                 hint = "only an epoch that starts after all counted events may be added"
-                refusals.of_metric(
+                refusals.add_metric(
                     stored_metric, [f"the epoch {starts[0]} starts too early; {hint}"]
                 )
             if ends is not None:
@@ -269,7 +269,7 @@ def _refuse_changes(
                 if ends is not None:
                     accepted.ends[metric_set] = ends
                 continue
-            refusals.of_metric(stored_metric, texts or ["its meaning changed"])
+            refusals.add_metric(stored_metric, texts or ["its meaning changed"])
     problems = refusals.texts
     if is_older:
         raise SettingsChanged(

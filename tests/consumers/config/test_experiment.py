@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streammetrics_consumers.config.arms import Arms
+from streammetrics_consumers.config.arms import DeclaredArms
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.experiment import (
     CovariateConfig,
@@ -65,12 +65,12 @@ def test_fields_are_named_as_the_keys_and_have_defaults() -> None:
         max_units=1000,
         assignment_salt="ramp",
         look_every_s=5.0,
-        arms=Arms("variant", ("a", "b")),
+        arms=DeclaredArms("variant", ("a", "b")),
     )
     names = ("start", "2024-01-01T01:00:00Z", "2024-01-01T02:30:00.500Z")
     assert declared().epoch_names == names
     plain = ExperimentConfig(control="a", decision=("ctr",), unit="user", cluster="none",
-                             arms=Arms("variant", ("a", "b")))  # fmt: skip
+                             arms=DeclaredArms("variant", ("a", "b")))  # fmt: skip
     assert declared(PLAIN) == plain
     assert not config().experiments
     assert [metric.name for metric in config().counted] == ["auc", "ctr"]

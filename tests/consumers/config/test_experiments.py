@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from streammetrics_consumers.config.arms import Arms
+from streammetrics_consumers.config.arms import DeclaredArms
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.experiment import ExperimentConfig
@@ -55,7 +55,7 @@ name = "The ranker"
         start=1_704_067_200_000,
         end=1_704_153_600_000,
         archived=True,
-        arms=Arms(
+        arms=DeclaredArms(
             "exps.ranker",
             ("control", "both"),
             {"control": ("a",), "both": ("v1", "v2")},
