@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.consumers.memory_run import ONE, UNTIL_END, Run
 from tests.consumers.memory_run import TWO as SECOND
 from tests.consumers.memory_source import Log
 from tests.consumers.messages import digests, states_of
-from tests.consumers.replay.verified_run import CHUNKS, EACH, verified
+from tests.consumers.replay.verified_run import CHUNKS, EACH, tried, verified
 from tests.consumers.small_config import METRICS, config
 
 LIMIT = 1 << 20
@@ -160,6 +161,26 @@ def test_a_store_of_many_has_the_states_of_each_alone_and_is_verified(tmp_path: 
         _, alone = states(name, name)
         own = {key: data for key, data in alone.items() if str(key[0]).startswith(prefix)}
         assert own == {k: data for k, data in together.items() if str(k[0]).startswith(prefix)}
+
+
+@pytest.mark.slow
+def test_what_a_retry_counts_is_counted_for_its_experiments_and_verified(tmp_path: Path) -> None:
+    small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = '
+    whole = {**rows(13, 1)[0], "exps": {"plain": "a", "searches": "b"}, "surface": "search"}
+    long = json.dumps({**whole, "session": "s", "note": "n" * 2000}).encode()
+    values = [long, *(value for value in events(13, 60) if value and len(value) < 1800)]
+    given = parts("plain", "searches")
+    rest = given.pop("rest") + EACH
+    run = Run(tmp_path, {ONE: Log([*values])}, rest=rest, source=f"{small}1800", **given)
+    run(UNTIL_END, CHUNKS)
+    known = replace(config(rest=rest, source=f"{small}4000", **given), store=run.config.store)
+    assert tried(run, known) == 1
+    expected = digests(fed(known, [*values]))
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        found = dict(counted(ledger).states)
+    own = {k[:3]: data for k, data in expected.items() if str(k[0]).startswith("experiment/")}  # type: ignore[index]
+    assert own == {k: data for k, data in found.items() if str(k[0]).startswith("experiment/")}
+    assert verified(run, tmp_path).differences == []
 
 
 def test_beside_an_experiment_without_a_name_others_need_no_arm() -> None:
