@@ -69,8 +69,13 @@ class StoreView:
         time; `state_of` decodes them."""
         return read_states(self._connection, rows)
 
-    def looks(self, experiment: str) -> int:
-        """The number of looks at this experiment."""
+    @property
+    def last_look_id(self) -> int:
+        """See `looks.last_id`."""
+        return looks.last_id(self._connection)
+
+    def looks(self, experiment: str | None = None) -> int:
+        """The number of looks at this experiment; None: at all of the generation."""
         return looks.count_looks(*self._looks, experiment)
 
     def last_look(self, experiment: str) -> dict[str, experiments.Anytime]:

@@ -120,8 +120,7 @@ def run(
     with closing(opened), forwarding(config, opened.store) as moved:
         ledger = RecordingLedger(opened.store, status, monotonic, moved)
         generation = begin(ledger, config, requested=options.requested).generation
-        experiment = config.experiments.get("")
-        every_s = None if experiment is None else experiment.look_every_s
+        every_s = {name: one.look_every_s for name, one in config.experiments.items()}
         looker = Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
         backoff = Backoff()
         while not stop.requested:

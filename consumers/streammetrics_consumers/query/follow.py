@@ -30,8 +30,10 @@ from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, v
 from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
-from streammetrics_consumers.query.answers import ResultsAnswer
-from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
+from streammetrics_consumers.query.answers import ExperimentsAnswer, ResultsAnswer
+from streammetrics_consumers.query.comparisons import ComparisonReader
+from streammetrics_consumers.query.experiment_index import ExperimentIndex, with_index
+from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
@@ -172,8 +174,9 @@ class IncrementalView:
         """A number of slices that the answer with all rows reaches, without its sums of panes."""
         counts: dict[tuple[str, int], dict[int | None, int]] = defaultdict(dict)
         for pane, state in self._panes.items():
-            names = news.planned[pane.metric].layout.groupings[pane.grouping]
-            keys = state.keys()
+            metric_plan = news.planned[pane.metric]
+            names = metric_plan.layout.groupings[pane.grouping]
+            keys = state.keys() if metric_plan.experiment is None else ()  # a few arms
             counts[pane.metric, pane.grouping][pane.start_ms] = (
                 sum(self._query.takes(slice_of(key, names)) for key in keys)
                 if self._query.where
@@ -273,6 +276,9 @@ class IncrementalView:
             total_of = partial(sum_over, panes=by_state[key])
             digests = self._digests.setdefault(key, {})
             keyed = states_of(self._query, news.snapshot, news.planned, key, total_of)
+            if self._query.experiment is not None:  # other keys than those of the stored states
+                yield from keyed
+                continue
             for states in keyed:
                 yield states.remembering(digests.setdefault(_span_of(states.window), {}))
 
@@ -308,6 +314,7 @@ class _Cached:
     def __init__(self, following: IncrementalView, experiment: ComparisonReader) -> None:
         self.following, self.experiment = following, experiment
         self.joined: Last[ResultsAnswer] = Last()
+        self.indexed: Last[ResultsAnswer] = Last()
         self.nbytes = 0  # at the last measurement: who reads it need not wait for an answer
         self._documents: dict[tuple[Query, str], tuple[ResultsAnswer, bytes]] = {}
         self._lock = Lock()
@@ -374,6 +381,7 @@ class QueryCache:
         self._totals: Totals = {}
         self._cells = CellCache()
         self._joins = JoinReader(ledger)
+        self._index = ExperimentIndex(ledger, self._totals)
         self._lock = Lock()
 
     def results(self, query: Query) -> ResultsAnswer:
@@ -385,6 +393,10 @@ class QueryCache:
         cached, results = self._with(query, lambda cached: (cached, self._results(query, cached)))
         return cached.document(query, form, results, write)
 
+    def index(self, generation: int | None = None) -> ExperimentsAnswer:
+        """The index of experiments; the same object as long as nothing changes."""
+        return self._index.answer(generation)
+
     def moment(self) -> Moment:
         """What determines the present results of the current generation."""
         return view(self._ledger, moment_of)
@@ -392,7 +404,8 @@ class QueryCache:
     def _results(self, query: Query, cached: _Cached) -> ResultsAnswer:
         read = partial(cached.following.results, query)
         shown = partial(cached.experiment.with_experiment, read)
-        return with_join(self._ledger, query, self._joins, cached.joined, shown)
+        results = with_join(self._ledger, query, self._joins, cached.joined, shown)
+        return with_index(self._index, query, cached.indexed, results)
 
     def rows(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without the experiment and the join."""

@@ -21,7 +21,8 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.state_files import export
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import status_text
-from streammetrics_consumers.render.text import Style, table
+from streammetrics_consumers.render.style import Style
+from streammetrics_consumers.render.text import table
 from streammetrics_consumers.replay.verify import verify
 
 from streammetrics import Ratio

@@ -156,12 +156,12 @@ def test_who_asks_does_not_wait_for_long_and_gets_what_was_read_before(store: Pa
         answers.results = answer  # type: ignore[method-assign]
         answers.moment = lambda: (version, next(looks))  # type: ignore[method-assign]
         latest = LatestResults(answers, wait_s=0.05)
-        until(lambda: "total" in latest.by_window())
+        until(lambda: "total" in latest.latest().by_window)
         slow.set()
-        until(lambda: bool(latest.by_window()) and waits.is_set())
-        last, begun = latest.by_window()["total"].rows_read, read  # of the last reading
-        assert latest.by_window()["total"].rows_read == last
+        until(lambda: bool(latest.latest().by_window) and waits.is_set())
+        last, begun = latest.latest().by_window["total"].rows_read, read  # of the last reading
+        assert latest.latest().by_window["total"].rows_read == last
         assert read == begun  # one reading at a time
         slow.clear()
         go_on.set()
-        until(lambda: latest.by_window()["total"].rows_read > last)
+        until(lambda: latest.latest().by_window["total"].rows_read > last)
