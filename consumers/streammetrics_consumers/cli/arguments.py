@@ -218,6 +218,7 @@ PLAN: Final = (
     Flag("config", "the config whose store has an earlier period; with [experiment] each decision "
          "metric is planned, by its mde and shares", metavar="CONFIG"),
     STORE,
+    Flag("experiment", "of a config or store: the experiment of this name", metavar="NAME"),
     Flag("metric", "only this metric of a state, store or experiment, or its view: auc.ap",
          metavar="NAME"),
     JSON,

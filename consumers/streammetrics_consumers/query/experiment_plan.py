@@ -157,7 +157,7 @@ def _declared(name: str, metrics: Mapping[str, Metric], *, ended: bool) -> Decla
     values = cast("Mapping[str, object]", first.description[EXPERIMENT])
     stays = plan_that_stays(values)
     if name:
-        stays = {**{key: value for key, value in stays.items() if key != "end"}, "name": name}
+        stays = {**stays, "name": name}
     text = json.dumps(stays, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     shown = _shown(first)
     days = cast("int | None", shown.get("days"))

@@ -37,47 +37,113 @@ def ledger(store: Path) -> Iterator[Ledger]:
 
 
 def test_each_entry_is_what_its_own_answer_says(ledger: Ledger) -> None:
-    look_now(ledger, 1, name="ranker")
     answers = QueryCache(ledger)
     index = answers.index()
-    assert [entry.name for entry in index.experiments] == ["", "ranker", "pricing"]
+    assert [entry.name for entry in index.experiments] == ["", *experiments_run.NAMES]
     assert index.offsets == {"clicks.jsonl/0": 2000} and index.generation == 1
     for entry in index.experiments:
         own = answers.experiment(Query(experiment=entry.name))
         assert (entry.recommendation, entry.srm) == (own.recommendation, own.srm)
-        assert (entry.state, entry.archived) == ("running", False)
-        assert entry.looks == (0 if entry.name == "pricing" else 1)
-        [row] = own.comparisons
-        effect = entry.effect
+        assert (entry.state, entry.archived, entry.looks) == ("running", False, 1)
+        row, effect = own.comparisons[0], entry.effect
         assert effect is not None
-        assert (effect.metric, effect.view, effect.variant) == ("ctr", "ratio", "new")
-        assert (effect.estimate, effect.verdict) == (0.25, row.finding.verdict)
-        assert (effect.lower, effect.upper) == (
-            row.finding.anytime_lower,
-            row.finding.anytime_upper,
-        )
-        assert effect.course == (() if entry.name == "pricing" else (0.25,))
-        assert entry.progress is not None and entry.progress.units == 2000
+        assert (effect.metric, effect.view) == ("ctr", "ratio")
+        assert (effect.estimate, effect.verdict) == (
+            row.comparison.effect_size, row.finding.verdict,
+        )  # fmt: skip
+        assert (effect.lower, effect.upper) == (row.finding.anytime_lower, row.finding.anytime_upper)
+        assert effect.course == (effect.estimate,)
+        assert entry.srm is not None and entry.progress is not None
+        assert entry.progress.units == sum(n for _, n in entry.srm.counts)
         assert row.finding.sentence in entry.sentence
+    plain, ranker, pricing = index.experiments
+    assert (ranker.title, ranker.hypothesis) == ("The ranker", "More clicks.")
+    assert ranker.progress is not None and ranker.progress.planned_days == 14
+    assert (ranker.guardrails.broken, ranker.guardrails.kept) == ((), 1)
+    assert (plain.start_ms, pricing.start_ms, pricing.end_ms) == (0, 1_800_000, None)
+    assert pricing.progress is not None and pricing.progress.days == round(3_597_300 / DAY_MS, 2)
 
 
-def test_results_without_a_name_have_the_index_and_with_one_the_arms(ledger: Ledger) -> None:
-    whole, one = read_results(ledger, Query()), read_results(ledger, Query(experiment="ranker"))
-    assert whole.experiments is not UNSET
+def test_results_of_one_are_its_arms_as_it_counts_them(ledger: Ledger) -> None:
+    whole, ranker = read_results(ledger, Query()), read_results(ledger, Query(experiment="ranker"))
+    assert ranker.experiments is UNSET
+    rates = {
+        (row.metric, row.slice["variant"]): row for row in ranker.rows if row.view == "ratio"
+    }
+    assert list(rates) == [(m, v) for v in ("new", "old") for m in ("ctr", "slow")]
+    assert {row.counts["rows"] for row in rates.values()} == {473, 491}
+    assert all(row.type == "Ratio" for row in rates.values())
+    for row in rates.values():  # over users, whose rows are correlated
+        assert row.interval is not None and row.interval.method == "jackknife, wilson"
+    slices = [row for row in whole.rows if row.view == "ratio" and row.metric == "ctr"]
+    assert {row.counts["rows"] for row in slices} == {1000}
+    pricing = read_results(ledger, Query("all", experiment="pricing"))
+    assert {row.slice["variant"] for row in pricing.rows} == {"full", "cheap"}
+    assert [row.window.start_ms for row in pricing.comparisons] == [None, 0, 3_600_000]
+    assert "66 events name an arm that is not declared; no comparison has them." in pricing.notes
+    cheap = [row for row in pricing.rows if row.slice == {"variant": "cheap"}]
+    parts = {row.window.start_ms: row.value for row in cheap if row.view == "numerator"}
+    assert parts[None] == parts[0] + parts[3_600_000]
+
+
+def test_views_that_are_kept_up_to_date_have_the_same_rows(ledger: Ledger) -> None:
+    answers = QueryCache(ledger)
+    for query in (
+        Query(experiment="pricing"),
+        Query("all", experiment="ranker", where=(("variant", "new"),)),
+        Query("latest", metric="slow", experiment="ranker"),
+    ):
+        assert to_json(answers.results(query)) == to_json(read_results(ledger, query))
+        assert b"".join(read_json(ledger, query)) == to_json(read_results(ledger, query))
+
+
+def test_results_without_a_name_have_the_index(ledger: Ledger) -> None:
+    whole = read_results(ledger, Query())
     assert whole.experiments == ExperimentIndex(ledger).answer()
     assert json.loads(to_json(whole))["experiments"] == json.loads(dumps(whole.experiments))
-    assert one.experiments is UNSET
-    assert {(row.metric, row.slice["variant"]) for row in one.rows} == {
-        ("ctr", "new"), ("ctr", "old"),
-    }  # fmt: skip
-    # An experiment counts the rows of the slices by variant, here in groups of users.
-    by_variant = {
-        (row.view, row.slice["variant"]): row for row in whole.rows if "variant" in row.slice
-    }
-    for row in one.rows:
-        other = by_variant[row.view, row.slice["variant"]]
-        assert (row.value, row.counts) == (other.value, other.counts)
-        assert row.view != "ratio" or (row.interval == other.interval != None)  # noqa: E711
+    assert b"".join(read_json(ledger, Query())) == to_json(whole)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        (Query(experiment="rankr"), "expected an experiment of this store"),
+        (Query(experiment="ranker", metric="auc"), r"a metric of this experiment \(ctr, slow\)"),
+        (Query(experiment="pricing", where=(("variant", "low"),)), "(full, cheap)"),
+        (Query(experiment="ranker", by=frozenset({"phase"})), r"this store \(variant\)"),
+    ],
+)
+def test_what_one_experiment_does_not_have_is_refused(
+    ledger: Ledger, query: Query, says: str
+) -> None:
+    with pytest.raises(QueryError, match=says):
+        read_results(ledger, query)
+
+
+def test_a_changed_text_is_shown_and_an_ended_one_stays_readable(
+    tmp_path: Path, store: Path
+) -> None:
+    if not store.exists():
+        pytest.skip("SQLite only")
+    config = experiments_run.write(tmp_path)
+    text = experiments_run.EXPERIMENTS.replace("The ranker", "Ranker v7")
+    ranker = text[text.index("[experiments.ranker]") : text.index("[experiments.pricing]")]
+    pricing = text[text.index("[experiments.pricing]") :]
+    experiments_run.configure(tmp_path, f"{ranker}archived = true\n{pricing}")
+    drop = ["--drop-metric", "experiment"]
+    assert main(["run", str(config), "--until-end", "--no-serve", *drop]) == 0
+    with closing(Ledger.open(str(store))) as ledger:
+        index = ExperimentIndex(ledger).answer()
+        states = {entry.name: (entry.state, entry.archived) for entry in index.experiments}
+        assert states == {
+            "ranker": ("running", True), "pricing": ("running", False), "": ("ended", False),
+        }  # fmt: skip
+        assert index.experiments[0].title == "Ranker v7"
+        assert read_results(ledger, Query()).comparisons == ()
+        assert read_results(ledger, Query(experiment="")).comparisons
+        text = table(read_results(ledger, Query()), Style(), title="clicks")
+        assert "1 archived experiment is left out" in text and "pricing" in text
+        assert "ranker" not in text
 
 
 def test_a_store_without_names_answers_as_before(tmp_path: Path) -> None:
@@ -102,7 +168,8 @@ def test_what_has_not_changed_is_not_read_again(
     first = index.answer()
     assert read == ["", "ranker", "pricing"]
     assert index.answer() is first
-    look_now(ledger, 1, name="pricing")
+    forget(ledger, "pricing")
+    assert look_now(ledger, 1, name="pricing")
     second = index.answer()
     assert read == ["", "ranker", "pricing"]  # a look changes no states
     assert second is not first
