@@ -132,9 +132,7 @@ def _store_tests(
                     "declared, got none; name one"
                 )
             metric, view = _named(name, names)
-            counted = read(
-                ledger, partial(counted_metric, name=metric, experiment=asked or "")
-            )
+            counted = read(ledger, partial(counted_metric, name=metric, experiment=asked or ""))
             if counted is None:
                 raise UsageError(
                     f"{name}: expected an earlier period in the store, got none that can be read "
