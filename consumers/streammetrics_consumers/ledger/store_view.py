@@ -56,6 +56,12 @@ class StoreView:
         generation, heads, last = self.version
         return Snapshot(generation, heads, read_panes(self._connection, generation), retry=last)
 
+    @property
+    def bare(self) -> Snapshot:
+        """The snapshot without the list of its panes, which costs nothing."""
+        generation, heads, last = self.version
+        return Snapshot(generation, heads, (), retry=last)
+
     def stored_size(self) -> tuple[int, int]:
         """The number and the bytes of all delta rows. Cost: a scan of the whole index."""
         return read_size(self._connection, self.version.generation)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import replace as struct_replace
@@ -36,6 +36,7 @@ from streammetrics_consumers.query.experiment_totals import (
     Totals,
     WindowOutcome,
     days_so_far,
+    first_window_ms,
     outcome_of,
     report_of,
     total_of,
@@ -60,6 +61,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class ExperimentProgress(NamedTuple):
+    """How far an experiment is. first_ms: the start of its first window; None: it is not
+    known."""
+
+    looks: int
+    first_ms: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class _ExperimentVersion:
     """The experiment at one store version, which does not include the looks."""
@@ -70,6 +79,7 @@ class _ExperimentVersion:
     report: Report
     notes: tuple[str, ...]
     users: Users
+    progress: ExperimentProgress
 
 
 class ComparisonReader:
@@ -92,6 +102,11 @@ class ComparisonReader:
         return sum(
             groups.nbytes for counted in self._counted.values() for groups in counted.users.values()
         )
+
+    @property
+    def progress(self) -> ExperimentProgress:
+        """Of the last answer that was read; of nothing if there is no experiment."""
+        return ExperimentProgress(0, None) if self._found is None else self._found.progress
 
     def with_experiment(self, read: Callable[[], ResultsAnswer]) -> ResultsAnswer:
         """The results of `read`, with the experiment of the same moment (of another one if others
@@ -163,8 +178,17 @@ class ComparisonReader:
         for old in set(self._counted) - set(spans):
             del self._counted[old]
         notes = (*report.notes, *_late_note(now.snapshot))
+        progress = ExperimentProgress(
+            now.looks(design.fingerprint), first_window_ms(now, design, panes)
+        )
         return _ExperimentVersion(
-            now.version, now.snapshot.offsets, tuple(rows), report, notes, users
+            now.version,
+            now.snapshot.offsets,
+            tuple(rows),
+            report,
+            notes,
+            users,
+            ExperimentProgress(looks, first_ms),
         )
 
     def _delta_metadata(

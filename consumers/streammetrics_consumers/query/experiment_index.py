@@ -20,7 +20,6 @@ from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import heads_of
 from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import (
     EntryEffect,
@@ -98,8 +97,8 @@ class ExperimentIndex:
         entries = tuple(self._entries(now, filter(None, designs)))
         return moment, ExperimentsAnswer(
             generation=stored.id,
-            offsets=_bare(now).offsets,
-            incomplete=_bare(now).incomplete,
+            offsets=now.bare.offsets,
+            incomplete=now.bare.incomplete,
             experiments=entries,
             layers=tuple(layers_of([design for design in designs if design is not None])),
             overlaps=(),
@@ -177,7 +176,7 @@ def phase_of(now: StoreView, design: DeclaredExperiment, panes: Sequence[Pane]) 
         return "ended"
     if design.end_ms is not None:
         lateness_ms = now.version.generation.lateness_ms
-        if state_of(design.end_ms, watermark_ms(_bare(now)), lateness_ms) == "closed":
+        if state_of(design.end_ms, watermark_ms(now.bare), lateness_ms) == "closed":
             return "ended"
     return "running" if panes else "waiting"
 
@@ -187,11 +186,6 @@ def layers_of(designs: Sequence[DeclaredExperiment]) -> Iterator[LayerEntry]:
     names = dict.fromkeys(name for design in designs for name in design.layers)
     for name in names:
         yield LayerEntry(name, tuple(one.name for one in designs if name in one.layers))
-
-
-def _bare(now: StoreView) -> Snapshot:
-    """The snapshot without the list of its panes."""
-    return Snapshot(now.version.generation, now.version.heads, (), now.version.retry)
 
 
 def _unread(design: DeclaredExperiment, phase: Phase, why: str, looks: int) -> ExperimentEntry:

@@ -31,7 +31,7 @@ from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import ExperimentsAnswer, ResultsAnswer
-from streammetrics_consumers.query.comparisons import ComparisonReader
+from streammetrics_consumers.query.comparisons import ComparisonReader, ExperimentProgress
 from streammetrics_consumers.query.experiment_index import ExperimentIndex, with_index
 from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.join_status import JoinReader
@@ -413,11 +413,19 @@ class QueryCache:
 
     def experiment(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without rows and without the join."""
+        return self.experiment_so_far(query)[0]
+
+    def experiment_so_far(self, query: Query) -> tuple[ResultsAnswer, ExperimentProgress]:
+        """The same, and how far the experiment is."""
 
         def read() -> ResultsAnswer:
-            return results_of(self._ledger.snapshot(generation=query.generation), (), query)
+            bare = view(self._ledger, lambda now: now.bare, generation=query.generation)
+            return results_of(bare, (), query)
 
-        return self._with(query, lambda cached: cached.experiment.with_experiment(read))
+        def work(cached: _Cached) -> tuple[ResultsAnswer, ExperimentProgress]:
+            return cached.experiment.with_experiment(read), cached.experiment.progress
+
+        return self._with(query, work)
 
     def states(self, query: Query, take: Callable[[Sequence[tuple[Slice, Accumulator]]], T]) -> T:
         """The result of `take` on the states behind the rows, by slice; it must not keep them."""

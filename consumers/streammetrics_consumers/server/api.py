@@ -13,13 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.store_view import StoreView, view
+from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.query.answers import ExperimentsAnswer, ResultsAnswer
 from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
 from streammetrics_consumers.query.comparisons import experiment_answer
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.experiment_plan import declared
-from streammetrics_consumers.query.experiment_totals import first_window_ms
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
 from streammetrics_consumers.query.json_kinds import Json
@@ -129,16 +128,12 @@ class Api:
     def experiment(self, request: Request) -> Response:
         """An experiment since the start: the advice and the conclusion."""
         generation, name = _generation(request), request.query_params.get("experiment")
-        results = self._cache.experiment(Query(generation=generation, experiment=name))
+        query = Query(generation=generation, experiment=name)
+        results, (looks, first_ms) = self._cache.experiment_so_far(query)
         design = declared(self._ledger.generation(results.generation), name)
-
-        def read(now: StoreView) -> tuple[int, int | None]:
-            if design is None:
-                return 0, None
-            panes = design.panes(size.pane for size in now.snapshot.panes)
-            return now.looks(design.fingerprint), first_window_ms(now, design, panes)
-
-        looks, first_ms = view(self._ledger, read, generation=generation)
+        if design is not None and not looks:  # also where its states cannot be read
+            fingerprint = design.fingerprint
+            looks = view(self._ledger, lambda now: now.looks(fingerprint), generation=generation)
         answer = experiment_answer(results, design, looks, first_ms)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
