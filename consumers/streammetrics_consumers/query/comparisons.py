@@ -178,9 +178,7 @@ class ComparisonReader:
         for old in set(self._counted) - set(spans):
             del self._counted[old]
         notes = (*report.notes, *_late_note(now.snapshot))
-        progress = ExperimentProgress(
-            now.looks(design.fingerprint), first_window_ms(now, design, panes)
-        )
+        looks, first_ms = now.looks(design.fingerprint), first_window_ms(now, design, panes)
         return _ExperimentVersion(
             now.version,
             now.snapshot.offsets,

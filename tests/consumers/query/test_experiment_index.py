@@ -32,7 +32,11 @@ from tests.consumers.stores import filled_once
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     path = tmp_path / "store.db"
-    filled_once(path, ("experiments",), lambda: experiments_run.make(tmp_path))
+
+    def fill() -> None:
+        experiments_run.make(tmp_path)
+
+    filled_once(path, ("experiments",), fill)
     return path
 
 
@@ -197,3 +201,25 @@ def test_a_generation_that_the_store_does_not_have_is_refused(ledger: Ledger) ->
     assert ExperimentIndex(ledger).answer(1).generation == 1
     with pytest.raises(QueryError, match="a generation of this store"):
         ExperimentIndex(ledger).answer(7)
+
+
+def test_an_end_that_the_watermark_has_passed_is_the_end(tmp_path: Path) -> None:
+    pricing = experiments_run.EXPERIMENTS
+    pricing = pricing[pricing.index("[experiments.pricing]") :]
+    named = ""
+    for name, time in (
+        ("over", "end = 1970-01-01T00:30:00Z"),
+        ("open", "end = 1970-01-01T01:29:30Z"),  # late events of it may still come
+        ("later", "start = 1970-01-02T00:00:00Z"),
+    ):
+        entry = pricing.replace("start = 1970-01-01T00:30:00Z", time)
+        named += entry.replace("pricing]", f'{name}]\nvariant = "exps.pricing"')
+    store = experiment_run.run(experiments_run.write(tmp_path, named))
+    with closing(Ledger.open(str(store))) as ledger:
+        over, open_, later = ExperimentIndex(ledger).answer().experiments
+        assert (over.state, open_.state, later.state) == ("ended", "running", "waiting")
+        assert (over.end_ms, later.start_ms) == (1_800_000, 86_400_000)
+        assert over.progress is not None and over.progress.days == round(1_800_000 / DAY_MS, 2)
+        assert later.effect is None and later.progress is not None
+        assert later.progress.units is None
+        assert (over.looks, later.looks) == (1, 0)
