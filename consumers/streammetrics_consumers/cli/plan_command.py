@@ -99,7 +99,7 @@ def _store_tests(
     from streammetrics_consumers.ledger.ledger import Ledger
     from streammetrics_consumers.ledger.store_view import view as read
     from streammetrics_consumers.process.experiment_gates import counted_metric, plan_of_config
-    from streammetrics_consumers.query.experiment_plan import EXPERIMENT, declared
+    from streammetrics_consumers.query.experiment_plan import declared
 
     design: Plan | None = None
     asked = arguments.text("experiment")
@@ -120,9 +120,9 @@ def _store_tests(
         declaration = declared(generation, asked) if design is None else None
         if declaration is not None:
             design = declaration.plan
-        own = f"{experiment_set(asked or '')}/"
-        names = {name.removeprefix(own) for name in stored}
-        names = {name for name in names if not name.startswith(f"{EXPERIMENT}/")}
+        of_set = (name.rpartition("/") for name in stored)
+        own = experiment_set(asked or "")
+        names = {name for metric_set, _, name in of_set if metric_set in ("", own)}
         named = arguments.text("metric")
         watched = design.decision if named is None and design is not None else (named,)
         for name in watched:

@@ -183,10 +183,10 @@ class ProgressAnswer(Answer, frozen=True):
 
 class EntryText(Text, frozen=True):
     """The texts of an experiment in the index. symbol, tone: of the recommendation; advice: its
-    action in words, "" without one. days, units: so far, and of how many planned. guardrails: which
-    are broken, or how many are kept; ratio: whether the units are split as planned, each with its
-    tone. label: the metric of the effect; effect, always, lift: its size, its always-valid interval
-    and its size relative to the control, "" where undefined."""
+    action in words, "" without one. days, units: so far, and of how many planned. guardrails: how
+    many are broken or kept, and which if one is broken; ratio: whether the units are split as
+    planned, each with its tone. label: the metric of the effect; effect, always, lift: its size,
+    its always-valid interval and its size relative to the control, "" where undefined."""
 
     symbol: str
     tone: Tone
@@ -265,10 +265,14 @@ class LayerEntry(Answer, frozen=True):
 
 
 class OverlapEntry(Answer, frozen=True):
-    """Two experiments that share units."""
+    """Two experiments, and the units in both. alarm: whether their arms are not independent, at
+    all looks together; adjusted_p: of that, for all pairs."""
 
     experiments: tuple[str, str]
     units: Number
+    adjusted_p: Number
+    alarm: bool
+    sentence: str
 
 
 class ExperimentsAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-experiments/1"):

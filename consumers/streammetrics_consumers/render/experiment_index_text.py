@@ -20,7 +20,6 @@ from streammetrics_consumers.render.cells import METRIC
 from streammetrics_consumers.render.verdict_words import ACTION_SYMBOLS, ACTION_TONES
 
 NAME: Final = 24  # characters of a name in the table
-NAMES: Final = 3  # broken guardrails that are named
 
 
 def index_with_texts(answer: ExperimentsAnswer) -> ExperimentsAnswer:
@@ -67,8 +66,8 @@ def index_columns(
         "experiment": [(entry_name(entry), "neutral") for entry in entries],
         "state": [(entry.state, "neutral") for entry in entries],
         "advice": [(f"{one.symbol} {one.advice}".strip() or "unknown", one.tone) for one in texts],
-        "effect": [(f"{one.label} {one.lift or one.effect}".strip(), "neutral") for one in texts],
         "guardrails": [(one.guardrails, one.guardrails_tone) for one in texts],
+        "effect": [(f"{one.label} {one.lift or one.effect}".strip(), "neutral") for one in texts],
         "days": [(one.days, "neutral") for one in texts],
         "units": [(one.units, "neutral") for one in texts],
         "sample ratio": [(one.ratio, one.ratio_tone) for one in texts],
@@ -83,14 +82,14 @@ def entry_name(entry: ExperimentEntry) -> str:
 
 def _guardrails(entry: ExperimentEntry) -> tuple[str, Tone]:
     rails = entry.guardrails
+    if len(rails.broken) > 1:
+        return f"{len(rails.broken)} broken", "bad"
     if rails.broken:
-        names = [formatting.name(name, METRIC) for name in rails.broken[:NAMES]]
-        more = len(rails.broken) - NAMES
-        names += [f"and {more} more"] if more > 0 else []
-        return f"broken: {', '.join(names)}", "bad"
+        return f"broken: {formatting.name(rails.broken[0], METRIC)}", "bad"
     kept = f"{rails.kept} kept" if rails.kept else ""
     waiting = f"{rails.waiting} open" if rails.waiting else ""
-    return ", ".join(filter(None, (kept, waiting))), "neutral" if waiting else "good"
+    tone: Tone = "good" if kept and not waiting else "neutral"
+    return ", ".join(filter(None, (kept, waiting))), tone
 
 
 def _ratio(entry: ExperimentEntry) -> tuple[str, Tone]:
@@ -122,7 +121,10 @@ def _effect(found: EntryEffect | None) -> tuple[str, str, str, str, list[float]]
 
 
 def _days(days: float | None) -> str:
-    return "" if days is None else formatting.number(days, 0 if days == int(days) else 1)
+    if days is None:
+        return ""
+    text = formatting.number(days, 0 if days == int(days) else 1)
+    return "< 0.1" if text == "0.0" else text
 
 
 def _count(n: float | None) -> str:

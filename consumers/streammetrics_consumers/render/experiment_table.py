@@ -15,11 +15,8 @@ from streammetrics_consumers.render.experiment_index_text import entry_name, ind
 from streammetrics_consumers.render.style import COLOURS, GAP, Style, columns
 
 
-def index_parts(answer: ExperimentsAnswer | None, style: Style) -> Iterator[RenderableType]:
-    """The table of the experiments that are not archived, and a line that counts the others;
-    nothing without an index."""
-    if answer is None:
-        return
+def index_parts(answer: ExperimentsAnswer, style: Style) -> Iterator[RenderableType]:
+    """The table of the experiments that are not archived, and a line that counts the others."""
     shown = [entry for entry in answer.experiments if not entry.archived]
     yield Text("\nexperiments\n", "bold cyan")
     yield _table(shown, style)

@@ -121,7 +121,9 @@ def _parts(shown: ScreenContents, style: Style) -> Iterator[RenderableType]:
     if results.join is not None:
         yield Text(join_line(results.join))
         yield from (Text(warning, "yellow") for warning in results.join.warnings)
-    yield from index_parts(results.index, style)
+    if results.index is not None:
+        yield from index_parts(results.index, style)
+        yield Text("")
     if results.recommendation is not None:
         yield advice(results.recommendation, results.contamination)
     if shown.verdict:

@@ -113,7 +113,8 @@ def table(
     blocks = [block for block in all_blocks if block.names == chosen]
     shown = blocks[:MAX_BLOCKS]
     parts: list[RenderableType] = [Text(formatting.name(title, 70), "bold")]
-    parts.extend(index_parts(results.index, style))
+    if results.index is not None:
+        parts.extend(index_parts(results.index, style))
     if results.recommendation is not None:
         parts += [Text(""), advice(results.recommendation, results.contamination)]
     for block in shown:
