@@ -36,8 +36,10 @@ from streammetrics_consumers.query.experiment_totals import (
     Totals,
     WindowOutcome,
     days_so_far,
+    ended_note,
     first_window_ms,
     outcome_of,
+    phase_of,
     report_of,
     total_of,
 )
@@ -177,7 +179,8 @@ class ComparisonReader:
                     rows.append(WindowFinding(window_of(span, now.snapshot), finding, looks))
         for old in set(self._counted) - set(spans):
             del self._counted[old]
-        notes = (*report.notes, *_late_note(now.snapshot))
+        ended = ended_note(phase_of(now, design, panes), report)
+        notes = (*report.notes, *ended, *_late_note(now.snapshot))
         looks, first_ms = now.looks(design.fingerprint), first_window_ms(now, design, panes)
         return _ExperimentVersion(
             now.version,

@@ -40,13 +40,13 @@ from streammetrics_consumers.query.experiment_totals import (
     days_so_far,
     first_window_ms,
     newest_of,
+    phase_of,
     report_of,
     total_of,
 )
 from streammetrics_consumers.query.json_kinds import Phase
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
-from streammetrics_consumers.query.query import Query, require_generation, state_of
-from streammetrics_consumers.query.query_plan import watermark_ms
+from streammetrics_consumers.query.query import Query, require_generation
 from streammetrics_consumers.query.rows import SINCE_THE_START, WindowFinding
 from streammetrics_consumers.query.thinning import thinned
 from streammetrics_consumers.query.turns import checkpoint
@@ -167,18 +167,6 @@ def with_index(
 
 def _indexed(results: ResultsAnswer, index: ExperimentsAnswer) -> ResultsAnswer:
     return replace(results, experiments=index)
-
-
-def phase_of(now: StoreView, design: DeclaredExperiment, panes: Sequence[Pane]) -> Phase:
-    """The state of an experiment: it has ended when no partition that is not idle can bring an
-    event of it in time."""
-    if design.ended:
-        return "ended"
-    if design.end_ms is not None:
-        lateness_ms = now.version.generation.lateness_ms
-        if state_of(design.end_ms, watermark_ms(now.bare), lateness_ms) == "closed":
-            return "ended"
-    return "running" if panes else "waiting"
 
 
 def layers_of(designs: Sequence[DeclaredExperiment]) -> Iterator[LayerEntry]:

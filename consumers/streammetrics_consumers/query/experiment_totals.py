@@ -23,7 +23,10 @@ from streammetrics_consumers.query.experiment_plan import (
     counted_experiment,
     within,
 )
+from streammetrics_consumers.query.json_kinds import Phase
 from streammetrics_consumers.query.query import Span
+from streammetrics_consumers.query.query import state_of as window_state
+from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.user_intervals import Users, users_of
 
 if TYPE_CHECKING:
@@ -91,6 +94,26 @@ def report_of(total: WindowOutcome, watched: Mapping[str, Watched], days: float 
         "has them."
     )
     return replace(report, notes=(*report.notes, note))
+
+
+def phase_of(now: StoreView, design: DeclaredExperiment, panes: Sequence[Pane]) -> Phase:
+    """The state of an experiment: it has ended when no partition that is not idle can bring an
+    event of it in time."""
+    if design.ended:
+        return "ended"
+    if design.end_ms is not None:
+        lateness_ms = now.version.generation.lateness_ms
+        if window_state(design.end_ms, watermark_ms(now.bare), lateness_ms) == "closed":
+            return "ended"
+    return "running" if panes else "waiting"
+
+
+def ended_note(phase: Phase, report: Report) -> tuple[str, ...]:
+    """A note about an experiment that has ended: it may advise to wait for nothing."""
+    if phase != "ended":
+        return ()
+    is_open = report.recommendation.action == "wait"
+    return (f"The experiment has ended{' without a decision' * is_open}.",)
 
 
 def days_so_far(now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane]) -> float | None:

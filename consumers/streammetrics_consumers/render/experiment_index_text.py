@@ -17,7 +17,7 @@ from streammetrics_consumers.query.answers import (
 )
 from streammetrics_consumers.query.json_kinds import Tone
 from streammetrics_consumers.render.cells import METRIC
-from streammetrics_consumers.render.verdict_words import ACTION_SYMBOLS, ACTION_TONES
+from streammetrics_consumers.render.verdict_words import ACTION_SYMBOLS, ACTION_TONES, SYMBOLS
 
 NAME: Final = 24  # characters of a name in the table
 
@@ -30,7 +30,7 @@ def index_with_texts(answer: ExperimentsAnswer) -> ExperimentsAnswer:
 
 def entry_text(entry: ExperimentEntry) -> EntryText:
     """The texts of one experiment."""
-    advice, progress = entry.recommendation, entry.progress
+    progress = entry.progress
     days, units = ("", ""), ("", "")
     if progress is not None:
         days = _days(progress.days), _days(progress.planned_days)
@@ -38,10 +38,11 @@ def entry_text(entry: ExperimentEntry) -> EntryText:
     rails, rails_tone = _guardrails(entry)
     ratio, ratio_tone = _ratio(entry)
     label, effect, always, lift, numbers = _effect(entry.effect)
+    symbol, tone, action = _advice(entry)
     return EntryText(
-        symbol="" if advice is None else ACTION_SYMBOLS[advice.action],
-        tone="warn" if advice is None else ACTION_TONES[advice.action],
-        advice="" if advice is None else advice.action.replace("_", " "),
+        symbol=symbol,
+        tone=tone,
+        advice=action,
         days=_of(*days),
         units=_of(*units),
         guardrails=rails,
@@ -78,6 +79,21 @@ def index_columns(
 def entry_name(entry: ExperimentEntry) -> str:
     """The name of an experiment in tables."""
     return formatting.name(entry.name or entry.title or "(no name)", NAME)
+
+
+def _advice(entry: ExperimentEntry) -> tuple[str, Tone, str]:
+    """The symbol, the tone and the words of the recommendation. One that has ended waits for
+    nothing."""
+    advice = entry.recommendation
+    if advice is None:
+        return "", "warn", ""
+    if advice.action == "wait" and entry.state == "ended":
+        return SYMBOLS["no_difference_yet"], "neutral", "not decided"
+    return (
+        ACTION_SYMBOLS[advice.action],
+        ACTION_TONES[advice.action],
+        advice.action.replace("_", " "),
+    )
 
 
 def _guardrails(entry: ExperimentEntry) -> tuple[str, Tone]:

@@ -22,6 +22,7 @@ from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_json, read_results
 from streammetrics_consumers.query.results_json import to_json
+from streammetrics_consumers.render.experiment_index_text import entry_text
 from streammetrics_consumers.render.style import Style
 from streammetrics_consumers.render.text import table
 
@@ -223,3 +224,8 @@ def test_an_end_that_the_watermark_has_passed_is_the_end(tmp_path: Path) -> None
         assert later.effect is None and later.progress is not None
         assert later.progress.units is None
         assert (over.looks, later.looks) == (1, 0)
+        notes = [read_results(ledger, Query(experiment=name)).notes for name in ("over", "open")]
+        assert ["The experiment has ended without a decision." in told for told in notes] == [
+            True, False,
+        ]  # fmt: skip
+        assert entry_text(over).advice == "not decided" and entry_text(open_).advice == "wait"
