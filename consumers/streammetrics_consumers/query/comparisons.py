@@ -101,9 +101,7 @@ class ComparisonReader:
     @property
     def nbytes(self) -> int:
         """The approximate bytes of the states of the windows that it holds."""
-        return sum(
-            groups.nbytes for counted in self._counted.values() for groups in counted.users.values()
-        )
+        return sum(counted.nbytes for counted in self._counted.values())
 
     @property
     def progress(self) -> ExperimentProgress:

@@ -48,6 +48,7 @@ class WindowOutcome:
     users: Users
     undeclared: int = 0
     alone: tuple[Finding, ...] = ()
+    nbytes: int = 0  # of the user groups
 
 
 Totals: TypeAlias = dict[tuple[int, str], WindowOutcome]  # by generation and experiment
@@ -70,7 +71,9 @@ def outcome_of(
     experiment, undeclared = experiment_over(now, design, rows)
     outcome = experiment.outcome(None if metric is None else design.watched_of(metric))
     findings = () if span is None else outcome.report().findings
-    return WindowOutcome(made_of, outcome, users_of(experiment, span), undeclared, findings)
+    users = users_of(experiment, span)
+    nbytes = sum(groups.nbytes for groups in users.values())
+    return WindowOutcome(made_of, outcome, users, undeclared, findings, nbytes)
 
 
 def total_of(

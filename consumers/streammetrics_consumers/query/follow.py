@@ -448,7 +448,8 @@ class QueryCache:
     def nbytes(self) -> int:
         """The approximate bytes of what it keeps."""
         with self._lock:
-            return sum(cached.nbytes for cached in self._cached.values()) + self._cells.nbytes
+            views = sum(cached.nbytes for cached in self._cached.values())
+            return views + self._cells.nbytes + self._totals_nbytes
 
     def _trim(self) -> None:
         """Remove the views that were asked for longest ago, if they are too many or too large, and
@@ -460,13 +461,20 @@ class QueryCache:
             are_too_many = self._cells.nbytes > most // 4
             if are_too_many:
                 self._cells.clear()
-            size += self._cells.nbytes
+            size += self._cells.nbytes + self._totals_nbytes
             while self._cached and (len(self._cached) > CACHED or size > most):
                 removed.append(self._cached.popitem(last=False)[1])
                 size -= removed[-1].nbytes
+            if size > most:
+                self._totals.clear()
         if are_too_many or any(cached.nbytes for cached in removed):
             removed.clear()
             self._emptied()
+
+    @property
+    def _totals_nbytes(self) -> int:
+        """The approximate bytes of the totals of experiments, which answers share."""
+        return sum(total.nbytes for total in [*self._totals.values()])
 
     def _begin(self, query: Query) -> _Cached:
         return _Cached(
