@@ -155,7 +155,7 @@ class ExperimentIndex:
         return entry
 
 
-def with_index(
+def indexed(
     index: ExperimentIndex, query: Query, last: Last[ResultsAnswer], results: ResultsAnswer
 ) -> ResultsAnswer:
     """The results with the index, if the query names no experiment and any has a name. last: the

@@ -259,8 +259,8 @@ def counted_experiment(
             elif metric == UNITS and isinstance(key_state, sm.Units):
                 _add(units.setdefault(epoch, {}), arm, key_state)
             else:
-                by_arm = metric_states.setdefault(epoch, {})
-                _add(by_arm.setdefault(arm, {}), metric, key_state)
+                epoch_states = metric_states.setdefault(epoch, {})
+                _add(epoch_states.setdefault(arm, {}), metric, key_state)
     counted = {name.removeprefix(of.prefix) for name in of.metrics}
     experiment = experiments.Experiment(of.plan, metric_states, units, counted)
     return experiment, max(undeclared.values(), default=0)
@@ -279,7 +279,7 @@ def _rows(state: sm.Accumulator) -> int:
     return int(counts_of(own_result(state, state.compute())).get("rows", 0))
 
 
-def by_arm(of: DeclaredExperiment, states: States) -> sm.PerKey:
+def arm_states(of: DeclaredExperiment, states: States) -> sm.PerKey:
     """The states of a metric by arm, summed over the epochs: keys are (0, arm)."""
     arms = {key: of.arm_of(_place(key)[1]) for key in states.keys()}  # noqa: SIM118 - of a state
     chosen = states.chosen(key for key, arm in arms.items() if arm is not None)

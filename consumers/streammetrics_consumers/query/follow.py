@@ -32,7 +32,7 @@ from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import ExperimentsAnswer, ResultsAnswer
 from streammetrics_consumers.query.comparisons import ComparisonReader, ExperimentProgress
-from streammetrics_consumers.query.experiment_index import ExperimentIndex, with_index
+from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
 from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
@@ -405,7 +405,7 @@ class QueryCache:
         read = partial(cached.following.results, query)
         shown = partial(cached.experiment.with_experiment, read)
         results = with_join(self._ledger, query, self._joins, cached.joined, shown)
-        return with_index(self._index, query, cached.indexed, results)
+        return indexed(self._index, query, cached.indexed, results)
 
     def rows(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without the experiment and the join."""

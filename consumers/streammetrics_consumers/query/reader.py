@@ -32,8 +32,8 @@ from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import Join, ResultsAnswer
 from streammetrics_consumers.query.comparisons import ComparisonReader
 from streammetrics_consumers.query.drifts import is_compared, span_of
-from streammetrics_consumers.query.experiment_index import ExperimentIndex, with_index
-from streammetrics_consumers.query.experiment_plan import by_arm
+from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
+from streammetrics_consumers.query.experiment_plan import arm_states
 from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, read_at_same_offsets
@@ -82,7 +82,7 @@ def states_of(
             continue
         names, shown = metric_plan.layout.groupings[grouping], window_of(span, snapshot)
         if metric_plan.experiment is not None:
-            arms = by_arm(metric_plan.experiment, total)
+            arms = arm_states(metric_plan.experiment, total)
             yield taken(query, shown, names, metric_plan.name_of(name), arms, None)
         elif metric_plan.plain:
             yield taken(query, shown, names, name, total, total.overflow_state())
@@ -174,7 +174,7 @@ def _whole(ledger: Ledger, query: Query, read: Callable[[], ResultsAnswer]) -> R
     totals: Totals = {}
     shown = partial(ComparisonReader(ledger, query, totals).with_experiment, read)
     results = with_join(ledger, query, JoinReader(ledger), Last(), shown)
-    return with_index(ExperimentIndex(ledger, totals), query, Last(), results)
+    return indexed(ExperimentIndex(ledger, totals), query, Last(), results)
 
 
 def with_join(

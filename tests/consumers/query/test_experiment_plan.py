@@ -9,7 +9,7 @@ import pytest
 from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
 from streammetrics_consumers.query.experiment_plan import (
     DeclaredExperiment,
-    by_arm,
+    arm_states,
     counted_experiment,
     declared,
     experiments_of,
@@ -157,7 +157,7 @@ def test_values_of_one_arm_are_merged_and_undeclared_ones_are_counted_apart() ->
     rates = {arm: states["ctr"].compute() for arm, states in experiment.states["start"].items()}
     assert {arm: rate.denominator for arm, rate in rates.items()} == {"a": 3, "both": 6}  # type: ignore[attr-defined]
     assert dict(experiment.srm().counts) == {"a": 1, "both": 2}
-    arms = by_arm(of, counted[0])
+    arms = arm_states(of, counted[0])
     assert {key: arms.state(key) for key in arms.keys()} == {  # noqa: SIM118 - of a state
         (0, arm): states["ctr"] for arm, states in experiment.states["start"].items()
     }
