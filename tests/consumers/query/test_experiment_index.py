@@ -229,3 +229,21 @@ def test_an_end_that_the_watermark_has_passed_is_the_end(tmp_path: Path) -> None
             True, False,
         ]  # fmt: skip
         assert entry_text(over).advice == "not decided" and entry_text(open_).advice == "wait"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", experiments_run.NAMES)
+def test_one_of_many_is_answered_as_one_that_is_alone(
+    ledger: Ledger, tmp_path: Path, name: str
+) -> None:
+    text = experiments_run.EXPERIMENTS
+    (tmp_path / "alone").mkdir()
+    own = text[text.index(f"[experiments.{name}]") :].partition("\n[experiments.")[0] + "\n"
+    store = experiment_run.run(experiments_run.write(tmp_path / "alone", own))
+    queries = (Query("all", experiment=name), Query(experiment=name, metric="ctr"))
+    with closing(Ledger.open(str(store))) as alone:
+        for query in queries:
+            assert to_json(read_results(alone, query)) == to_json(read_results(ledger, query))
+        [entry] = ExperimentIndex(alone).answer().experiments
+    [same] = [one for one in ExperimentIndex(ledger).answer().experiments if one.name == name]
+    assert dumps(entry) == dumps(same)
