@@ -258,10 +258,14 @@ class ExperimentEntry(Answer, frozen=True):
 
 
 class LayerEntry(Answer, frozen=True):
-    """Experiments that exclude each other: no unit may be in two of them."""
+    """Experiments that exclude each other. units: those that are in two of them; alarm: whether
+    one certainly is. units and sentence: null and empty where that is not known."""
 
     name: str
     experiments: tuple[str, ...]
+    units: Number
+    alarm: bool
+    sentence: str
 
 
 class OverlapEntry(Answer, frozen=True):

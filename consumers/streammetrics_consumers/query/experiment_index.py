@@ -173,7 +173,8 @@ def layers_of(designs: Sequence[DeclaredExperiment]) -> Iterator[LayerEntry]:
     """The layers of the config, each with its experiments."""
     names = dict.fromkeys(name for design in designs for name in design.layers)
     for name in names:
-        yield LayerEntry(name, tuple(one.name for one in designs if name in one.layers))
+        experiments = tuple(design.name for design in designs if name in design.layers)
+        yield LayerEntry(name, experiments, units=math.nan, alarm=False, sentence="")
 
 
 def _unread(design: DeclaredExperiment, phase: Phase, why: str, looks: int) -> ExperimentEntry:

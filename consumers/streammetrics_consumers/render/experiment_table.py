@@ -23,6 +23,9 @@ def index_parts(answer: ExperimentsAnswer, style: Style) -> Iterator[RenderableT
     for entry in shown:
         if entry.recommendation is None:
             yield Text(f"{entry_name(entry)}: {formatting.name(entry.sentence, 400)}", "yellow")
+    alarms = [layer.sentence for layer in answer.layers if layer.alarm]
+    alarms += [pair.sentence for pair in answer.overlaps if pair.alarm]
+    yield from (Text(formatting.name(sentence, 400), "yellow") for sentence in alarms)
     n_archived = len(answer.experiments) - len(shown)
     if n_archived:
         plural = "s are" if n_archived > 1 else " is"

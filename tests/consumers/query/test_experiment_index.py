@@ -247,3 +247,12 @@ def test_one_of_many_is_answered_as_one_that_is_alone(
         [entry] = ExperimentIndex(alone).answer().experiments
     [same] = [one for one in ExperimentIndex(ledger).answer().experiments if one.name == name]
     assert dumps(entry) == dumps(same)
+
+
+def test_layers_are_those_of_the_config(tmp_path: Path) -> None:
+    text = experiments_run.EXPERIMENTS + '[layers]\nsearch = ["pricing", "ranker"]\n'
+    store = experiment_run.run(experiments_run.write(tmp_path, text, rows=20))
+    with closing(Ledger.open(str(store))) as ledger:
+        [layer] = ExperimentIndex(ledger).answer().layers
+    assert (layer.name, layer.experiments) == ("search", experiments_run.NAMES)
+    assert not layer.alarm and layer.units != layer.units  # not known

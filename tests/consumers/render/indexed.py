@@ -10,6 +10,8 @@ from streammetrics_consumers.query.answers import (
     EntryGuardrails,
     ExperimentEntry,
     ExperimentsAnswer,
+    LayerEntry,
+    OverlapEntry,
     ProgressAnswer,
 )
 
@@ -74,6 +76,14 @@ def index(win: Report, broken: Report, odd: Report) -> ExperimentsAnswer:
             entry("hidden", win, archived=True),
             entry(HOSTILE, None, rails=EntryGuardrails((), 0, 0), effect=None, progress=None),
         ),
-        layers=(),
-        overlaps=(),
+        layers=(
+            LayerEntry("search", ("ranker", "pricing"), 3.0, True, "3 units are in two."),
+            LayerEntry("prices", ("pricing", "unknown"), 0.0, False, "No unit is in two."),
+        ),
+        overlaps=(
+            OverlapEntry(
+                ("broken", "ranker"), 900.0, 1e-9, True, "Their arms are not independent."
+            ),
+            OverlapEntry(("broken", "pricing"), 800.0, 1.0, False, "800 units are in both."),
+        ),
     )
