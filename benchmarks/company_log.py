@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.states import MetricSet
-from streammetrics_consumers.counting.delta import columns_of
+from streammetrics_consumers.counting.metric_set_states import columns_of, key_column
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -233,7 +233,7 @@ def keys_of(decoded: Decoded, metrics: MetricSet, grouping: int) -> DictionaryCo
     """The key of each event: the grouping and its values."""
     codes, keys = np.zeros(len(decoded), np.intp), [(grouping,)]
     for name in metrics.slices.by[grouping]:
-        column = decoded.keys[metrics.keys[name].column]
+        column = key_column(metrics, decoded, name)
         codes = codes * len(column.values) + column.codes
         keys = [(*key, value) for key in keys for value in column.values]  # type: ignore[misc]
     present, codes = np.unique(codes, return_inverse=True)

@@ -26,8 +26,8 @@ from streammetrics_consumers.cli.main import main as streammetrics
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.render.style import Style
 from streammetrics_consumers.render.terminal import Watcher, screen
-from streammetrics_consumers.render.text import Style
 from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 

@@ -7,19 +7,19 @@ MOST = {
     "isinstance of a set of metrics": 57,
     "comparisons with a view's name outside the parser": 4,
     "fields of the largest record of the library": 21,
-    "fields of the largest record of the consumers": 26,
+    "fields of the largest record of the consumers": 34,
     "modules that a metric file imports, at most": 7,
     "source files below 60 lines": 52,
     "functions that begin with a preposition": 142,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 3_950, "lines of the source": 109_000, "lines of tests": 104_000}
+BUDGETS = {"lines of config": 4_400, "lines of the source": 109_100, "lines of tests": 104_600}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 69,
     "functions that print(result) crosses": 163,
     "calls of functions in print(result)": 1368,
     "functions that UserGroups(...).interval crosses": 195,
-    "functions that `results` of a store crosses": 538,
+    "functions that `results` of a store crosses": 545,
     "functions that one Worker.step crosses": 119,
-    "files that one Worker.step crosses": 28,
+    "files that one Worker.step crosses": 29,
 }

@@ -12,6 +12,7 @@ from typing import Final, get_args
 
 import pytest
 from streammetrics_consumers.cli.arguments import COMMANDS
+from streammetrics_consumers.config.arms import DeclaredArms
 from streammetrics_consumers.config.config import TABLES, load_config
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
 from streammetrics_consumers.config.join import read_join
@@ -43,7 +44,7 @@ def test_every_key_that_is_declared_is_read_and_no_other(tmp_path: Path) -> None
     read_join(made["join"], source, event, read_windows(made["windows"]))
     read_dedup(made["dedup"], source)
     read_slices(made["slices"], event)
-    read_experiment(made["experiment"], event, ())
+    read_experiment(made["experiment"], event, (), DeclaredArms())
     read_store(made["store"], tmp_path)
     read_quarantine(made["quarantine"], source)
     read(made["server"], ServerConfig)
@@ -95,12 +96,13 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
         section, _, name = key.partition(".")
         if key in given or "required" in default or default == "by kind":
             continue
-        value = getattr(getattr(config, section), name)
+        of_table = config.experiments[""] if section == "experiment" else getattr(config, section)
+        value = getattr(of_table, name)
         if key == "windows.max_ahead_s":  # with [join], which this config has, there is another one
             value = MAX_AHEAD_S
         if key == "store.url":
             value = str(Path(value).relative_to(tmp_path.resolve()))
-        if key == "event.where":
+        if key in ("event.where", "experiment.where"):
             value = dict(value)
         elif isinstance(value, tuple):
             value = [list(names) for names in value]
@@ -221,6 +223,10 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "experiment.shares": (LABEL, {"a": 9, "b": 1}),
     "experiment.unit_share": (LABEL, 0.5),
     "experiment.max_units": (LABEL, 10),
+    "experiment.metrics": (LABEL, ["auc"]),
+    "experiment.where": (LABEL, {"bot": False}),
+    "experiment.start": (LABEL, "2026-01-31T00:00:00Z"),
+    "experiment.end": (LABEL, "2026-01-31T00:00:00Z"),
     "experiment.name": (LABEL, "New ranker"),
     "experiment.hypothesis": (LABEL, "It raises clicks."),
     "experiment.days": (LABEL, 14),

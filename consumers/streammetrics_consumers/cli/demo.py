@@ -25,7 +25,8 @@ from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.render.text import Style, Truth, advice, rendered, results_text
+from streammetrics_consumers.render.style import Style, rendered
+from streammetrics_consumers.render.text import Truth, advice, results_text
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
 from streammetrics_consumers.simulate.stream import VARIANTS, Simulation
 

@@ -62,6 +62,9 @@ BY: Final = Flag(
 GENERATION: Final = Flag(
     "generation", "the results of this generation (default: the newest)", int, metavar="N"
 )
+EXPERIMENT: Final = Flag(
+    "experiment", "only this experiment: its arms, and how they compare", metavar="NAME"
+)  # fmt: skip
 EVERY: Final = Flag(
     "every", "seconds between two updates", float, metavar="SECONDS", default=1.0
 )  # fmt: skip

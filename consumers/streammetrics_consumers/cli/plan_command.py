@@ -14,6 +14,7 @@ from streammetrics import Accumulator, StreamMetricsError
 from streammetrics.experiments import Gate, Plan, PlannedTest, PlannedUnits, plan_test
 from streammetrics_consumers.cli.arguments import PLANNED, Arguments, UsageError
 from streammetrics_consumers.cli.exit_codes import DONE
+from streammetrics_consumers.model.generation import experiment_set
 from streammetrics_consumers.query.json_kinds import Json
 
 _QUANTITIES: Final = ("rate", "mean", "ratio", "auc")
@@ -101,19 +102,27 @@ def _store_tests(
     from streammetrics_consumers.query.experiment_plan import declared
 
     design: Plan | None = None
+    asked = arguments.text("experiment")
     if config_path is not None:
         config = load_config(config_path)
         store = store or config.store.url
-        if config.experiment is not None:
-            design = plan_of_config(config.experiment, config.event.variants or ())
+        if asked is not None and asked not in config.experiments:
+            raise UsageError(
+                f"--experiment: expected one of {_names_text([*filter(None, config.experiments)])},"
+                f" which the config has, got {asked!r}; correct it"
+            )
+        if (asked or "") in config.experiments:
+            design = plan_of_config(config.experiments[asked or ""])
     assert store is not None
     with closing(Ledger.open(store)) as ledger:
-        names = read(ledger, lambda now: {size.pane.metric for size in now.snapshot.panes})
+        stored = read(ledger, lambda now: {size.pane.metric for size in now.snapshot.panes})
         generation = read(ledger, lambda now: now.version.generation)
-        experiment = declared(generation) if design is None else None
-        if experiment is not None:
-            design = experiment.plan
-        names = {name.removeprefix("experiment/") for name in names}
+        declaration = declared(generation, asked) if design is None else None
+        if declaration is not None:
+            design = declaration.plan
+        of_set = (name.rpartition("/") for name in stored)
+        own = experiment_set(asked or "")
+        names = {name for metric_set, _, name in of_set if metric_set in ("", own)}
         named = arguments.text("metric")
         watched = design.decision if named is None and design is not None else (named,)
         for name in watched:
@@ -123,7 +132,7 @@ def _store_tests(
                     "declared, got none; name one"
                 )
             metric, view = _named(name, names)
-            counted = read(ledger, partial(counted_metric, name=metric))
+            counted = read(ledger, partial(counted_metric, name=metric, experiment=asked or ""))
             if counted is None:
                 raise UsageError(
                     f"{name}: expected an earlier period in the store, got none that can be read "

@@ -55,7 +55,8 @@ def read(arguments: Arguments, monotonic: Clock) -> int:
 
 def _results(arguments: Arguments, monotonic: Clock) -> None:
     from streammetrics_consumers.query.reader import read_json, read_results
-    from streammetrics_consumers.render.text import Style, results_text, text_query
+    from streammetrics_consumers.render.style import Style
+    from streammetrics_consumers.render.text import results_text, text_query
 
     store, query = arguments.words[0], query_of(arguments)
     if arguments.on("json"):
@@ -90,7 +91,7 @@ def _status(arguments: Arguments) -> None:
             _write(status_json(ledger, generation))
             return
         from streammetrics_consumers.render.store_text import status_text
-        from streammetrics_consumers.render.text import Style
+        from streammetrics_consumers.render.style import Style
 
         title = ledger.store.name
         _print([status_text(ledger, Style.of(sys.stdout), title=title, wanted=generation)])
@@ -104,7 +105,7 @@ def _history(arguments: Arguments, ledger: Ledger, generation: int | None) -> No
         _write(history_json(history))
         return
     from streammetrics_consumers.render.store_text import history_text
-    from streammetrics_consumers.render.text import Style
+    from streammetrics_consumers.render.style import Style
 
     _print([history_text(history, Style.of(sys.stdout), title=ledger.store.name)])
 
@@ -157,7 +158,7 @@ def _show(arguments: Arguments) -> None:
     from streammetrics_consumers.query.encoding import dumps
     from streammetrics_consumers.query.state_files import description, read_state
     from streammetrics_consumers.render.state_text import state_text
-    from streammetrics_consumers.render.text import Style
+    from streammetrics_consumers.render.style import Style
 
     path = Path(arguments.words[0])
     state = read_state(path)
@@ -173,7 +174,7 @@ def _drift(arguments: Arguments) -> None:
     from streammetrics_consumers.query.state_drifts import drifts_json, drifts_of
     from streammetrics_consumers.query.state_files import read_state
     from streammetrics_consumers.render.state_text import drifts_text
-    from streammetrics_consumers.render.text import Style
+    from streammetrics_consumers.render.style import Style
 
     paths = [Path(word) for word in arguments.words]
     reference, current = (read_state(path) for path in paths)
@@ -238,8 +239,8 @@ def _watch(arguments: Arguments, monotonic: Clock) -> None:
 
 def watch_as_lines(watcher: Watcher, wait: Wait, every_s: float) -> None:
     """Print a text for each change."""
+    from streammetrics_consumers.render.style import Style
     from streammetrics_consumers.render.terminal import screen
-    from streammetrics_consumers.render.text import Style
 
     last = ""
     while True:
@@ -259,8 +260,8 @@ def watch_on_a_screen(watcher: Watcher, wait: Wait, every_s: float) -> None:
     from rich.live import Live
     from rich.text import Text
 
+    from streammetrics_consumers.render.style import Style
     from streammetrics_consumers.render.terminal import screen, speed
-    from streammetrics_consumers.render.text import Style
 
     console = Console(markup=False, highlight=False, emoji=False)
     text, away = "", ""
@@ -328,6 +329,7 @@ def query_of(arguments: Arguments) -> Query:
         arguments.several("where"),
         arguments.text("metric"),
         arguments.number("generation"),
+        arguments.text("experiment"),
     )
 
 

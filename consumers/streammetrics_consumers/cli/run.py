@@ -39,7 +39,8 @@ from streammetrics_consumers.process.supervise import (
 )
 from streammetrics_consumers.query.query import Query, parse_time
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.render.text import Style, results_text
+from streammetrics_consumers.render.style import Style
+from streammetrics_consumers.render.text import results_text
 from streammetrics_consumers.server.assets import prepare
 from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import announce, serving

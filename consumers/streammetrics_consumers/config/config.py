@@ -15,12 +15,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from streammetrics_consumers.config.arms import ArmsConfig
 from streammetrics_consumers.config.drift import DriftEntry, read_drifts
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
     CovariateConfig,
     ExperimentConfig,
     GuardrailConfig,
+)
+from streammetrics_consumers.config.experiment_states import (
     experiment_metric_set,
     experiment_metrics,
     paths_of,
@@ -34,7 +37,7 @@ from streammetrics_consumers.config.join import (
 from streammetrics_consumers.config.keys import Key, keys_of, read
 from streammetrics_consumers.config.metric_entry import MetricEntry
 from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
-from streammetrics_consumers.config.read_experiment import read_experiment
+from streammetrics_consumers.config.read_experiments import read_experiments
 from streammetrics_consumers.config.section import (
     ConfigError,
     Override,
@@ -77,6 +80,8 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
     "store": keys_of(StoreConfig),
     "quarantine": keys_of(QuarantineConfig),
     "experiment": keys_of(ExperimentConfig),
+    "experiments": {},
+    "layers": {},
     "join": keys_of(JoinConfig),
     "dedup": keys_of(DedupConfig),
     "server": keys_of(ServerConfig),
@@ -87,6 +92,7 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
     "drift.NAME": keys_of(DriftEntry),
     "experiment.guardrails[]": keys_of(GuardrailConfig),
     "experiment.covariates.NAME": keys_of(CovariateConfig),
+    "experiments.NAME": keys_of(ArmsConfig),
     "join.impression": keys_of(Mark),
     "join.outcomes.NAME": {**keys_of(Mark), **keys_of(OutcomeConfig)},
 }
@@ -97,6 +103,8 @@ class Config:
     """A checked config.
 
     `path` is the config file; relative paths in it are already resolved against its folder.
+    `experiments` has those of [experiments] by name, and [experiment] under "";
+    `experiment_metrics` the metrics that each of them counts.
     """
 
     path: Path
@@ -108,15 +116,15 @@ class Config:
     store: StoreConfig
     server: ServerConfig
     quarantine: QuarantineConfig = field(default_factory=QuarantineConfig)
-    experiment: ExperimentConfig | None = None
-    experiment_metrics: tuple[MetricConfig, ...] = ()
+    experiments: Mapping[str, ExperimentConfig] = field(default_factory=dict)
+    experiment_metrics: Mapping[str, tuple[MetricConfig, ...]] = field(default_factory=dict)
     join: JoinConfig | None = None
     dedup: DedupConfig | None = None
     drifts: tuple[DeclaredDrift, ...] = ()
 
     @cached_property
     def metric_sets(self) -> tuple[MetricSet, ...]:
-        """All metric sets: the metrics by the slices, and those of the experiment."""
+        """All metric sets: the metrics by the slices, and those of each experiment."""
         keys = {name: slice_field(self.event, name) for name in self.slices.names}
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
@@ -129,11 +137,16 @@ class Config:
             declared,
             drifts=self.drifts,
         )
-        if self.experiment is None:
-            return (slice_set,)
-        metrics = self.experiment_metrics
-        experiment_set = experiment_metric_set(self.experiment, metrics, self.event, self.windows)
-        return slice_set, replace(experiment_set, declared={**experiment_set.declared, **declared})
+        experiment_sets = [
+            experiment_metric_set(
+                experiment, self.experiment_metrics[name], self.event, self.windows
+            )
+            for name, experiment in self.experiments.items()
+        ]
+        return slice_set, *(
+            replace(metric_set, declared={**metric_set.declared, **declared})
+            for metric_set in experiment_sets
+        )
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -217,10 +230,8 @@ def load_config(
     dedup = read_dedup(section("dedup"), source) if is_given("dedup") else None
     metrics = read_metrics(section("metrics"), event, directory, join)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
-    experiment = None
-    if is_given("experiment"):
-        experiment = read_experiment(section("experiment"), event, metrics)
-    refuse_clashes(section("metrics"), event, slices, metrics, paths_of(experiment, event))
+    experiments = read_experiments(section, is_given, event, metrics)
+    refuse_clashes(section("metrics"), event, slices, metrics, *paths_of(experiments, event))
     if problems:
         raise ConfigError(str(path), problems)
     return Config(
@@ -233,8 +244,11 @@ def load_config(
         store=store,
         server=server,
         quarantine=quarantine,
-        experiment=experiment,
-        experiment_metrics=experiment_metrics(experiment, event, metrics),
+        experiments=experiments,
+        experiment_metrics={
+            name: experiment_metrics(name, experiment, metrics)
+            for name, experiment in experiments.items()
+        },
         join=join,
         dedup=dedup,
         drifts=drifts,

@@ -12,11 +12,12 @@ a dotted path. An event must meet all conditions; others are skipped, and counte
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.keys import Required, ValueKind, read, state_key
+from streammetrics_consumers.config.keys import Required, ValueKind, key, read, state_key
 from streammetrics_consumers.config.kinds import Choice, FieldPath, Several
 from streammetrics_consumers.config.section import Section
 
@@ -25,6 +26,7 @@ Kind = Literal[
     "time_s",
     "time_ms",
     "variant",
+    "arm",  # of an experiment: a text, or None
     "slice",
     "label",
     "real",
@@ -43,6 +45,8 @@ Kind = Literal[
     "real_row",  # arrays of `Field.width` values
     "label_or_row",
     "real_or_row",  # one value, or such an array
+    "has_id",  # whether the field can be read as an id
+    "condition",  # whether the field meets a condition
     "outcome",  # of [join]: not a field of an event
 ]
 
@@ -97,7 +101,8 @@ def _role(doc: str) -> str | None:
     return state_key(FieldPath(), None, doc)
 
 
-def _is_variant(value: object) -> bool:
+def is_variant(value: object) -> bool:
+    """Whether this may be the name of a variant."""
     return isinstance(value, str) and 0 < len(value) <= 200
 
 
@@ -118,7 +123,7 @@ class EventConfig:
     variants: tuple[str, ...] | None = state_key(
         Several(
             f"list of 1 to {MAX_VARIANTS:,} texts",
-            _is_variant,
+            is_variant,
             f"a list of 1 to {MAX_VARIANTS} different texts",
             'write ["control", "new"]',
             most=MAX_VARIANTS,
@@ -126,6 +131,12 @@ class EventConfig:
         None,
         "events of other variants go to quarantine; without it every variant is counted, up to "
         "`max_keys`. Also the column order of tables, control first. More may be added later",
+    )
+    assignments: str | None = key(
+        FieldPath(),
+        None,
+        "an object that has the arm of each experiment by its name: the default `variant` of an "
+        "experiment NAME is its field NAME",
     )
     user: str | None = _role("the role `user`, see below")
     label: str | None = _role("the role `label`, see below")
@@ -157,6 +168,8 @@ class Field:
 
     width: the number of values of an array that is a table row, else 0. name: the name of the
     column, if path and kind do not determine it. texts: the accepted variants, None for any.
+    optional: whether an event without it, or with a value of another kind, is good. condition: of
+    a column of flags, the condition on the field.
     """
 
     path: str
@@ -164,6 +177,8 @@ class Field:
     width: int = 0
     name: str | None = None
     texts: tuple[str, ...] | None = None
+    optional: bool = False
+    condition: Condition | None = None
 
     @property
     def column(self) -> str:
@@ -173,7 +188,7 @@ class Field:
     @property
     def is_key(self) -> bool:
         """Whether rows are sliced by it, rather than measured."""
-        return self.kind in ("variant", "slice")
+        return self.kind in ("variant", "arm", "slice")
 
 
 def offsets_column(path: str) -> str:
@@ -184,18 +199,18 @@ def offsets_column(path: str) -> str:
 def read_event(section: Section) -> EventConfig:
     """Read [event]."""
     event = read(section, EventConfig)
-    event = replace(event, where=_read_where(section, event))
+    event = replace(event, where=read_where(section, event))
     if event.variants is not None and event.variant is None:
         section.bad("variants", "nothing, since there is no variant", "name the variant's field")
     return event
 
 
-def _read_where(section: Section, event: EventConfig) -> tuple[Condition, ...]:
-    """The conditions, sorted by path."""
+def read_where(section: Section, event: EventConfig) -> tuple[Condition, ...]:
+    """The conditions under the key `where`, sorted by path."""
     expected = "a table of fields and their required values"
     conditions: dict[str, Condition] = {}
     for name, value in _dotted_entries(section.entries("where", expected, _HINT).table):
-        where, path, values = f"[event] where.{name}", event.path(name), _values(value)
+        where, path, values = f"{section.place}where.{name}", event.path(name), _values(value)
         if not section.takes_path(where, name, "a role of [event] or a dotted path"):
             continue
         if values is None:
@@ -208,6 +223,12 @@ def _read_where(section: Section, event: EventConfig) -> tuple[Condition, ...]:
     if len(conditions) > MAX_CONDITIONS:
         section.bad("where", f"at most {MAX_CONDITIONS} fields", "leave some out")
     return tuple(conditions[path] for path in sorted(conditions))
+
+
+def condition_field(condition: Condition) -> Field:
+    """The column of flags that says whether events meet a condition."""
+    name = f"{condition.path}:where {json.dumps(condition.plain[2])}"
+    return Field(condition.path, "condition", name=name, optional=True, condition=condition)
 
 
 def conditions_of(plain: Iterable[Mapping[str, object]]) -> tuple[Condition, ...]:

@@ -1,27 +1,25 @@
-"""[experiment]: the comparison, and all that must be declared before the data.
+"""[experiment] and [experiments.NAME]: comparisons, and all that must be declared before the data.
 
-An experiment has its own states, by allocation epoch and variant, beside those of the slices, and a
-plan that must not change after a look at the data; so the plan is part of the fingerprint of these
-states. `experiment/NAME` is the metric NAME of the config, in groups of users if rows of one user
-are correlated, and `experiment/units` the observed units. Such names are not valid for metrics of a
-config.
+An experiment has its own states, beside those of the slices (see experiment_states.py), and a plan
+that must not change after a look at the data; so the plan is part of the fingerprint of these
+states.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
-from streammetrics import Units
-from streammetrics_consumers.config.event import EventConfig, Field
+from streammetrics_consumers.config.arms import NO_ARMS, DeclaredArms
+from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
 from streammetrics_consumers.config.kinds import (
     Choice,
     FieldPath,
+    Instant,
     Real,
     Several,
     Single,
@@ -31,24 +29,14 @@ from streammetrics_consumers.config.kinds import (
     finite,
     is_text,
 )
-from streammetrics_consumers.config.metric_entry import (
-    Better,
-    group_users,
-    is_of_units,
-)
-from streammetrics_consumers.config.metrics import MetricConfig, find_watched
+from streammetrics_consumers.config.metric_entry import Better
 from streammetrics_consumers.config.section import Section
-from streammetrics_consumers.config.states import EPOCH, MetricSet
-from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH, WATCH_RATES
-from streammetrics_consumers.model.times import iso_to_ms
+from streammetrics_consumers.model.generation import FIRST_EPOCH
+from streammetrics_consumers.model.times import iso_to_ms, iso_utc
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
 
-UNITS: Final = "units"  # the name of the set of units among the metrics
-PREFIX: Final = "experiment/"
-BY: Final = (EPOCH, "variant")
 MAX_EPOCHS: Final = 1000
 _A_TIME: Final = '"2026-01-31T00:00:00Z"'
 _TIMES: Final = Several(
@@ -64,7 +52,6 @@ _A_SLOPE: Final = (
     "a finite number, the slope",
     "take the slope of an earlier period, from user_slope",
 )
-MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +114,16 @@ def _epochs(section: Section, name: str, value: object) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentConfig:
-    """[experiment].
+    """[experiment], or an entry of [experiments].
 
     decision: each a metric or `metric.view`. unit: the path of the units assigned to variants, None
     if not declared. epochs: starts of new allocations in milliseconds. shares: weights by variant,
     one mapping for all epochs, or one for each; empty if they are equal. horizon, baseline, mde:
-    see `streammetrics.experiments.plan`. better: by name in the decision, the direction if the
-    config declares it ("higher", "lower", "none" or a target).
+    see `streammetrics.experiments.plan`. start, end: in milliseconds.
+
+    better: by name in the decision, the direction if the config declares it ("higher", "lower",
+    "none" or a target). position: its place among the entries, from 1 on. layers: the names of
+    those in [layers] that it belongs to.
     """
 
     name: str = key(Text(200), "", "the title of the page, in place of the name of the store")
@@ -268,7 +258,33 @@ class ExperimentConfig:
     look_every_s: float = key(
         Real(1.0, 86_400.0, " of seconds"), 60.0, "the time between two looks"
     )
+    metrics: tuple[str, ...] = state_key(
+        ValueKind("list of metrics"),
+        (),
+        "further metrics of the config that it counts and shows, without a verdict; some may be "
+        "added while it runs",
+    )
+    where: tuple[Condition, ...] = state_key(
+        ValueKind("table"),
+        (),
+        "the conditions that its events meet besides those of `event.where`, written alike; other "
+        "events are not its events",
+        shown="`{}`",
+    )
+    start: int | None = state_key(
+        Instant(), None, "the time of its first events; earlier ones are not its events"
+    )
+    end: int | None = state_key(
+        Instant(),
+        None,
+        "events from this time on are not its events. It may be declared or moved while the "
+        "experiment runs, if both times are after all counted events",
+    )
+    archived: bool = key(Switch(), False, "whether lists of experiments leave it out")
     better: Mapping[str, Better] = field(default_factory=dict)
+    arms: DeclaredArms = NO_ARMS
+    position: int = 0
+    layers: tuple[str, ...] = ()
 
     @property
     def epoch_names(self) -> tuple[str, ...]:
@@ -277,7 +293,7 @@ class ExperimentConfig:
         >>> ExperimentConfig(control="a", decision=("ctr",), epochs=(86_400_000,)).epoch_names
         ('start', '1970-01-02T00:00:00Z')
         """
-        return (FIRST_EPOCH, *map(_iso_utc, self.epochs))
+        return (FIRST_EPOCH, *map(iso_utc, self.epochs))
 
     @property
     def watched(self) -> tuple[str, ...]:
@@ -286,15 +302,21 @@ class ExperimentConfig:
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """The names of all metrics that it counts: the watched ones and the covariates."""
-        return (*self.watched, *(covariate.metric for covariate in self.covariates.values()))
+        """The names of all metrics that it counts: the watched ones, the covariates, and others."""
+        covariates = (covariate.metric for covariate in self.covariates.values())
+        return (*self.watched, *covariates, *self.metrics)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it is an entry of [experiments], whose events need not be events of it."""
+        return self.arms.is_named
 
     @property
     def plan(self) -> dict[str, object]:
         """The declarations before the data, in plain values.
 
-        It omits `look_every_s`, `name`, `hypothesis`, `days`, `min_days`, `better` and
-        `sample_ratio_acknowledged`, which change no interval and may be declared while the
+        It omits `look_every_s`, `name`, `hypothesis`, `days`, `min_days`, `better`, `archived`
+        and `sample_ratio_acknowledged`, which change no interval and may be declared while the
         experiment runs, and the settings that are part of its states: `unit`, `unit_share`,
         `max_units`.
         """
@@ -305,6 +327,13 @@ class ExperimentConfig:
             for name, covariate in sorted(self.covariates.items())
         }
         covariates = {"covariates": slopes} if slopes else {}
+        # As one without the keys that say which events are its own, and which values are one arm.
+        rows: dict[str, object] = {
+            "start": self.start,
+            "end": self.end,
+            "where": [condition.plain for condition in self.where] or None,
+            "arms": {arm: list(values) for arm, values in sorted(self.arms.merged.items())} or None,
+        }
         return {
             "control": self.control,
             "decision": list(self.decision),
@@ -319,83 +348,5 @@ class ExperimentConfig:
             "level": self.level,
             "epochs": list(self.epoch_names[1:]),
             "shares": [dict(weights) for weights in self.shares],
+            **{name: value for name, value in rows.items() if value is not None},
         }
-
-
-def _iso_utc(ms: int) -> str:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
-    precision = "milliseconds" if ms % 1000 else "seconds"
-    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
-
-
-def counted_metrics(
-    experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
-) -> dict[str, MetricConfig]:
-    """The metrics of the config that an experiment counts, by name, each once."""
-    named = (find_watched(name, metrics) for name in experiment.counted)
-    return {watched.metric.name: watched.metric for watched in named if watched is not None}
-
-
-def experiment_metrics(
-    experiment: ExperimentConfig | None, event: EventConfig, metrics: Sequence[MetricConfig]
-) -> tuple[MetricConfig, ...]:
-    """The metrics of the decision, the guardrails and the covariates, each once, and the units,
-    sorted by name."""
-    if experiment is None:
-        return ()
-    counted = counted_metrics(experiment, metrics).values()
-    configs = [_count_by_unit(experiment, metric) for metric in counted]
-    if experiment.unit is not None:
-        empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
-        inputs = {"units": Field(experiment.unit, "hashed_id")}
-        configs.append(MetricConfig(PREFIX + UNITS, "Units", {}, inputs, empty))
-    return tuple(sorted(configs, key=lambda metric: metric.name))
-
-
-def _count_by_unit(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
-    """A metric of the config as the experiment counts it."""
-    empty, type_name, plain = metric.plain, metric.type, metric.plain.arguments()
-    inputs = {name: field for name, field in metric.inputs.items() if name in plain}
-    if experiment.unit is not None:
-        unit = Field(experiment.unit, "hashed_id")
-        if is_of_units(empty):
-            inputs["units"] = unit
-        elif experiment.cluster == "groups":
-            empty, type_name = group_users(empty), "UserGroups"
-            inputs[next(iter(empty.arguments()))] = unit
-    return MetricConfig(PREFIX + metric.name, type_name, metric.settings, inputs, empty)
-
-
-def experiment_metric_set(
-    experiment: ExperimentConfig,
-    metrics: tuple[MetricConfig, ...],
-    event: EventConfig,
-    windows: WindowsConfig,
-) -> MetricSet:
-    """The metrics by (epoch, variant). An epoch derived from the time has the path of the time."""
-    assert event.variant is not None
-    paths = {EPOCH: event.epoch or event.time, "variant": event.variant}
-    keys = {name: Field(path, "variant", name=name) for name, path in paths.items()}
-    slices = SlicesConfig((BY,), MAX_KEYS)
-    # A new variant changes the plan: more comparisons share one level, and the shares change.
-    declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
-    details: Mapping[str, object] = {
-        BETTER: dict(sorted(experiment.better.items())),
-        "name": experiment.name,
-        "hypothesis": experiment.hypothesis,
-        "days": experiment.days,
-        "min_days": experiment.min_days,
-        "sample_ratio_acknowledged": experiment.sample_ratio_acknowledged,
-    }
-    shown = {key: value for key, value in details.items() if value}
-    shown |= {} if experiment.watch_rates else {WATCH_RATES: False}
-    return MetricSet(slices, metrics, event, windows, keys, declared, shown)
-
-
-def paths_of(experiment: ExperimentConfig | None, event: EventConfig) -> Mapping[str, str]:
-    """The fields that an experiment reads besides those of metrics, by the setting that names
-    them."""
-    if experiment is None:
-        return {}
-    paths = {"[experiment] unit": experiment.unit, "[event] epoch": event.epoch}
-    return {where: path for where, path in paths.items() if path is not None}

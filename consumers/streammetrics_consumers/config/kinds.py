@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
 from streammetrics_consumers.config.keys import ValueKind
 from streammetrics_consumers.config.section import MANY, RefusedSetting, Section, did_you_mean
+from streammetrics_consumers.model.times import iso_to_ms
 
 T = TypeVar("T")
 W = TypeVar("W", bound=str)
@@ -111,6 +113,21 @@ def Switch(hint: str = "correct it") -> ValueKind[bool]:
         return value if isinstance(value, bool) else None
 
     return Single("`true` `false`", take, "true or false", hint)
+
+
+def Instant() -> ValueKind[int]:
+    """A time with a zone, in milliseconds since 1970: a text or a time of TOML."""
+
+    def take(value: object) -> int | None:
+        if isinstance(value, datetime):
+            value = value.isoformat()
+        if not isinstance(value, str):
+            return None
+        times, good = iso_to_ms([value])
+        return int(times[0]) if good[0] else None
+
+    expected, hint = "a time with a zone", "write for example 2026-01-31T00:00:00Z"
+    return Single("time with a zone", take, expected, hint)
 
 
 def FieldPath(expected: str = f'{A_PATH}, such as "user.id"') -> ValueKind[str]:

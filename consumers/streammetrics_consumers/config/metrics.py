@@ -374,11 +374,13 @@ def refuse_clashes(
     slices: SlicesConfig,
     metrics: Sequence[MetricConfig],
     more: Mapping[str, str],
+    tested: Mapping[str, str],
 ) -> None:
     """Check that each field is one value, a list, or an object with other fields, and not two of
     these. A field that may be one value or a list fits both; table rows must have one length.
 
-    more: the paths of other fields of one value, by the setting that names them."""
+    more: the paths of other fields of one value, by the setting that names them; tested: those of
+    fields that may also be lists, but have no other field inside."""
     uses: list[tuple[str, str, str]] = [("[event] time", event.time, _ONE)]
     if event.variant:
         uses.append(("[event] variant", event.variant, _ONE))
@@ -405,7 +407,8 @@ def refuse_clashes(
                 path,
                 f"{other_where} reads it as {known_as}; name another",
             )
-    places = {path: where for where, path, _ in reversed(uses)}
+    places = {path: where for where, path in tested.items()}
+    places |= {path: where for where, path, _ in reversed(uses)}
     for path, where in places.items():
         for other_path, other_where in places.items():
             if path.startswith(other_path + "."):

@@ -1,4 +1,4 @@
-"""Reading and checking [experiment]."""
+"""Reading and checking one experiment."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final, TypeGuard
 from streammetrics import InputError, Paired
 from streammetrics.experiments import keeps_units, needs_one_epoch
 from streammetrics.results import Direction, direction_of, views_of
-from streammetrics_consumers.config.event import EventConfig
+from streammetrics_consumers.config.arms import DeclaredArms
+from streammetrics_consumers.config.event import EventConfig, read_where
 from streammetrics_consumers.config.experiment import (
-    UNITS,
     CovariateConfig,
     ExperimentConfig,
     GuardrailConfig,
-    counted_metrics,
 )
+from streammetrics_consumers.config.experiment_states import UNITS, counted_metrics
 from streammetrics_consumers.config.keys import read, read_keys
 from streammetrics_consumers.config.kinds import finite
 from streammetrics_consumers.config.metric_entry import GROUPS_SALT, Better, is_of_units
@@ -37,21 +37,20 @@ _ANY: Final = "a metric of [metrics], or metric.view"
 
 
 def read_experiment(
-    section: Section, event: EventConfig, metrics: Sequence[MetricConfig]
+    section: Section, event: EventConfig, metrics: Sequence[MetricConfig], arms: DeclaredArms
 ) -> ExperimentConfig:
-    """Read [experiment]. After a problem in the section, the result must not be used."""
-    variants = event.variants or ()
-    if len(variants) < 2:
-        expected = "at least two variants, since there is an [experiment]"
-        hint = 'declare them, such as ["control", "new"]'
-        section.problem("[event] variants", expected, event.variants, hint)
+    """Read one experiment; arms: its arms, which are read before. After a problem in the section,
+    the result must not be used."""
     experiment = read(section, ExperimentConfig)
     experiment = replace(
         experiment,
         decision=_read_decision(section, metrics),
         guardrails=_read_guardrails(section, metrics),
         unit=experiment.unit or event.user,
-        shares=_read_shares(section, variants),
+        shares=_read_shares(section, arms.names),
+        metrics=_read_metrics(section, metrics),
+        where=read_where(section, event),
+        arms=arms,
     )
     watched = {name: watch for name in experiment.watched if (watch := find_watched(name, metrics))}
     directions = _directions(section, experiment, watched)
@@ -79,16 +78,20 @@ def read_experiment(
 
 def _require_consistent(section: Section, experiment: ExperimentConfig, event: EventConfig) -> None:
     """Check the keys of one value against each other and [event]."""
-    control, variants = experiment.control, event.variants or ()
+    control, variants = experiment.control, experiment.arms.names
     if control and variants and control not in variants:
-        section.bad("control", "one of [event] variants", did_you_mean(control, variants))
+        expected = "one of its variants" if experiment.is_named else "one of [event] variants"
+        section.bad("control", expected, did_you_mean(control, variants))
+    start, end = experiment.start, experiment.end
+    if start is not None and end is not None and start >= end:
+        section.bad("end", "a time after start", "correct one of the two")
     if experiment.cluster == "groups" and experiment.unit is None:
         expected = "the field of the unit that is assigned to variants, to group rows by"
         section.bad("unit", expected, 'name it, or write cluster = "none"')
     if experiment.on_several_variants != "keep" and experiment.unit is None:
         hint = "name the field of the unit"
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
-    if experiment.epochs and event.epoch is not None:
+    if experiment.epochs and event.epoch is not None and not experiment.is_named:
         expected = "nothing, since [event] epoch names the field of the epoch"
         section.bad("epochs", expected, "declare one of the two")
     if experiment.mde is not None and experiment.horizon is not None:
@@ -120,7 +123,7 @@ def _require_comparable_over_epochs(
     required = [guardrail.metric for guardrail in experiment.guardrails if guardrail.required]
     names = [("decision", name) for name in experiment.decision]
     names += [("guardrails", name) for name in required]
-    for key, name in names if experiment.epochs or event.epoch else ():
+    for key, name in names if _has_epochs(experiment, event) else ():
         metric, view = watched[name]
         if needs_one_epoch(metric.plain, view):
             section.problem(
@@ -130,6 +133,10 @@ def _require_comparable_over_epochs(
                 "the always-valid interval of a quantile is of one epoch: watch the rate of "
                 "rows above a limit instead, or remove the epochs",
             )
+
+
+def _has_epochs(experiment: ExperimentConfig, event: EventConfig) -> bool:
+    return bool(experiment.epochs or (event.epoch and not experiment.is_named))
 
 
 def _refuse_epochs_of_units(
@@ -142,7 +149,7 @@ def _refuse_epochs_of_units(
     its first one, which an event does not know, and by the event's epoch a ramp alone moves
     them."""
     of_units = sorted(name for name, metric in counted.items() if is_of_units(metric.empty))
-    if not of_units or not (experiment.epochs or event.epoch):
+    if not of_units or not _has_epochs(experiment, event):
         return
     kinds = " and ".join(sorted({counted[name].type for name in of_units}))
     expected = (
@@ -237,7 +244,7 @@ def _read_guardrails(
 
     def read_guardrail(rails: Section, key: str) -> GuardrailConfig:
         entry = rails.entry(key, f"write {_GUARDRAIL}")
-        keys = section.inner(f"[{section.name}.guardrails{key}]", entry.table, between=" ")
+        keys = section.inner(f"[{section.title[1:-1]}.guardrails{key}]", entry.table, between=" ")
         rail = read(keys, GuardrailConfig)
         if _read_name(entry, "metric", metrics) in names:
             entry.refuse("metric", "another metric", "remove the repetition")
@@ -247,6 +254,20 @@ def _read_guardrails(
     expected = f"a list of at most {MAX_WATCHED} tables"
     rails = section.elements("guardrails", expected, f"write [{_GUARDRAIL}]", most=MAX_WATCHED)
     return tuple(rails.each(read_guardrail))
+
+
+def _read_metrics(section: Section, metrics: Sequence[MetricConfig]) -> tuple[str, ...]:
+    expected = f"a list of at most {MAX_WATCHED} metrics of [metrics]"
+    names = section.elements("metrics", expected, 'write for example ["ctr"]', most=MAX_WATCHED)
+
+    def read_metric(names: Section, key: str) -> str:
+        known, name = [metric.name for metric in metrics], names.raw(key)
+        if name not in known:
+            names.unknown(names.where(key), "a metric of [metrics]", name, known)
+            raise RefusedSetting
+        return _read_name(names, key, metrics)
+
+    return tuple(dict.fromkeys(names.each(read_metric)))
 
 
 def _directions(

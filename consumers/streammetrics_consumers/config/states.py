@@ -9,7 +9,7 @@ outcomes of open windows, and the delays of outcomes after their impressions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, cast
 
@@ -34,6 +34,7 @@ ALL_KEYS: Final = 1 << 31
 EPOCH: Final = "epoch"  # the column of allocation epochs
 _TYPES: Final[Mapping[str, str]] = {
     "variant": "key",
+    "arm": "key",
     "slice": "key",
     "text_id": "key",
     "hashed_id": "hashed",
@@ -42,7 +43,33 @@ _TYPES: Final[Mapping[str, str]] = {
     "real": "float64",
     "label": "float64",
     "flag": "bool",
+    "has_id": "bool",
+    "condition": "bool",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """Which events a metric set counts: those with start_ms <= time < end_ms whose arm is not None
+    and whose flags are all true.
+
+    arm: the column of arms; None if each event has one. arms: those that are declared; events of
+    another one are counted under the arm None. flags: columns of booleans.
+    """
+
+    start_ms: int | None = None
+    end_ms: int | None = None
+    arm: Field | None = None
+    arms: tuple[str, ...] = ()
+    flags: tuple[Field, ...] = ()
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields that it reads besides the time."""
+        return self.flags if self.arm is None else (self.arm, *self.flags)
+
+
+ALL_ROWS: Final = RowCondition()
 
 
 @dataclass(frozen=True)
@@ -51,7 +78,8 @@ class MetricSet:
 
     keys: the field of each name in the groupings. declared: further settings that determine the
     meaning of the states. shown: further values that are stored for display. drifts: the
-    comparisons of windows of these metrics.
+    comparisons of windows of these metrics. rows: the events that they count. epochs: where the
+    epoch follows from the time, the start of each but the first and the names of all.
     """
 
     slices: SlicesConfig
@@ -62,6 +90,8 @@ class MetricSet:
     declared: Mapping[str, object] = field(default_factory=dict)
     shown: Mapping[str, object] = field(default_factory=dict)
     drifts: tuple[DeclaredDrift, ...] = ()
+    rows: RowCondition = ALL_ROWS
+    epochs: tuple[tuple[int, ...], tuple[str, ...]] | None = None
 
     def panel(self) -> Panel:
         """The empty panel of all metrics; its columns are `Field.column` of their inputs."""
@@ -74,6 +104,12 @@ class MetricSet:
     def takes(self) -> frozenset[str]:
         """The columns that the metrics read."""
         return frozenset(self.states_by_key.metric.arguments())
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """The columns of the fields that the metrics read."""
+        fields = (field for metric in self.metrics for field in metric.inputs.values())
+        return frozenset(field.column for field in fields)
 
     @cached_property
     def states_by_key(self) -> PerKey:
@@ -148,23 +184,29 @@ def slice_field(event: EventConfig, name: str) -> Field:
 
 
 def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Field, ...]:
-    """The fields that a config needs: the time, the variant, slices, and those of metrics; each
-    column once."""
+    """The fields that a config needs: the time, the variant, slices, those of metrics, and those
+    that say which events a metric set counts; each column once. A field is optional if nothing
+    requires one of its path."""
     unit = cast("Kind", f"time_{event.time_unit or 'iso'}")
     fields = [Field(event.time, unit, name="time")]
     if event.variant is not None:
         fields.append(Field(event.variant, "variant", name="variant", texts=event.variants))
     for metric_set in metric_sets:
         # An epoch is a field of an event, or follows from the time.
-        derived = {EPOCH} if event.epoch is None else set()
-        fields += [key for key in metric_set.keys.values() if key.column not in derived]
+        derived = set() if metric_set.epochs is None else {EPOCH}
+        fields += [key for name, key in metric_set.keys.items() if name not in derived]
     for metric_set in metric_sets:
         for metric in metric_set.metrics:
             # An outcome is not a field of an event: [join] creates it.
             fields += [field for field in metric.inputs.values() if field.kind != "outcome"]
+    for metric_set in metric_sets:
+        fields += metric_set.rows.fields
     by_column: dict[str, Field] = {}
-    for event_field in fields:
-        by_column.setdefault(event_field.column, event_field)
+    for event_field in sorted(fields, key=lambda event_field: event_field.optional):
+        known = by_column.setdefault(event_field.column, event_field)
+        if event_field.kind == "arm" and known != event_field:  # of experiments with other arms
+            texts = tuple(dict.fromkeys((*(known.texts or ()), *(event_field.texts or ()))))
+            by_column[event_field.column] = replace(known, texts=texts)
     return tuple(by_column.values())
 
 

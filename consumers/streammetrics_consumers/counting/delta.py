@@ -8,163 +8,26 @@ give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, partial
-from typing import TypeAlias, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Accumulator, DictionaryColumn, InputError, PerKey, Windows
+from streammetrics import InputError
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.event import offsets_column
-from streammetrics_consumers.config.states import MetricSet
 from streammetrics_consumers.counting.join_states import JoinStates
+from streammetrics_consumers.counting.metric_set_states import MetricSetStates, columns_of
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.columns import ListColumn
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.ledger.delta_metadata import (
-    SHARD_BYTES,
-    can_stand_for_coarser,
-    finest,
-    split,
-    summed,
-)
 from streammetrics_consumers.model.commit import Counters, Refused
-from streammetrics_consumers.model.generation import Pane, StateShard
+from streammetrics_consumers.model.generation import StateShard
 from streammetrics_consumers.model.partition import Partition
 
 T = TypeVar("T")
-Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | DictionaryColumn]"
-Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
-
-_finest = cache(finest)  # a process knows few configs
-
-
-class MetricSetStates:
-    """The states of the finest groupings; those of coarser groupings are derived from them."""
-
-    def __init__(self, metric_set: MetricSet) -> None:
-        self.metric_set = metric_set
-        self._takes = metric_set.takes
-        self._coarser = _finest(metric_set.slices.by)
-        self._windows = {
-            grouping: metric_set.states_by_window.empty() for grouping in self._coarser
-        }
-        self._expired = {grouping: metric_set.states_by_key.empty() for grouping in self._coarser}
-        self._with_expired: set[int] = set()  # groupings
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate memory of the states in bytes."""
-        states = (*self._windows.values(), *self._expired.values())
-        return int(sum(state.nbytes for state in states))
-
-    def checked(
-        self, decoded: Decoded, columns: Columns, *, expired: bool = False
-    ) -> Callable[[], None]:
-        """Check these events for each finest grouping, or raise InputError where a metric refuses
-        one. The returned function adds them to their windows, or only to the totals if `expired`.
-        """
-        inputs = {name: column for name, column in columns.items() if name in self._takes}
-        times_ms, windows = decoded.times_ms, self._windows
-        keys = {grouping: self._keys(decoded, grouping) for grouping in windows}
-        rows = [
-            (self._expired[grouping], self._expired[grouping].check(key, **inputs))
-            if expired
-            else (windows[grouping], windows[grouping].check(times_ms, keys=key, **inputs))
-            for grouping, key in keys.items()
-        ]
-
-        def add() -> None:
-            for state, checked_rows in rows:
-                state.update_checked(checked_rows)
-            self._with_expired.update(keys if expired else ())
-
-        return add
-
-    def bare(self, grouping: int) -> tuple[bytes, bytes | None]:
-        """The serialized states of a finest grouping, by window and below the floor (None: no such
-        event), for `join` in another process."""
-        expired = self._expired[grouping].to_bytes() if grouping in self._with_expired else None
-        return self._windows[grouping].to_bytes(), expired
-
-    def join(self, grouping: int, windows: bytes, expired: bytes | None) -> None:
-        """Merge the output of `bare` for other events. Raises StateError or SettingsError."""
-        self._windows[grouping].merge(Windows.from_bytes(windows))
-        if expired is not None:
-            self._with_expired.add(grouping)
-            self._expired[grouping].merge(PerKey.from_bytes(expired))
-
-    @property
-    def groupings(self) -> tuple[int, ...]:
-        """The indices of the finest groupings."""
-        return tuple(self._windows)
-
-    def check(self, decoded: Decoded, columns: Columns) -> None:
-        """Raise InputError where a metric refuses one of these events; changes nothing."""
-        # The decoder bounds keys, so all groupings accept the same events.
-        grouping, state = next(iter(self._expired.items()))
-        inputs = {name: column for name, column in columns.items() if name in self._takes}
-        state.check(self._keys(decoded, grouping), **inputs)
-
-    def shards(self, limit: int = SHARD_BYTES) -> Iterator[StateShard]:
-        """Every state as rows of the store, of at most `limit` bytes, in an order that depends
-        only on the content. Each grouping has its own states, so that its keys never push those of
-        another into (other). Coarser groupings have none where the row of the finest one can stand
-        for them."""
-        groupings, max_keys = self.metric_set.slices.by, self.metric_set.slices.max_keys
-        for whole, metric, base, coarser, spans in self.whole_states():
-            for grouping in (base, *coarser):
-                state = whole if grouping == base else summed(whole, groupings, base, grouping)
-                state = state.limited(max_keys)
-                shards = list(split(Pane(metric, grouping, *spans[0]), state, limit))
-                if grouping == base and coarser and can_stand_for_coarser(shards, state):
-                    shards = [replace(shards[0], for_coarser=True)]
-                for span in spans:
-                    pane = Pane(metric, grouping, *span)
-                    yield from (replace(shard, pane=pane) for shard in shards)
-                if shards[0].for_coarser:
-                    break
-
-    def whole_states(self) -> Iterator[tuple[PerKey, str, int, Sequence[int], list[Span]]]:
-        """Each different state of a metric and a finest grouping, with all of its keys: the state,
-        the metric, the grouping, the coarser groupings derived from it, and the spans it covers."""
-        for base, coarser in self._coarser.items():
-            windows, whole = self._windows[base], list[tuple[Accumulator, list[Span]]]()
-            total: list[Span] = [(None, None)]
-            panes, pane_ms = windows.panes(), windows.pane_ms
-            if len(panes) > 1 or base in self._with_expired:
-                state = windows.total_state()
-                state.merge(self._expired[base])
-                whole.append((state, total))
-                total = []
-            whole += [(pane, [*total, (ms, ms + pane_ms)]) for ms, pane in panes.items()]
-            for state, spans in whole:
-                assert isinstance(state, PerKey)
-                for metric in self.metric_set.metrics:
-                    yield state.project(metric.name), metric.name, base, coarser, spans
-
-    def _keys(self, decoded: Decoded, grouping: int) -> DictionaryColumn:
-        """The key of each event in one grouping: (grouping, value, ...)."""
-        codes = np.zeros(len(decoded), np.intp)
-        keys: list[tuple[str | int | None, ...]] = [(grouping,)]
-        for name in self.metric_set.slices.by[grouping]:
-            column = decoded.keys[self.metric_set.keys[name].column]
-            width = max(len(column.values), 1)
-            size, pairs = len(keys) * width, codes * width + column.codes
-            if size > 4 * len(pairs) + 1024:
-                present, codes = np.unique(pairs, return_inverse=True)
-            else:  # counting takes less time than sorting where few codes are possible
-                is_present = np.bincount(pairs, minlength=size) > 0
-                present, codes = np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[pairs]
-            firsts, seconds = np.divmod(present, width)
-            keys = [
-                (*keys[i], column.values[j])
-                for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
-            ]
-        return DictionaryColumn(codes, tuple(keys))
 
 
 class Delta:
@@ -388,21 +251,3 @@ def shape_groups(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
             codes = np.unique(2 * codes + plain, return_inverse=True)[1]
     for code in range(int(codes.max(initial=-1)) + 1):
         yield np.flatnonzero(codes == code)
-
-
-def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryColumn]:
-    """The columns that metrics read, as keywords for a panel. The events must be of one shape."""
-    columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
-    for name, column in decoded.columns.items():
-        if not isinstance(column, ListColumn):
-            columns[name] = column
-            continue
-        path, _, kind = name.rpartition(":")
-        columns[name] = column.values
-        if kind in ("label_list", "int_list"):
-            columns[offsets_column(path)] = column.offsets
-        elif kind.endswith("_row"):
-            table = column.values.reshape(len(column), -1)
-            is_vector = kind.endswith("_or_row") and table.shape[1] == 1
-            columns[name] = table[:, 0] if is_vector else table
-    return columns

@@ -11,18 +11,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streammetrics import Accumulator, DictionaryColumn, JoinRows, load
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig, outcome_field
-from streammetrics_consumers.config.states import EPOCH, empty_delays, empty_rows
-from streammetrics_consumers.counting.delta import Columns, MetricSetStates
+from streammetrics_consumers.config.states import empty_delays, empty_rows
+from streammetrics_consumers.counting.metric_set_states import MetricSetStates, columns_of
+from streammetrics_consumers.events.columns import Column
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.events.fields import epochs_by_time
 from streammetrics_consumers.ledger.closing import (
     closing_heads,
     join_head,
@@ -89,7 +88,6 @@ class Closer:
         self.head = join_head(ledger.store, generation)
         self._max_bytes = max_bytes
         self._remember_ms = empty_rows(config.fields, config.join).remember_ms or 0
-        self._epochs = epochs_by_time(config)
         self._keys = [field.column for field in config.fields if field.is_key]
 
     @property
@@ -186,19 +184,20 @@ class Closer:
 
     def _feed(self, metric_sets: Sequence[MetricSetStates], closed: ClosedRows) -> None:
         for start in range(0, len(closed), ROWS_AT_ONCE):
-            decoded, columns = self._decoded(closed, slice(start, start + ROWS_AT_ONCE))
+            decoded = self._decoded(closed, slice(start, start + ROWS_AT_ONCE))
+            columns = columns_of(decoded)
             for set_states in metric_sets:
                 set_states.checked(decoded, columns)()
 
-    def _decoded(self, closed: ClosedRows, positions: slice) -> tuple[Decoded, Columns]:
+    def _decoded(self, closed: ClosedRows, positions: slice) -> Decoded:
         """Closed impressions as if each had been one event with its labels."""
         times = closed.times_ms[positions]
-        columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
+        columns: dict[str, Column] = {}
         for name, column in closed.columns.items():
             if isinstance(column, DictionaryColumn):
                 columns[name] = DictionaryColumn(column.codes[positions], column.values)
             else:
-                columns[name] = column[positions]
+                columns[name] = cast("Column", column[positions])
         for outcome in self.join.outcomes:
             columns[outcome_field(outcome).column] = closed.labels[outcome.name][positions].astype(
                 np.float64
@@ -208,9 +207,7 @@ class Closer:
             key = columns.pop(name)
             assert isinstance(key, DictionaryColumn)
             keys[name] = key
-        if self._epochs is not None:
-            keys[EPOCH] = self._epochs(times)
-        return Decoded(_NOWHERE, np.arange(len(times)), times, None, keys, {}, ()), columns
+        return Decoded(_NOWHERE, np.arange(len(times)), times, None, keys, columns, ())
 
     def _kept(self, step: _Step, place: int, stays: JoinRows) -> Iterator[StateShard]:
         """The rows to remember of the impressions closed in this step."""

@@ -81,7 +81,7 @@ class BatchLedger:
             self._error_budget = ErrorBudget(config.store.max_bad_share)
             self._began = False
             self._compactor = IdleCompactor(self.ledger.store, monotonic)
-            every_s = None if config.experiment is None else config.experiment.look_every_s
+            every_s = {name: one.look_every_s for name, one in config.experiments.items()}
             self._looker = Looker(
                 self.ledger, self.generation.id, every_s, monotonic=monotonic, clock=clock
             )
@@ -165,7 +165,7 @@ class BatchLedger:
         self._compactor.committed(moved)
         self._compactor.step(idle=True)
         self._raise_floor()
-        self._looker.step()
+        self._looker.all_due()
 
     def _raise_floor(self) -> None:
         heads = self.ledger.heads(self.generation)

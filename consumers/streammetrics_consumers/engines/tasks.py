@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.delta import Delta, MetricSetStates
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.counting.metric_set_states import MetricSetStates
 from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.arrow_messages import leaves, unread
 from streammetrics_consumers.events.decoder import Decoder
@@ -63,8 +64,9 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
     import pyarrow.types
 
     decoder = Decoder(job.config)
-    wanted = [*decoder.paths, *([] if job.record_time is None else [job.record_time])]
-    needed = [*decoder.needed, *wanted[len(decoder.paths) :]]
+    record_times = [] if job.record_time is None else [job.record_time]
+    wanted = [*(path for path in decoder.paths if path not in decoder.optional), *record_times]
+    needed = [*decoder.needed, *record_times]
     if decoder.filter is not None:
         needed += decoder.filter.lacks(dict(leaves(schema)))
     why = unread(schema, needed, wanted)

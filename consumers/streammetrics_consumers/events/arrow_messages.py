@@ -15,7 +15,7 @@ and format/Message.fbs of Apache Arrow.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -54,10 +54,16 @@ def schema_bytes(message: bytes) -> bytes:
     return message[start : size_at + 4 + size]
 
 
-def open_arrow(events: EventRows, needed: Sequence[str], wanted: Sequence[str]) -> EventRows:
+def open_arrow(
+    events: EventRows,
+    needed: Sequence[str],
+    wanted: Sequence[str],
+    optional: Collection[str] = (),
+) -> EventRows:
     """The rows of Arrow messages with equal `schema_bytes`.
 
-    needed: paths without which a message is refused; wanted: all paths that are read.
+    needed: paths without which a message is refused; wanted: all paths that are read; optional:
+    those of them that may have any type.
     """
     import pyarrow
 
@@ -66,7 +72,7 @@ def open_arrow(events: EventRows, needed: Sequence[str], wanted: Sequence[str]) 
     tables: list[pa.Table] = []
     for i, message in enumerate(events.messages.values):
         assert message is not None, "tombstones were removed before"
-        table = refused.get(i) or table_of(message, needed, wanted)
+        table = refused.get(i) or table_of(message, needed, wanted, optional)
         if isinstance(table, Unfit):
             refused[i] = table
         else:
@@ -81,7 +87,12 @@ def open_arrow(events: EventRows, needed: Sequence[str], wanted: Sequence[str]) 
     return replace(events, refused=refused, chunk=chunk, rows=np.arange(len(chunk)))
 
 
-def table_of(message: bytes, needed: Sequence[str], wanted: Sequence[str]) -> pa.Table | Unfit:
+def table_of(
+    message: bytes,
+    needed: Sequence[str],
+    wanted: Sequence[str],
+    optional: Collection[str] = (),
+) -> pa.Table | Unfit:
     """The rows of a message, or its refusal, which names a field if a column cannot be read."""
     import pyarrow
     import pyarrow.ipc
@@ -96,7 +107,8 @@ def table_of(message: bytes, needed: Sequence[str], wanted: Sequence[str]) -> pa
         if unfit is not None:
             return unfit
         schema = pyarrow.ipc.open_stream(payload).schema
-        return unread(schema, needed, wanted) or _table(payload, schema, wanted)
+        typed = [path for path in wanted if path not in optional]
+        return unread(schema, needed, typed) or _table(payload, schema, wanted)
     except (pyarrow.ArrowException, BadLayout, OSError, ValueError, OverflowError) as error:
         # Includes Arrow's MemoryError, for a size that its own checks accept.
         return Unfit("not_arrow", None, f"expected an Arrow IPC stream: {error}"[:200])

@@ -40,6 +40,10 @@ Converter: TypeAlias = Callable[[list[object], str], Converted]
 MAX_NAME: Final = 480  # bytes of a slice value as JSON: eight and a bit fit into a key of 4,096
 
 _EXACT_DIGITS: Final = 15  # a double represents every whole number of this many digits
+# The kinds that a text of CSV is read as unchanged.
+_TEXTS: Final = frozenset(
+    ("variant", "arm", "slice", "text_id", "hashed_id", "has_id", "condition", "time_iso")
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -336,14 +340,14 @@ def encoded_texts(
     name: whether the text is the name of a slice, rather than an id."""
     bad: Bad = {}
     try:
-        codes, distinct = _encoded(values)
+        codes, distinct = dictionary_encoded(values)
         # Only a text equals a text, and only null equals null; 1, 1.0 and true are equal.
         plain = set(map(type, distinct)) <= ({str, type(None)} if nullable else {str})
     except TypeError:
         plain = False
     if not plain:
         values, bad = _texts(values, path, nullable=nullable)
-        codes, distinct = _encoded(values)
+        codes, distinct = dictionary_encoded(values)
     for code, value in enumerate(distinct):
         if isinstance(value, str) and len(value) > 40 and _too_long(value, name=name):
             unfit = Unfit("too_long", path, f"a text of {len(value)} characters")
@@ -367,7 +371,7 @@ def hashed_texts(values: list[object], path: str) -> Converted:
     return hash_texts(data, offsets), bad
 
 
-def _encoded(values: list[object]) -> tuple[NDArray[np.intp], tuple[object, ...]]:
+def dictionary_encoded(values: list[object]) -> tuple[NDArray[np.intp], tuple[object, ...]]:
     """The index of each value among the distinct ones, in the order of their first occurrences."""
     numbers: defaultdict[object, int] = defaultdict(count().__next__)
     codes = list(map(numbers.__getitem__, values))
@@ -425,7 +429,7 @@ def variants(known: tuple[str, ...] | None) -> Converter:
 
 def from_text(kind: str, text: str) -> object:
     """The value of a CSV text for a column of this kind; the text itself if it has none."""
-    if kind in ("variant", "slice", "text_id", "hashed_id", "time_iso"):
+    if kind in _TEXTS:
         return text or None
     stripped = text.strip(" \t")
     if not stripped:

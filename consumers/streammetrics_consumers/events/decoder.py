@@ -10,19 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
-from streammetrics_consumers.config.states import EPOCH
 from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
 from streammetrics_consumers.events.columns import Column, ListColumn, taken
+from streammetrics_consumers.events.csv_rows import require_columns
 from streammetrics_consumers.events.event_filter import filter_of
 from streammetrics_consumers.events.fields import (
     EVENT_ID,
     FieldReader,
-    epochs_by_time,
     field_of_event_id,
     merged,
 )
-from streammetrics_consumers.events.json_and_csv import require_columns
 from streammetrics_consumers.events.kinds import Kinds
 from streammetrics_consumers.events.messages import (
     MAX_MESSAGE_BYTES,
@@ -116,7 +114,6 @@ class Decoder:
 
     def __init__(self, config: Config) -> None:
         self._keys = [field.column for field in config.fields if field.is_key]
-        self.epochs = epochs_by_time(config)
         self.format = config.source.format
         id_fields = field_of_event_id(config)
         # Only the first fault of an event is reported. The time and the id are converted first, so
@@ -136,6 +133,10 @@ class Decoder:
         paths = list(self.reading.paths) if self.kinds is None else self.kinds.paths
         self.paths = list(dict.fromkeys([*paths, *of_filter]))
         self.needed = self.reading.needed if self.kinds is None else []
+        strict = {
+            path for reading in self.readings for path in reading.paths.keys() - reading.optional
+        }
+        self.optional = self.reading.optional - strict - frozenset(of_filter)
         self.max_event_bytes = config.source.max_event_bytes
         self.list_pairs = [
             (metric.inputs["labels"].column, metric.inputs[role].column, role)
@@ -216,7 +217,7 @@ class Decoder:
     def _open(self, events: EventRows) -> EventRows:
         """Split messages into their events."""
         if self.format == "arrow":
-            return open_arrow(events, self.needed, self.paths)
+            return open_arrow(events, self.needed, self.paths, self.optional)
         split = lines if self.format == "ndjson" else elements
         return open_texts(events, split, self.max_event_bytes)
 
@@ -264,8 +265,6 @@ class Decoder:
             if self.kinds is None:
                 del columns[EVENT_ID]
         keys = {name: columns.pop(name) for name in self._keys if name in columns}
-        if self.epochs is not None:
-            keys[EPOCH] = self.epochs(times)
         entries = [refused(events.messages, i, why) for i, why in events.refused.items()]
         entries += [refused(chunk, i, why) for i, why in events.bad.items()]
         decoded = Decoded(

@@ -14,27 +14,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
-from streammetrics_consumers.config.event import plain_text
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.arrow_messages import table_of
+from streammetrics_consumers.events.csv_rows import read_csv, require_columns
 from streammetrics_consumers.events.fields import is_beside, text_beside, values_of
-from streammetrics_consumers.events.json_and_csv import (
+from streammetrics_consumers.events.json_events import (
+    OPTIONAL,
     decoded,
     parsed_slowly,
-    read_csv,
-    require_columns,
     struct_of,
     value_at,
 )
 from streammetrics_consumers.events.messages import EventRows
+from streammetrics_consumers.events.optional_columns import condition_test, struct_values
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class EventFilter:
             condition for condition in conditions if in_kafka and is_beside(condition.path)
         )
         inside = [condition for condition in conditions if condition not in self.beside]
-        self._inside = {condition.path: _test(condition) for condition in inside}
+        self._inside = {condition.path: condition_test(condition) for condition in inside}
         self.paths = tuple(self._inside)
         self.needed = [condition.path for condition in inside if condition.present]
         self._json = _JsonFields(self.paths)
@@ -141,7 +141,7 @@ class EventFilter:
         keep = np.ones(len(records), np.bool_)
         bad: dict[int, Unfit] = {}
         for condition in self.beside:
-            test = _test(condition)
+            test = condition_test(condition)
             for i, text in enumerate(text_beside(condition.path, records)):
                 if isinstance(text, Unfit):
                     bad.setdefault(i, text)
@@ -156,27 +156,13 @@ def filter_of(config: Config) -> EventFilter | None:
     return EventFilter(where, in_kafka=config.source.kind == "kafka") if where else None
 
 
-def _test(condition: Condition) -> _Test:
-    """A test of whether a plain value (None: the field is absent) meets the condition."""
-    if condition.values is None:
-        present = condition.present
-        return lambda value: (value is not None) == present
-    accepted = frozenset(condition.values)
-    return lambda value: (value if type(value) is str else plain_text(value)) in accepted
-
-
 def _flags(test: _Test, values: Sequence[object]) -> Flags:
     return np.fromiter(map(test, values), np.bool_, len(values))
 
 
 def _tested(test: _Test, columns: Mapping[str, Values], path: str, n: int) -> Flags:
     values = columns.get(path)
-    if values is None:
-        # A struct column is present in a row if one of its fields is.
-        inner = [_present(columns, name) for name in columns if name.startswith(path + ".")]
-        is_there = np.any(inner, axis=0) if inner else np.zeros(n, np.bool_)
-        return np.where(is_there, test({}), test(None))
-    return _flags_of(test, values)
+    return _flags_of(test, struct_values(columns, path, n) if values is None else values)
 
 
 def _flags_of(test: _Test, values: Values) -> Flags:
@@ -185,16 +171,6 @@ def _flags_of(test: _Test, values: Values) -> Flags:
     if isinstance(values, DictionaryColumn):
         return _flags(test, values.values)[values.codes]
     return _flags(test, values if isinstance(values, list) else values.tolist())
-
-
-def _present(columns: Mapping[str, Values], path: str) -> Flags:
-    if isinstance(columns, ArrowColumns):
-        return columns.present(path)
-    return _flags_of(_is_there, columns[path])
-
-
-def _is_there(value: object) -> bool:
-    return value is not None
 
 
 class _JsonFields:
@@ -207,11 +183,11 @@ class _JsonFields:
             node = tree
             for name in path[:-1]:
                 node = node.setdefault(name, {})
-                if node is _LEAF:  # a parent of this field is read whole
+                if node is OPTIONAL:  # a parent of this field is read whole
                     break
             else:
-                node[path[-1]] = _LEAF
-        event, attributes = struct_of(tree, lenient=True)
+                node[path[-1]] = OPTIONAL
+        event, attributes, _ = struct_of(tree)
         self._getters = {".".join(path): _field_getter(path, attributes) for path in self._paths}
         self._decode: Callable[[bytes], object] = msgspec.json.Decoder(event).decode
 
@@ -254,6 +230,3 @@ def _field_getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callabl
         return value_at(value, rest) if rest else value
 
     return found
-
-
-_LEAF: Final = (Any, None)  # a field that is read whole

@@ -47,14 +47,16 @@ from streammetrics_consumers.events.columns import (
     times_iso,
     variants,
 )
-from streammetrics_consumers.events.json_and_csv import (
-    JsonReader,
-    parsed_slowly,
-    read_csv,
-    require_columns,
-    value_at,
-)
+from streammetrics_consumers.events.csv_rows import read_csv, require_columns
+from streammetrics_consumers.events.json_events import JsonReader, parsed_slowly, value_at
 from streammetrics_consumers.events.messages import EventRows, some_rows
+from streammetrics_consumers.events.optional_columns import (
+    arms,
+    has_id,
+    meets,
+    optional_ids,
+    optional_values,
+)
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "time_iso": times_iso,
     "time_s": times_in(1000),
     "time_ms": times_in(1),
+    "arm": arms,
+    "has_id": has_id,
     "slice": partial(encoded_texts, nullable=True),
     "text_id": partial(encoded_texts, name=False),
     "hashed_id": hashed_texts,
@@ -87,6 +91,7 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "id_list": id_list,
     "ids_list": id_lists,
 }
+_OF_DISTINCT: Final = ("text_id", "hashed_id", "has_id", "condition")
 _ROWS: Final[Mapping[str, Callable[..., Converted]]] = {
     "label_row": partial(rows, booleans=True, or_one=False),
     "real_row": partial(rows, booleans=False, or_one=False),
@@ -100,6 +105,10 @@ def converter(field: Field) -> Converter:
     """The converter from the values of a field to its column."""
     if field.kind == "variant":
         return variants(field.texts)
+    if field.condition is not None:
+        return meets(field.condition)
+    if field.kind == "hashed_id" and field.optional:
+        return optional_ids
     row = _ROWS.get(field.kind)
     return _CONVERTERS[field.kind] if row is None else partial(row, width=field.width)
 
@@ -116,26 +125,13 @@ def field_of_event_id(config: Config) -> list[Field]:
     return [] if dedup is None else [Field(dedup.event_id, "hashed_id", name=EVENT_ID)]
 
 
-def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryColumn] | None:
-    """A function from event times [n] to the column of epochs, if an experiment has no epoch field;
-    None if it has one, or if there is no experiment."""
-    experiment = config.experiment
-    if experiment is None or config.event.epoch is not None:
-        return None
-    starts, names = np.array(experiment.epochs, np.int64), experiment.epoch_names
-
-    def convert(times_ms: NDArray[np.int64]) -> DictionaryColumn:
-        return DictionaryColumn(np.searchsorted(starts, times_ms, side="right"), names)
-
-    return convert
-
-
 def paths(fields: Iterable[Field]) -> dict[str, frozenset[str]]:
-    """The kinds of each path that is read. "slice", which accepts any value or none, is dropped if
-    the path has other kinds."""
+    """The kinds of each path that is read; none if all fields there are optional. "slice", which
+    accepts any value or none, is dropped if the path has other kinds."""
     kinds_by_path: dict[str, set[str]] = {}
     for field in fields:
-        kinds_by_path.setdefault(field.path, set()).add(field.kind)
+        kinds = kinds_by_path.setdefault(field.path, set())
+        kinds.update(() if field.optional else (field.kind,))
     return {path: frozenset(kinds - {"slice"} or kinds) for path, kinds in kinds_by_path.items()}
 
 
@@ -154,7 +150,7 @@ def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Te
     fast = _numbers(field, values)
     if fast is not None:
         return fast
-    if field.kind in ("slice", "variant", "text_id", "hashed_id"):  # usually few distinct numbers
+    if field.is_key or field.kind in _OF_DISTINCT:  # usually few distinct numbers
         distinct, codes = np.unique(values, return_inverse=True)
         return _each_once(field, distinct.tolist(), codes)
     return converter(field)(values.tolist(), field.path)
@@ -197,14 +193,15 @@ class RecordFields:
     """Reads fields whose paths all refer to the key or headers."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
-        self.fields = tuple(fields)
+        self.fields = tuple(field for field in fields if not field.optional)
+        self._optional = tuple(field for field in fields if field.optional)
         inner = [
             replace(field, path=field.path.removeprefix("key."))
-            for field in fields
+            for field in self.fields
             if field.path.startswith("key.")
         ]
         self._in_key = JsonReader(paths(inner), {}) if inner else None
-        self._texts = {field.path for field in fields if not field.path.startswith("key.")}
+        self._texts = {field.path for field in self.fields if not field.path.startswith("key.")}
 
     def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad]:
         """A column for each field, with a row per record, and the reason for each bad record."""
@@ -224,6 +221,10 @@ class RecordFields:
             columns[field.column], wrong = converter(field)(field_values, field.path)
             for i, why in wrong.items():
                 bad.setdefault(i, why)
+        for field in self._optional:
+            texts = text_beside(field.path, chunk)
+            known = [None if isinstance(text, Unfit) else text for text in texts]
+            columns[field.column], _ = converter(field)(known, field.path)
         return columns, bad
 
     def _texts_at(self, path: str, chunk: Chunk, bad: Bad) -> list[object]:
@@ -253,6 +254,7 @@ class RecordFields:
         good = [place for index, place in enumerate(positions) if index not in wrong]
         values: dict[str, list[object]] = {}
         for path, column in fields.items():
+            assert isinstance(column, list)  # since no field is optional
             whole: list[object] = [None] * len(chunk)
             for place, value in zip(good, column, strict=True):
                 whole[place] = value
@@ -311,15 +313,19 @@ def _too_long(path: str, size: int) -> Unfit:
 
 class FieldReader:
     """Read the columns of fields. `beside` reads those in a record's key or headers; `paths` are
-    the paths of the others, and `needed` those that an event must have."""
+    the paths of the others, `needed` those that an event must have, and `optional` those whose
+    values refuse no event."""
 
     def __init__(self, fields: Sequence[Field], *, in_kafka: bool) -> None:
         fields_beside = [field for field in fields if in_kafka and is_beside(field.path)]
         self.beside = RecordFields(fields_beside) if fields_beside else None
         inside = [field for field in fields if field not in fields_beside]
         self.paths = paths(inside)
-        self.needed = [path for path, kinds in self.paths.items() if kinds != {"slice"}]
-        texts = {field.path: field.texts for field in inside if field.texts is not None}
+        self.needed = [path for path, kinds in self.paths.items() if kinds - {"slice"}]
+        self.optional = frozenset(path for path, kinds in self.paths.items() if not kinds)
+        # Of a path with a required field, the texts are those of this one.
+        ordered = sorted(inside, key=lambda field: not field.optional)
+        texts = {field.path: field.texts for field in ordered if field.texts is not None}
         self._json = JsonReader(self.paths, texts)
         first: dict[Field, Field] = {}  # of those that differ in their names alone
         for field in inside:
@@ -328,8 +334,9 @@ class FieldReader:
         self._names = {f.column: first[replace(f, name=None)].column for f in inside}
         numbers = partial(reals, typed=True)  # the decoder of JSON has checked their types
         self._of_json = [
-            (field, name, numbers if self.paths[field.path] == {"real"} else convert)
+            (field, name, numbers if is_real and field.kind == "real" else convert)
             for field, name, convert in self._inside
+            for is_real in (self.paths[field.path] == {"real"},)
         ]
 
     def read(self, events: EventRows, rows: Positions) -> tuple[dict[str, Column], Bad, Bad]:
@@ -360,8 +367,12 @@ class FieldReader:
             return self._stored(chunk.columns, rows, len(chunk)), {}
         values = values_of(chunk, rows)
         if chunk.fields is not None:
-            require_columns(list(self.paths), chunk.fields, chunk.partition.topic)
-            return read_csv(values, chunk.fields, list(self.paths))
+            header, required = chunk.fields, [p for p in self.paths if p not in self.optional]
+            require_columns(required, header, chunk.partition.topic)
+            read_paths = [path for path in self.paths if path in header]
+            fields, bad = read_csv(values, header, read_paths)
+            absent: list[object] = [""] * (len(values) - len(bad))
+            return {path: fields.get(path, absent) for path in self.paths}, bad
         return self._json.read(values, chunk.longest)
 
     def _columns(self, fields: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
@@ -386,7 +397,8 @@ class FieldReader:
     ) -> Mapping[str, Values]:
         fields: dict[str, Values] = {}
         for path in self.paths:
-            values = columns.get(path)
+            is_optional = path in self.optional
+            values = optional_values(columns, path, n) if is_optional else columns.get(path)
             if values is None:
                 fields[path] = [None] * len(rows)
             else:

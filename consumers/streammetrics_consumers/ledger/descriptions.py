@@ -14,8 +14,9 @@ from datetime import datetime
 from typing import Final, cast
 
 from streammetrics_consumers.model.generation import EXPERIMENT, SHOWN, WATCH_RATES
+from streammetrics_consumers.model.times import iso_utc
 
-_FOLLOW: Final = ("epochs", "shares")  # keys of a plan whose lists may be appended to
+_FOLLOW: Final = ("epochs", "shares", "end")  # keys of a plan that may change while it runs
 
 Weights = Mapping[str, float]
 Description = Mapping[str, object]
@@ -38,14 +39,45 @@ def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
     return tuple(starts[len(old_starts) :])
 
 
-def as_before(now: Description, was: Description) -> dict[str, object]:
-    """A description with the epochs of an earlier one."""
+def moved_end(was: Description, now: Description) -> tuple[int | None, int | None] | None:
+    """The ends of an experiment in an earlier description and in this one, None for no end; None if
+    they are equal."""
+    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return None
+    ends = cast("tuple[int | None, int | None]", (before.get("end"), after.get("end")))
+    return None if ends[0] == ends[1] else ends
+
+
+def end_refused(ends: tuple[int | None, int | None], counted_ms: int | None) -> str:
+    """Why an end cannot be declared or moved so, and what to do; "" if it can."""
+    before, after = ends
+    if counted_ms is None:
+        return ""
+    if before is not None and before <= counted_ms:
+        return (
+            f"it ended at {iso_utc(before)}, and events since are not its events; its end stays, "
+            "and another name begins another experiment"
+        )
+    if after is not None and after <= counted_ms:
+        return (
+            f"its end {iso_utc(after)} is too early: events up to {iso_utc(counted_ms)} are "
+            "counted, and only a later end can be declared; to end it now, take it out of the "
+            "config and drop it"
+        )
+    return ""
+
+
+def as_before(now: Description, was: Description, *names: str) -> dict[str, object]:
+    """A description with these parts of the plan of an earlier one."""
     plan, earlier = (cast("Description", description[EXPERIMENT]) for description in (now, was))
-    return {**now, EXPERIMENT: {**plan, **{name: earlier[name] for name in _FOLLOW}}}
+    others = {name: value for name, value in plan.items() if name not in names}
+    kept = {name: earlier[name] for name in names if name in earlier}
+    return {**now, EXPERIMENT: {**others, **kept}}
 
 
 def plan_that_stays(plan: Description) -> dict[str, object]:
-    """A plan without the lists that may be appended to: the identity of an experiment's looks."""
+    """A plan without what may change while it runs: the identity of an experiment's looks."""
     return {name: value for name, value in plan.items() if name not in _FOLLOW}
 
 
@@ -116,8 +148,15 @@ def more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]
     return sorted(set(after) - set(before)) if set(before) < set(after) else []
 
 
-def arms_refused(arms: Sequence[str]) -> str:
-    """Why these variants cannot be added, and what to do."""
+def arms_refused(arms: Sequence[str], name: str = "") -> str:
+    """Why these variants cannot be added to an experiment, and what to do."""
+    if name:
+        return (
+            f"experiment {name}: {', '.join(arms)} cannot be added while it runs, since its "
+            "comparisons share one level and its shares were planned without it. To compare the "
+            "added variant, declare an experiment with another name; to continue without it, leave "
+            "it out of the variants: its events are counted beside those of the declared ones"
+        )
     return (
         f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons "
         "share one level and its shares were planned without it. To compare the added variant, "

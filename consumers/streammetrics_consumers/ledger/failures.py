@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -13,6 +14,16 @@ class LedgerError(Exception):
     """A store that cannot be used as requested. `exit_code` is that of the process."""
 
     exit_code = 1
+
+
+class SettingsChanged(LedgerError):
+    """The settings are not those that the store was counted with. `differences` names each."""
+
+    exit_code = 3
+
+    def __init__(self, differences: Sequence[str], hint: str) -> None:
+        self.differences, self.hint = tuple(differences), hint
+        super().__init__("\n".join([*differences, hint]))
 
 
 class StoreUnavailable(LedgerError):

@@ -174,8 +174,13 @@ def _is_claimed(connection: Connection, new_look: experiments.Look, claimed_ms: 
     return connection.scalar(last) == claimed_ms
 
 
-def count_looks(connection: Connection, generation: int, fingerprint: str) -> int:
-    """The number of looks at an experiment."""
+def last_id(connection: Connection) -> int:
+    """What changes when a look is added: the number of the last one of the store; 0 before it."""
+    return int(connection.scalar(select(func.max(look.c.id))) or 0)
+
+
+def count_looks(connection: Connection, generation: int, fingerprint: str | None = None) -> int:
+    """The number of looks at an experiment; None: at all of the generation."""
     conditions = _look_conditions(generation, fingerprint)
     return int(connection.scalar(select(func.count()).select_from(look).where(*conditions)) or 0)
 
@@ -303,8 +308,13 @@ def _latest(
     return _reading(row)
 
 
-def _look_conditions(generation: int, fingerprint: str) -> tuple[ColumnElement[bool], ...]:
-    return look.c.generation == generation, look.c.experiment == fingerprint
+def _look_conditions(generation: int, fingerprint: str | None) -> tuple[ColumnElement[bool], ...]:
+    of_generation = look.c.generation == generation
+    return (
+        (of_generation,)
+        if fingerprint is None
+        else (of_generation, look.c.experiment == fingerprint)
+    )
 
 
 def _reading(row: Row[tuple[object, ...]]) -> experiments.Anytime:

@@ -56,6 +56,12 @@ class StoreView:
         generation, heads, last = self.version
         return Snapshot(generation, heads, read_panes(self._connection, generation), retry=last)
 
+    @property
+    def bare(self) -> Snapshot:
+        """The snapshot without the list of its panes, which costs nothing."""
+        generation, heads, last = self.version
+        return Snapshot(generation, heads, (), retry=last)
+
     def stored_size(self) -> tuple[int, int]:
         """The number and the bytes of all delta rows. Cost: a scan of the whole index."""
         return read_size(self._connection, self.version.generation)
@@ -69,8 +75,13 @@ class StoreView:
         time; `state_of` decodes them."""
         return read_states(self._connection, rows)
 
-    def looks(self, experiment: str) -> int:
-        """The number of looks at this experiment."""
+    @property
+    def last_look_id(self) -> int:
+        """See `looks.last_id`."""
+        return looks.last_id(self._connection)
+
+    def looks(self, experiment: str | None = None) -> int:
+        """The number of looks at this experiment; None: at all of the generation."""
         return looks.count_looks(*self._looks, experiment)
 
     def last_look(self, experiment: str) -> dict[str, experiments.Anytime]:

@@ -25,8 +25,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
-from streammetrics_consumers.ledger.failures import Damaged, StoreReplaced
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import Damaged, SettingsChanged, StoreReplaced
 from streammetrics_consumers.ledger.read import COUNTERS, REFUSED, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head, quarantine, seen
 from streammetrics_consumers.ledger.store import Store

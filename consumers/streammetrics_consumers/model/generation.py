@@ -24,6 +24,21 @@ USERS: Final = "users"  # the key of the users that [event] names and the metric
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
 
 
+def experiment_set(name: str) -> str:
+    """The metric set of an experiment; that of [experiment] has the name "".
+
+    >>> experiment_set(""), experiment_set("ranker")
+    ('experiment', 'experiment/ranker')
+    """
+    return f"{EXPERIMENT}/{name}" if name else EXPERIMENT
+
+
+def experiment_name(metric_set: str) -> str | None:
+    """The experiment of a metric set; None for another metric set."""
+    first, _, name = metric_set.partition("/")
+    return name if first == EXPERIMENT else None
+
+
 def fingerprint(description: Mapping[str, object]) -> str:
     """sha256 (hex) of a description's canonical JSON, without the values for display."""
     meant = {name: value for name, value in description.items() if name != SHOWN}
@@ -249,10 +264,28 @@ class Requested:
 NOTHING_REQUESTED: Final = Requested()
 
 
+class ExperimentChange(NamedTuple):
+    """What a config changes of one experiment.
+
+    kind: "added", "ended", "resumed", or "goes on". added, ended: metrics of one that goes on, by
+    their names in the config. epochs: the starts added. end: where it is declared or moved, the
+    ends before and after in milliseconds. shown: the names of the values for display that change.
+    """
+
+    name: str
+    kind: str
+    added: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    epochs: tuple[str, ...] = ()
+    end: tuple[int | None, int | None] | None = None
+    shown: tuple[str, ...] = ()
+
+
 class Changes(NamedTuple):
     """The changes that a config makes to a generation: metrics added, metrics ended, variants
-    added, starts of an experiment's epochs added, metrics resumed, and metrics that are counted
-    anew, without their stored states."""
+    added, starts of an experiment's epochs added, metrics resumed, metrics that are counted anew,
+    without their stored states, and experiments whose end is declared or moved. experiments: the
+    same by experiment, of each in the config or the store."""
 
     added: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
@@ -260,14 +293,16 @@ class Changes(NamedTuple):
     epochs: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
+    moved_ends: tuple[str, ...] = ()
+    experiments: tuple[ExperimentChange, ...] = ()
 
     @property
-    def ends_experiment(self) -> bool:
-        """Whether the metrics of the experiment end."""
-        return any(name.startswith(f"{EXPERIMENT}/") for name in self.ended)
+    def ended_experiments(self) -> tuple[str, ...]:
+        """The names of the experiments that end, "" for that of [experiment]."""
+        return tuple(change.name for change in self.experiments if change.kind == "ended")
 
     def __bool__(self) -> bool:
-        return any(self[:])
+        return any(self[:-1])
 
 
 NO_CHANGES: Final = Changes()

@@ -12,13 +12,14 @@ from typing import Final
 from streammetrics import Accumulator, PerKey, StateError
 from streammetrics.experiments import Plan, gates
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.experiment import PREFIX, UNITS, ExperimentConfig
+from streammetrics_consumers.config.experiment import ExperimentConfig
+from streammetrics_consumers.config.experiment_states import UNITS
 from streammetrics_consumers.config.metric_entry import without_groups
 from streammetrics_consumers.ledger.delta_metadata import groupings_of, state_of
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.generation import Pane, experiment_set
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import plan_of
 
@@ -26,51 +27,64 @@ MAX_STATE_BYTES: Final = 64 << 20  # of the stored states of one metric
 
 
 def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
-    """A sentence for each decision metric and guardrail; none without [experiment].
+    """A sentence for each decision metric and guardrail of each experiment that is not archived.
 
     ledger: the store, if something is counted there. A metric of which it says nothing, because it
     is new, or its settings are others, or its states are very large or another version's, has its
     gate in words. StateError for damaged states.
     """
-    experiment = config.experiment
-    if experiment is None:
-        return []
+    return [
+        line
+        for name, experiment in config.experiments.items()
+        if not experiment.archived
+        for line in _experiment_lines(config, name, experiment, ledger)
+    ]
+
+
+def _experiment_lines(
+    config: Config, of: str, experiment: ExperimentConfig, ledger: Ledger | None
+) -> list[str]:
+    prefix = f"{experiment_set(of)}/"
+    title = f"experiment {of}" if of else "experiment"
     earlier: dict[str, Accumulator] = {
-        metric.name.removeprefix(PREFIX): metric.empty
-        for metric in config.experiment_metrics
-        if metric.name != PREFIX + UNITS
+        metric.name.removeprefix(prefix): metric.empty
+        for metric in config.experiment_metrics[of]
+        if metric.name != prefix + UNITS
     }
     days: dict[str, float] = {}
     lines: list[str] = []
     for name, empty in earlier.items():
         try:
-            read = partial(counted_metric, name=name, empty=empty)
+            read = partial(counted_metric, name=name, empty=empty, experiment=of)
             counted = None if ledger is None else view(ledger, read)
         except StateError as error:
-            lines.append(f"experiment: nothing is known of {name} so far: {unless_damaged(error)}")
+            lines.append(f"{title}: nothing is known of {name} so far: {unless_damaged(error)}")
             continue
         if counted is not None:
             earlier[name], days[name] = counted
-    plan = plan_of_config(experiment, config.event.variants or ())
+    plan = plan_of_config(experiment)
     metric_gates = gates(plan, earlier, days=days)
-    lines += [f"experiment: {gate.sentence(experiment.days)}" for gate in metric_gates]
+    lines += [f"{title}: {gate.sentence(experiment.days)}" for gate in metric_gates]
     if plan.min_days is not None:
-        lines.append(f"experiment: nothing is shipped before it has run for {plan.min_days} days")
+        lines.append(f"{title}: nothing is shipped before it has run for {plan.min_days} days")
     return list(dict.fromkeys(lines))
 
 
-def plan_of_config(experiment: ExperimentConfig, variants: tuple[str, ...]) -> Plan:
-    """The plan of [experiment]."""
+def plan_of_config(experiment: ExperimentConfig) -> Plan:
+    """The plan of an experiment."""
     least = experiment.days if experiment.min_days is None else experiment.min_days
-    return replace(plan_of(experiment.plan, variants, experiment.better), min_days=least)
+    return replace(
+        plan_of(experiment.plan, experiment.arms.names, experiment.better), min_days=least
+    )
 
 
 def counted_metric(
-    now: StoreView, name: str, empty: Accumulator | None = None
+    now: StoreView, name: str, empty: Accumulator | None = None, experiment: str = ""
 ) -> tuple[Accumulator, float] | None:
     """The state of a metric over all events, and the days that these span; None without any. empty:
-    the metric as it is counted now, or None for however it was."""
-    for metric in (PREFIX + name, name):
+    the metric as it is counted now, or None for however it was. experiment: whose metric it is, if
+    it has been counted."""
+    for metric in (f"{experiment_set(experiment)}/{name}", name):
         panes = [size.pane for size in now.snapshot.panes if size.pane.metric == metric]
         state = _sum(now, panes, () if empty is None else (empty, without_groups(empty)))
         if state is not None:

@@ -1,21 +1,22 @@
-"""Looks at a running experiment, taken in the loop of a worker.
+"""Looks at running experiments, taken in the loop of a worker.
 
-One process at a time takes a look, every `look_every_s`: see `ledger/looks.py`. The states and the
-heads are read in one transaction. A look that fails is omitted, which invalidates no interval;
-counting continues.
+Each experiment has its own looks: one process at a time takes one, every `look_every_s`: see
+`ledger/looks.py`. The states and the heads are read in one transaction. A look that fails is
+omitted, which invalidates no interval; counting continues. One whose declared end has passed has a
+look whenever it got rows since the last one, and no other.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from streammetrics import StreamMetricsError
 from streammetrics.experiments import Anytime, Experiment, Look
-from streammetrics_consumers.ledger.delta_metadata import state_of
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
@@ -23,8 +24,8 @@ from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import (
-    EXPERIMENT,
     UNITS,
+    DeclaredExperiment,
     UnitsByEpoch,
     add_units,
     declared,
@@ -38,14 +39,17 @@ MAX_STATE_BYTES: Final = 512 << 20  # of stored states per look
 MAX_DAYS_BYTES: Final = 64 << 20  # of the units by day, which every look sorts: 2 s
 
 
-def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> bool:
-    """Take a look at the experiment of a generation; returns whether a look was added.
+def look_now(
+    ledger: Ledger, generation: int, claimed_ms: int | None = None, name: str | None = None
+) -> bool:
+    """Take a look at an experiment of a generation; returns whether a look was added.
 
     claimed_ms: when the look was claimed, by the claimant's clock; None without other processes.
+    name: of the experiment; None: the one without a name, if there is one.
 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
-    basis = view(ledger, _seen, generation=generation)
+    basis = view(ledger, lambda now: _seen(now, name), generation=generation)
     row = None if basis is None else _row(basis)
     return row is not None and bool(row.look.readings) and take(ledger.store, row, claimed_ms)
 
@@ -61,9 +65,9 @@ class _LookBase:
     last: Mapping[str, Anytime]
 
 
-def _seen(now: StoreView) -> _LookBase | None:
-    declaration, snapshot = declared(now.version.generation), now.snapshot
-    if declaration is None:
+def _seen(now: StoreView, name: str | None) -> _LookBase | None:
+    declaration, snapshot = declared(now.version.generation, name), now.snapshot
+    if declaration is None or declaration.ended:
         return None
     panes = declaration.panes(size.pane for size in snapshot.panes)
     rows = now.delta_metadata(within(panes, None, None))
@@ -81,7 +85,7 @@ def _seen(now: StoreView) -> _LookBase | None:
         heads_of(now.version.heads, now.version.retry),
         {},
     )
-    days = _days(now, declaration.fingerprint, panes, MAX_DAYS_BYTES)
+    days = _days(now, declaration, panes, MAX_DAYS_BYTES)
     experiment = replace(experiment, days=days)
     return _LookBase(
         look, snapshot.greatest_event_ms, experiment, now.last_look(declaration.fingerprint)
@@ -89,13 +93,15 @@ def _seen(now: StoreView) -> _LookBase | None:
 
 
 def _days(
-    now: StoreView, fingerprint: str, panes: Sequence[Pane], limit: int
+    now: StoreView, declaration: DeclaredExperiment, panes: Sequence[Pane], limit: int
 ) -> Mapping[int, UnitsByEpoch]:
     """The units of each day, by days since 1970: those of the windows of each day. None if they
     are not known: a window is longer than a day, an earlier one may have been dropped, so that
     a unit that returns would seem to be new, or they are larger than `limit` bytes."""
-    units = [pane for pane in panes if pane.metric == f"{EXPERIMENT}/{UNITS}" and not pane.is_total]
-    floor_ms, first_ms = now.version.generation.floor_ms, now.first_look_ms(fingerprint)
+    name = declaration.prefix + UNITS
+    units = [pane for pane in panes if pane.metric == name and not pane.is_total]
+    floor_ms = now.version.generation.floor_ms
+    first_ms = now.first_look_ms(declaration.fingerprint)
     starts = [ms for ms in (first_ms, *(pane.start_ms for pane in units)) if ms is not None]
     if not units or (floor_ms is not None and min(starts) <= floor_ms):
         return {}
@@ -108,7 +114,8 @@ def _days(
     for row, stored in now.states(rows):
         start_ms = row.pane.start_ms
         assert start_ms is not None
-        add_units(units_by_day.setdefault(start_ms // DAY_MS, {}), state_of(row, stored))
+        known = units_by_day.setdefault(start_ms // DAY_MS, {})
+        add_units(declaration, known, state_of(row, stored))
     return units_by_day
 
 
@@ -128,51 +135,98 @@ def _row(basis: _LookBase) -> LookRow:
 
 
 class Looker:
-    """Takes a look when one is due and no other process takes it.
+    """Takes looks that are due and that no other process takes, at most one in each step.
 
-    every_s: between two looks of all processes; None without an experiment, then it does nothing.
-    clock: seconds since 1970, common to all processes.
+    every_s: between two looks of all processes, by the name of the experiment. clock: seconds since
+    1970, common to all processes.
     """
 
     def __init__(
         self,
         ledger: Ledger,
         generation: int,
-        every_s: float | None,
+        every_s: Mapping[str, float],
         *,
         monotonic: Callable[[], float],
         clock: Callable[[], float],
     ) -> None:
         self._ledger, self._generation, self._every_s = ledger, generation, every_s
         self._monotonic, self._clock = monotonic, clock
-        self._asked_s = -math.inf
+        self._asked_s = dict.fromkeys(every_s, -math.inf)
+        self._ends: dict[str, _Counted] = {}  # of experiments whose end has passed
 
     def step(self) -> None:
-        """Take a look if one is due."""
-        if self._every_s is None:
-            return
-        now_s = self._monotonic()
-        if now_s - self._asked_s >= self._every_s:
-            self._asked_s = now_s
-            self._look(self._every_s, last=False)
+        """Take the look that was due first, if one is due."""
+        for name in self._due()[:1]:
+            self._look_if_due(name)
+
+    def all_due(self) -> None:
+        """Take all looks that are due, for a process that takes steps seldom."""
+        for name in self._due():
+            self._look_if_due(name)
 
     def last(self) -> None:
-        """Take the final look, regardless of the time of the last one."""
-        if self._every_s is not None:
-            self._look(self._every_s, last=True)
+        """Take the final look at each experiment, regardless of the time of the last one."""
+        for name in self._every_s:
+            self._look(name, last=True)
 
-    def _look(self, every_s: float, *, last: bool) -> None:
+    def _due(self) -> list[str]:
+        """The experiments whose looks are due, the longest first."""
+        now_s = self._monotonic()
+        due_s = {name: self._asked_s[name] + every_s for name, every_s in self._every_s.items()}
+        return sorted((name for name, at_s in due_s.items() if now_s >= at_s), key=due_s.get)  # type: ignore[arg-type]
+
+    def _look_if_due(self, name: str) -> None:
+        self._asked_s[name] = self._monotonic()
+        self._look(name, last=False)
+
+    def _look(self, name: str, *, last: bool) -> None:
         try:
-            declaration = declared(self._ledger.generation(self._generation))
+            declaration = declared(self._ledger.generation(self._generation), name)
+            if declaration is None or declaration.ended:
+                return
+            counted = self._counted_at_the_end(declaration)
+            if counted is not None and counted == self._ends.get(name):
+                return
             now_ms = int(self._clock() * 1000)
-            if declaration is not None and claim(
+            if claim(
                 self._ledger.store,
                 self._generation,
                 declaration.fingerprint,
                 now_ms=now_ms,
-                every_ms=int(every_s * 1000),
+                every_ms=int(self._every_s[name] * 1000),
                 last=last,
             ):
-                look_now(self._ledger, self._generation, now_ms)
+                look_now(self._ledger, self._generation, now_ms, name)
+                if counted is not None:
+                    self._ends[name] = counted
         except (StoreUnavailable, TooLarge, StreamMetricsError) as error:
-            log.warning("%s; this look at the experiment is skipped", error)
+            which = f"the experiment {name}" if name else "the experiment"
+            log.warning("%s; this look at %s is skipped", error, which)
+
+    def _counted_at_the_end(self, declaration: DeclaredExperiment) -> _Counted | None:
+        """How far an experiment was counted whose end has passed; None of any other."""
+        end_ms = declaration.end_ms
+        if end_ms is None:
+            return None
+
+        def read(now: StoreView) -> _Counted | None:
+            newest_ms = now.snapshot.greatest_event_ms
+            if newest_ms is None or newest_ms < end_ms:
+                return None
+            panes = declaration.panes(size.pane for size in now.snapshot.panes)
+            return _counted(now.delta_metadata(within(panes, None, None)))
+
+        return view(self._ledger, read, generation=self._generation)
+
+
+_Counted: TypeAlias = frozenset[tuple[int, int, int | None]]  # heads, offsets, and retries
+
+
+def _counted(rows: Iterable[DeltaMetadata]) -> _Counted:
+    """How far rows were counted, which merging them does not change."""
+    ends: dict[tuple[int, int | None], int] = {}
+    for row in rows:
+        key = row.head, row.retry
+        ends[key] = max(row.end_offset, ends.get(key, row.end_offset))
+    return frozenset((head, end, retry) for (head, retry), end in ends.items())

@@ -13,15 +13,15 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import require_keyed
 from streammetrics_consumers.counting.options import Options, require_no_loss, require_partitions
 from streammetrics_consumers.counting.retention import KEEP_WINDOWS, windows_dropped
-from streammetrics_consumers.ledger.failures import NoStoreYet
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import NoStoreYet, SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, unknown_topics
 from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.store import shown
 from streammetrics_consumers.model.commit import Head
-from streammetrics_consumers.model.generation import Changes
+from streammetrics_consumers.model.generation import Changes, experiment_name
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.experiment_gates import gate_lines
+from streammetrics_consumers.process.experiment_words import change_lines, first_lines
 from streammetrics_consumers.sources import (
     Disconnected,
     GapError,
@@ -116,7 +116,7 @@ def check(
         ledger = Ledger.open(config.store.url)
     except NoStoreYet:
         lines.append(f"{store}: it does not exist yet; a run creates it")
-        return [*lines, *gate_lines(config, None)]
+        return [*lines, *first_lines(config), *gate_lines(config, None)]
     with closing(ledger):
         if ledger.store.version < VERSION:
             lines.append(
@@ -126,10 +126,12 @@ def check(
         if new_generation:
             number = max((generation.id for generation in ledger.generations()), default=0)
             lines.append(f"{store}: a run starts generation {number + 1}")
-            return [*lines, *gate_lines(config, ledger if number else None)]
+            judged = gate_lines(config, ledger if number else None)
+            return [*lines, *first_lines(config), *judged]
         begun = ledger.compare(config.fingerprints(), config.descriptions, options.requested)
         if begun is None:
-            return [*lines, f"{store}: nothing is counted yet", *gate_lines(config, None)]
+            lines.append(f"{store}: nothing is counted yet")
+            return [*lines, *first_lines(config), *gate_lines(config, None)]
         heads = ledger.heads(begun.generation)
         added = unknown_topics(ledger.store, begun.generation, logs, new=options.new_source)
         dropped = windows_dropped(ledger, config)
@@ -138,7 +140,8 @@ def check(
         judged = gate_lines(config, ledger)
     lines.append(f"{store}: generation {begun.generation.id}")
     lines += [dropped] if dropped else []
-    lines += _said(begun.changes)
+    lines += change_lines(config, begun.changes, heads)
+    lines += _metric_lines(begun.changes)
     lines += [
         f"source {topic} of cluster {cluster}: new to the store; a run adds its events to the "
         "counts"
@@ -152,15 +155,10 @@ def check(
     return [*lines, *judged]
 
 
-def _said(changes: Changes) -> list[str]:
-    ended = ["experiment: a run ends it; it counts no event from then on"]
-    return [
-        *(ended if changes.ends_experiment else []),
-        *_each(changes),
-    ]
-
-
-def _each(changes: Changes) -> list[str]:
+def _metric_lines(changes: Changes) -> list[str]:
+    """A line for each change, but for those of experiments with names, which have their own."""
+    named = {start for change in changes.experiments if change.name for start in change.epochs}
+    plain = {start for change in changes.experiments if not change.name for start in change.epochs}
     return [
         template.format(name)
         for names, template in (
@@ -184,6 +182,7 @@ def _each(changes: Changes) -> list[str]:
             (changes.epochs, "epoch {}: new; the experiment continues with it"),
         )
         for name in names
+        if not experiment_name(name.rpartition("/")[0]) and name not in named - plain
     ]
 
 

@@ -17,8 +17,7 @@ from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.retention import KEEP_WINDOWS, windows_dropped
 from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.counting.worker_status import RecordingLedger, StatusRecorder
-from streammetrics_consumers.ledger.failures import NoStoreYet
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import NoStoreYet, SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.periods import Period
 from streammetrics_consumers.ledger.schema import VERSION
@@ -81,8 +80,11 @@ def begin(
     if begun.created:
         log.info("generation %d starts", number)
     changes = begun.changes
-    if changes.ends_experiment:
-        log.warning("generation %d: the running experiment ends", number)
+    for name in changes.ended_experiments:
+        what = f"experiment {name} ends" if name else "the running experiment ends"
+        log.warning("generation %d: %s", number, what)
+    for name in changes.moved_ends:
+        log.info("generation %d: %s ends at another time", number, name)
     for names, template in (
         (changes.added, "metric %s starts at the offsets reached so far"),
         (changes.ended, "metric %s ends at the offsets reached so far"),
@@ -118,7 +120,7 @@ def run(
     with closing(opened), forwarding(config, opened.store) as moved:
         ledger = RecordingLedger(opened.store, status, monotonic, moved)
         generation = begin(ledger, config, requested=options.requested).generation
-        every_s = None if config.experiment is None else config.experiment.look_every_s
+        every_s = {name: one.look_every_s for name, one in config.experiments.items()}
         looker = Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
         backoff = Backoff()
         while not stop.requested:

@@ -20,6 +20,8 @@ from streammetrics_consumers.query.json_kinds import (
     Count,
     Counts,
     ExperimentState,
+    Number,
+    Phase,
     Share,
     Text,
     Time,
@@ -28,12 +30,19 @@ from streammetrics_consumers.query.json_kinds import (
 )
 
 if TYPE_CHECKING:
-    from streammetrics.experiments import Contamination, Plan, Recommendation, SampleRatioFound
+    from streammetrics.experiments import (
+        Contamination,
+        Plan,
+        Recommendation,
+        SampleRatioFound,
+        Verdict,
+    )
     from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 else:  # their JSON, for the schema: `records.RECORDS`
     SliceRow, WindowFinding = recorded("Result"), recorded("Comparison")
     Contamination, Plan = recorded("Contamination"), recorded("Plan")
     Recommendation, SampleRatioFound = recorded("Recommendation"), recorded("SampleRatio")
+    Verdict = str
 
 
 class OutcomeText(Text, frozen=True):
@@ -137,7 +146,8 @@ class EventCounts(Answer, frozen=True):
 
 class TableLayout(NamedTuple):
     """More data of tables. variants: in order; control: of an experiment; headlines: by default, in
-    the order of the config; ranges: by metric and view; groupings, left_out: of `FirstBlocks`."""
+    the order of the config; ranges: by metric and view; groupings, left_out: of `FirstBlocks`;
+    experiments: the names of all."""
 
     variants: tuple[str, ...] = ()
     control: str = ""
@@ -145,6 +155,7 @@ class TableLayout(NamedTuple):
     ranges: Mapping[tuple[str, str], tuple[float, float]] = {}
     groupings: tuple[frozenset[str], ...] = ()
     left_out: int = 0
+    experiments: tuple[str, ...] = ()
 
     def limits(self, metric: str, view: str) -> tuple[float, float]:
         """The least and the greatest value of a view, infinite if unknown."""
@@ -160,6 +171,128 @@ class Slices(Answer, frozen=True):
     shown: Count
 
 
+class ProgressAnswer(Answer, frozen=True):
+    """How far an experiment is of what was planned. days: from the start of the first window to the
+    newest event; units: the sum over the variants; null where unknown, or not planned."""
+
+    days: float | None
+    planned_days: Count | None
+    units: Count | None
+    planned_units: float | None
+
+
+class EntryText(Text, frozen=True):
+    """The texts of an experiment in the index. symbol, tone: of the recommendation; advice: its
+    action in words, "" without one. days, units: so far, and of how many planned. guardrails: how
+    many are broken or kept, and which if one is broken; ratio: whether the units are split as
+    planned, each with its tone. label: the metric of the effect; effect, always, lift: its size,
+    its always-valid interval and its size relative to the control, "" where undefined."""
+
+    symbol: str
+    tone: Tone
+    advice: str
+    days: str
+    units: str
+    guardrails: str
+    guardrails_tone: Tone
+    ratio: str
+    ratio_tone: Tone
+    label: str
+    effect: str
+    always: str
+    lift: str
+    axis: Axis
+
+
+class EntryGuardrails(Answer, frozen=True):
+    """The guardrails of an experiment: the broken ones by name, and how many are kept, or neither
+    yet."""
+
+    broken: tuple[str, ...]
+    kept: Count
+    waiting: Count
+
+
+class EntryEffect(Answer, frozen=True):
+    """The effect on the first decision metric, of the treatment that is recommended, else the first
+    one. lower, upper: of its always-valid interval; reason: why there is none, or empty. course:
+    the effect look by look."""
+
+    metric: str
+    view: str
+    variant: str
+    estimate: Number
+    relative: Number
+    lower: Number
+    upper: Number
+    reason: str
+    verdict: Verdict
+    course: tuple[Number, ...]
+
+
+class ExperimentEntry(Answer, frozen=True):
+    """One experiment of the index.
+
+    name: in the config, empty for the one without a name. title, hypothesis: as declared, or empty.
+    state: waiting, before its first event; running; or ended, by its declared end or because it was
+    taken out of the config. archived: whether lists leave it out. sentence: the conclusion.
+    start_ms: its declared start, or that of its first window, null where unknown. end_ms: its
+    declared end. effect: null before there is one.
+    """
+
+    name: str
+    title: str
+    hypothesis: str
+    state: Phase
+    archived: bool
+    sentence: str
+    recommendation: Recommendation | None
+    start_ms: Time | None
+    end_ms: Time | None
+    progress: ProgressAnswer | None
+    guardrails: EntryGuardrails
+    srm: SampleRatioFound | None
+    effect: EntryEffect | None
+    looks: Count
+    text: EntryText | UnsetType = UNSET
+
+
+class LayerEntry(Answer, frozen=True):
+    """Experiments that exclude each other. units: those that are in two of them; alarm: whether
+    one certainly is. units and sentence: null and empty where that is not known."""
+
+    name: str
+    experiments: tuple[str, ...]
+    units: Number
+    alarm: bool
+    sentence: str
+
+
+class OverlapEntry(Answer, frozen=True):
+    """Two experiments, and the units in both. alarm: whether their arms are not independent, at
+    all looks together; adjusted_p: of that, for all pairs."""
+
+    experiments: tuple[str, str]
+    units: Number
+    adjusted_p: Number
+    alarm: bool
+    sentence: str
+
+
+class ExperimentsAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-experiments/1"):
+    """The experiments of a store, in the order of the config; those that were taken out of it
+    last."""
+
+    generation: Count
+    offsets: Counts
+    incomplete: Counts
+    experiments: tuple[ExperimentEntry, ...]
+    layers: tuple[LayerEntry, ...]
+    overlaps: Annotated[
+        tuple[OverlapEntry, ...], Meta(description="pairs of experiments that share units")
+    ]
+
+
 class ResultsAnswer(
     EventCounts,
     frozen=True,
@@ -170,7 +303,8 @@ class ResultsAnswer(
     """The answer to a query: how far the logs were read, the values, and the experiment.
 
     incomplete: the logs that were counted further before the store went back, each with that
-    offset. slices: by metric; only with `most`.
+    offset. slices: by metric; only with `most`. experiments: the index, where any has a name and
+    the query names none.
     """
 
     generation: Count
@@ -184,8 +318,14 @@ class ResultsAnswer(
     notes: tuple[str, ...]
     join: Annotated[Join | None, Meta(description="null where events are not joined")]
     slices: Mapping[str, Slices] | UnsetType = UNSET
+    experiments: ExperimentsAnswer | UnsetType = UNSET
     tables: TableLayout = TableLayout()
     internal: ClassVar[tuple[str, ...]] = ("tables",)
+
+    @property
+    def index(self) -> ExperimentsAnswer | None:
+        """The index of experiments; None if the answer has none."""
+        return None if self.experiments is UNSET else self.experiments
 
     @property
     def incomplete_text(self) -> str | None:
@@ -199,18 +339,11 @@ class ResultsAnswer(
         return f"incomplete: the store went back, and the lost records are counted again: {logs}"
 
 
-class ProgressAnswer(Answer, frozen=True):
-    """How far an experiment is of what was planned. days: from the start of the first window to the
-    newest event; units: the sum over the variants; null where unknown, or not planned."""
-
-    days: float | None
-    planned_days: Count | None
-    units: Count | None
-    planned_units: float | None
-
-
 class ExperimentAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-experiment/1"):
-    """The status of an experiment since the start: its recommendation and its conclusions."""
+    """The status of an experiment since the start: its recommendation and its conclusions.
+
+    experiment: its name in the config; left out of the one without a name.
+    """
 
     generation: Count
     offsets: Counts
@@ -228,3 +361,4 @@ class ExperimentAnswer(Answer, frozen=True, tag_field="format", tag="streammetri
     contamination: Contamination | None
     notes: tuple[str, ...]
     text: ExperimentText | UnsetType = UNSET
+    experiment: str | UnsetType = UNSET

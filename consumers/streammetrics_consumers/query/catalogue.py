@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Annotated, Final
 
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from streammetrics import Accumulator, drift
@@ -17,15 +18,26 @@ from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.encoding import dumps
-from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared, variants_of
+from streammetrics_consumers.query.experiment_plan import (
+    DeclaredExperiment,
+    declared,
+    experiments_of,
+    variants_of,
+)
 from streammetrics_consumers.query.json_kinds import Answer, Count, Number
 from streammetrics_consumers.query.lines import all_views
 from streammetrics_consumers.query.query import Query, QueryError, WindowGrid
-from streammetrics_consumers.query.query_plan import MetricLayout, metrics_of, window_of
+from streammetrics_consumers.query.query_plan import (
+    MetricLayout,
+    asked_snapshot,
+    metrics_of,
+    window_of,
+)
 from streammetrics_consumers.query.rows import Window
-from streammetrics_consumers.query.slices import kind_of, own_result
+from streammetrics_consumers.query.slices import VARIANT, kind_of, own_result
 
 MAX_SPANS: Final = 1000  # listed windows, the newest ones
+MAX_WRITTEN: Final = 100  # answers that are kept
 OVER_TIME: Final = "history"  # a figure that every metric has
 EFFECT: Final = "effect"  # a figure of metrics that an experiment compares
 
@@ -78,6 +90,12 @@ class StoreAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-st
     metrics: tuple[StoreMetric, ...]
     windows: WindowsAnswer
     experiment: bool
+    experiments: (
+        Annotated[
+            tuple[str, ...], Meta(description="the names of experiments; left out if none has one")
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 def watched_by(of: DeclaredExperiment) -> set[str]:
@@ -94,22 +112,33 @@ class Catalogue:
         # By name and fingerprint: the views of a metric never change.
         self._known: dict[tuple[str, str, tuple[str, ...]], tuple[Accumulator, StoreMetric]] = {}
 
-    def known(self, metric: str, generation: int | None = None) -> StoreMetric:
-        """The catalogue entry of one metric."""
+        # By generation and experiment: the last answer, and what it was made of.
+        self._written: dict[tuple[int | None, str | None], tuple[object, bytes]] = {}
+
+    def known(
+        self, metric: str, generation: int | None = None, experiment: str | None = None
+    ) -> StoreMetric:
+        """The catalogue entry of one metric, as an experiment counts it if one is named."""
 
         def read(now: StoreView) -> StoreMetric:
-            counted_metric = metrics_of(_bare(now), Query(metric=metric))[0]
+            query = Query(metric=metric, experiment=experiment)
+            counted_metric = metrics_of(now.bare, query)[0]
             return next(
                 entry for entry in self._entries(now, counted_metric) if entry.name == metric
             )
 
         return view(self._ledger, read, generation=generation)
 
-    def grouping(self, names: frozenset[str], generation: int | None = None) -> frozenset[str]:
-        """The smallest grouping that contains these names, else the smallest of all."""
+    def grouping(
+        self, names: frozenset[str], generation: int | None = None, experiment: str | None = None
+    ) -> frozenset[str]:
+        """The smallest grouping that contains these names, else the smallest of all; of an
+        experiment that by its arms."""
+        if experiment is not None:
+            return frozenset({VARIANT})
 
         def read(now: StoreView) -> frozenset[str]:
-            metrics = metrics_of(_bare(now), Query())
+            metrics = metrics_of(now.bare, Query())
             groupings = [
                 frozenset(grouping)
                 for metric in metrics
@@ -123,19 +152,25 @@ class Catalogue:
 
         return view(self._ledger, read, generation=generation)
 
-    def to_json(self, generation: int | None = None) -> bytes:
-        """The bytes of `GET /api/store`."""
+    def to_json(self, generation: int | None = None, experiment: str | None = None) -> bytes:
+        """The bytes of `GET /api/store`; of an experiment, what it counts."""
         generations = tuple(
             stored_generation.id for stored_generation in self._ledger.generations()
         )
 
-        def read(now: StoreView) -> bytes:
-            snapshot = now.snapshot
-            experiment = declared(snapshot.generation)
-            compared = set() if experiment is None else watched_by(experiment)
-            variants, control = variants_of(snapshot.generation)
+        def read(now: StoreView) -> tuple[object, bytes]:
+            made_of = now.version, generations
+            known = self._written.get((generation, experiment))
+            if known is not None and known[0] == made_of:
+                return known
+            query = Query(experiment=experiment)
+            snapshot = asked_snapshot(now.snapshot, query)
+            design = declared(snapshot.generation, experiment)
+            names = experiments_of(snapshot.generation)
+            compared = set() if design is None else watched_by(design)
+            variants, control = variants_of(snapshot.generation, experiment)
             metrics = sorted(
-                metrics_of(snapshot, Query()), key=lambda metric: (metric.position, metric.name)
+                metrics_of(snapshot, query), key=lambda metric: (metric.position, metric.name)
             )
             store = StoreAnswer(
                 name=self._name,
@@ -144,19 +179,24 @@ class Catalogue:
                 generations=generations,
                 variants=variants,
                 control=control or None,
-                groupings=_groupings(metrics),
+                groupings=_groupings(metrics) if experiment is None else ((VARIANT,),),
                 metrics=tuple(
                     _with_time(entry, compared)
                     for metric in metrics
                     for entry in self._entries(now, metric)
                 ),
                 windows=_windows(snapshot, metrics),
-                experiment=experiment is not None,
+                experiment=design is not None,
+                experiments=names if any(names) else UNSET,
             )
             outline = hashlib.sha256(dumps(store)).hexdigest()
-            return dumps(replace(store, outline=outline))
+            return made_of, dumps(replace(store, outline=outline))
 
-        return view(self._ledger, read, generation=generation)
+        if len(self._written) >= MAX_WRITTEN:
+            self._written.clear()
+        written = view(self._ledger, read, generation=generation)
+        self._written[generation, experiment] = written
+        return written[1]
 
     def _entries(self, now: StoreView, metric: Metric) -> list[StoreMetric]:
         """A metric, then its drifts."""
@@ -164,14 +204,14 @@ class Catalogue:
         if key not in self._known:
             panes = [size for size in now.snapshot.panes if size.pane.metric == metric.name]
             if not panes:
-                names = metric.name, *(declaration.name for declaration in metric.drifts)
+                names = _name(metric), *(declaration.name for declaration in metric.drifts)
                 return [StoreMetric(name, "", (), (), (), {}) for name in names]
             least = min(panes, key=lambda size: size.nbytes / size.rows)
             row = min(now.delta_metadata([least.pane]), key=lambda row: row.nbytes)
             [(_, stored)] = now.states([row])
             empty = state_of(row, stored).metric
             result = own_result(empty, empty.compute())
-            entry = _entry(metric.name, kind_of(empty), result, metric.views)
+            entry = _entry(_name(metric), kind_of(empty), result, metric.views)
             self._known[key] = empty, entry
         empty, entry = self._known[key]
         drifts = (
@@ -183,6 +223,11 @@ class Catalogue:
             for declaration in metric.drifts
         )
         return [entry, *drifts]
+
+
+def _name(metric: Metric) -> str:
+    """The name of a metric in the config."""
+    return metric.name.removeprefix(f"{metric.metric_set}/")
 
 
 def _entry(name: str, kind: str, result: object, config_views: Sequence[str] = ()) -> StoreMetric:
@@ -198,11 +243,6 @@ def _limits(result: object, views: Iterable[str]) -> Iterator[tuple[str, tuple[f
         limits = range_of(result, name)
         if any(map(math.isfinite, limits)):
             yield name, limits
-
-
-def _bare(now: StoreView) -> Snapshot:
-    """The snapshot without the list of its panes."""
-    return Snapshot(now.version.generation, now.version.heads, ())
 
 
 def _with_time(entry: StoreMetric, compared: set[str]) -> StoreMetric:

@@ -10,62 +10,65 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import replace as struct_replace
 
 import streammetrics as sm
-from streammetrics.results import counts_of, direction_of
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.former_states import unless_damaged
-from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import heads_of
 from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
-from streammetrics_consumers.model.generation import ROWS, Pane
+from streammetrics_consumers.model.generation import ROWS
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.answers import ExperimentAnswer, ProgressAnswer, ResultsAnswer
 from streammetrics_consumers.query.experiment_plan import (
-    EXPERIMENT,
     UNITS,
     DeclaredExperiment,
     declared,
-    experiment_of,
     within,
+)
+from streammetrics_consumers.query.experiment_totals import (
+    Totals,
+    WindowOutcome,
+    days_so_far,
+    ended_note,
+    first_window_ms,
+    outcome_of,
+    phase_of,
+    report_of,
+    total_of,
 )
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
 from streammetrics_consumers.query.moments import Last, Moment, moment_of, read_at_same_offsets
-from streammetrics_consumers.query.query import Query, Slice, Span
-from streammetrics_consumers.query.query_plan import MetricLayout, spans_of, window_of
-from streammetrics_consumers.query.rows import SliceRow, WindowFinding
+from streammetrics_consumers.query.query import Query, Span
+from streammetrics_consumers.query.query_plan import (
+    MetricLayout,
+    asked_snapshot,
+    spans_of,
+    window_of,
+)
+from streammetrics_consumers.query.rows import WindowFinding
 from streammetrics_consumers.query.turns import checkpoint
+from streammetrics_consumers.query.user_intervals import Users, with_user_interval
 
 if TYPE_CHECKING:
-    from streammetrics.experiments import Experiment, Finding, Outcome, Report
+    from streammetrics.experiments import Report, SampleRatioFound
 
 T = TypeVar("T")
 
-MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 
+class ExperimentProgress(NamedTuple):
+    """How far an experiment is. first_ms: the start of its first window; None: it is not
+    known."""
 
-@dataclass(frozen=True, slots=True)
-class WindowOutcome:
-    """One window: the rows that it is made of, their outcome, and the user groups.
-
-    alone: the findings without looks, of windows other than the total; only the total has looks.
-    """
-
-    made_of: object
-    outcome: Outcome
-    users: Users
-    alone: tuple[Finding, ...] = ()
-
-
-Totals: TypeAlias = dict[int, WindowOutcome]  # the totals since the start, by generation
+    looks: int
+    first_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class _ExperimentVersion:
     report: Report
     notes: tuple[str, ...]
     users: Users
+    progress: ExperimentProgress
 
 
 class ComparisonReader:
@@ -97,9 +101,12 @@ class ComparisonReader:
     @property
     def nbytes(self) -> int:
         """The approximate bytes of the states of the windows that it holds."""
-        return sum(
-            groups.nbytes for counted in self._counted.values() for groups in counted.users.values()
-        )
+        return sum(counted.nbytes for counted in self._counted.values())
+
+    @property
+    def progress(self) -> ExperimentProgress:
+        """Of the last answer that was read; of nothing if there is no experiment."""
+        return ExperimentProgress(0, None) if self._found is None else self._found.progress
 
     def with_experiment(self, read: Callable[[], ResultsAnswer]) -> ResultsAnswer:
         """The results of `read`, with the experiment of the same moment (of another one if others
@@ -124,7 +131,7 @@ class ComparisonReader:
         return self._shown.result(_with_version, results, experiment)
 
     def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
-        design = declared(now.version.generation)
+        design = declared(now.version.generation, self._query.experiment)
         if design is None:
             return None
         position = sum(heads_of(now.version.heads, now.version.retry).values())
@@ -139,13 +146,11 @@ class ComparisonReader:
         self, now: StoreView, design: DeclaredExperiment, position: int
     ) -> _ExperimentVersion:
         panes = design.panes(size.pane for size in now.snapshot.panes)
-        total = self._window_outcome(
-            now, design, None, now.delta_metadata(within(panes, None, None))
-        )
+        total = total_of(now, design, panes, self._totals)
         watched = now.watched(design.fingerprint, total.outcome.alphas, position)
-        report = total.outcome.report(watched, days=days_so_far(now, design, panes))
+        report = report_of(total, watched, days_so_far(now, design, panes))
         windows = _layout(design).windows
-        spans = list(spans_of(now.snapshot, self._query, windows))
+        spans = list(spans_of(asked_snapshot(now.snapshot, self._query), self._query, windows))
         delta_metadata = self._delta_metadata(
             now, design, [span for span in spans if span is not None]
         )
@@ -157,7 +162,10 @@ class ComparisonReader:
             if span is not None:
                 starts = range(span.start_ms, span.end_ms, windows.pane_ms)
                 within_it = [row for start in starts for row in delta_metadata.get(start, ())]
-                counted, span_watched = self._window_outcome(now, design, span, within_it), {}
+                counted = self._counted[span] = outcome_of(
+                    now, design, span, within_it, self._query.metric, self._counted.get(span)
+                )
+                span_watched = {}
                 users |= counted.users
                 findings = counted.alone
             if self._query.where:
@@ -169,9 +177,17 @@ class ComparisonReader:
                     rows.append(WindowFinding(window_of(span, now.snapshot), finding, looks))
         for old in set(self._counted) - set(spans):
             del self._counted[old]
-        notes = (*report.notes, *_late_note(now.snapshot))
+        ended = ended_note(phase_of(now, design, panes), report)
+        notes = (*report.notes, *ended, *_late_note(now.snapshot))
+        looks, first_ms = now.looks(design.fingerprint), first_window_ms(now, design, panes)
         return _ExperimentVersion(
-            now.version, now.snapshot.offsets, tuple(rows), report, notes, users
+            now.version,
+            now.snapshot.offsets,
+            tuple(rows),
+            report,
+            notes,
+            users,
+            ExperimentProgress(looks, first_ms),
         )
 
     def _delta_metadata(
@@ -184,36 +200,12 @@ class ComparisonReader:
         metric, rows_by_start = self._query.metric, defaultdict(list)
         names = set(design.metrics)
         if metric:
-            names = {f"{EXPERIMENT}/{name}" for name in (*design.needed_for(metric), UNITS)}
+            names = {design.prefix + name for name in (*design.needed_for(metric), UNITS)}
         bounds = min(span.start_ms for span in spans), max(span.end_ms for span in spans)
         panes = within(design.panes(size.pane for size in now.snapshot.panes), *bounds)
         for row in now.delta_metadata([pane for pane in panes if pane.metric in names]):
             rows_by_start[row.pane.start_ms].append(row)
         return rows_by_start
-
-    def _window_outcome(
-        self,
-        now: StoreView,
-        design: DeclaredExperiment,
-        span: Span | None,
-        rows: Sequence[DeltaMetadata],
-    ) -> WindowOutcome:
-        """One window, computed from its rows; None is the total. Raises TooLarge."""
-        made_of = now.version.generation, frozenset(row.id for row in rows)
-        generation = now.version.generation.id
-        cache_entry = self._totals.get(generation) if span is None else self._counted.get(span)
-        if cache_entry is not None and cache_entry.made_of == made_of:
-            return cache_entry
-        metric = None if span is None else self._query.metric
-        experiment = _experiment(now, design, rows)
-        outcome = experiment.outcome(None if metric is None else design.watched_of(metric))
-        findings = () if span is None else outcome.report().findings
-        counted = WindowOutcome(made_of, outcome, users_of(experiment, span), findings)
-        if span is None:
-            self._totals[generation] = counted
-        else:
-            self._counted[span] = counted
-        return counted
 
 
 def _with_version(results: ResultsAnswer, experiment: _ExperimentVersion) -> ResultsAnswer:
@@ -221,28 +213,6 @@ def _with_version(results: ResultsAnswer, experiment: _ExperimentVersion) -> Res
     notes = (*results.notes, *experiment.notes)
     shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
     return with_report(shown, experiment.report)
-
-
-def _experiment(
-    now: StoreView, design: DeclaredExperiment, rows: Sequence[DeltaMetadata]
-) -> Experiment:
-    nbytes = sum(row.nbytes for row in rows)
-    if nbytes > MAX_STATE_BYTES:
-        raise TooLarge(
-            f"the experiment: expected at most {MAX_STATE_BYTES} bytes of states, got {nbytes}; "
-            "ask for fewer windows with --window"
-        )
-    with closing(now.states(rows)) as states:
-        return experiment_of(design, ((row.pane, state_of(row, data)) for row, data in states))
-
-
-def days_so_far(now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane]) -> float | None:
-    """The days of events from the first window of the experiment that is kept, or the first look if
-    that was earlier, to the newest event; None before the first event."""
-    newest_ms = now.snapshot.greatest_event_ms
-    starts = [now.first_look_ms(of.fingerprint), *(pane.start_ms for pane in panes)]
-    times = [ms for ms in starts if ms is not None]
-    return (newest_ms - min(times)) / DAY_MS if times and newest_ms is not None else None
 
 
 def _late_note(snapshot: Snapshot) -> tuple[str, ...]:
@@ -256,82 +226,6 @@ def _late_note(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _layout(design: DeclaredExperiment) -> MetricLayout:
     return MetricLayout.of(next(iter(design.metrics.values())))
-
-
-class _GroupedResult(Protocol):
-    """The result of UserGroups of a metric: the metric's result, and intervals of its views."""
-
-    @property
-    def value(self) -> object: ...
-    def interval(self, view: object = None) -> sm.Interval: ...
-
-
-class InGroups:
-    """One metric of one variant and window, in groups of users. It caches what it computes."""
-
-    def __init__(self, state: sm.UserGroups) -> None:
-        self._state = state
-        self._result: _GroupedResult | None = None
-        self._counts: Mapping[str, object] = {}
-        self._intervals: dict[object, sm.Interval | None] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of its state."""
-        return self._state.nbytes
-
-    def interval(self, row: SliceRow) -> sm.Interval | None:
-        """The interval of the groups; the row's own if the row counted other rows, and none of a
-        view that has none over rows either and in which no direction is better, such as a sum."""
-        if self._result is None:
-            self._result = self._state.compute()
-            self._counts = counts_of(self._result.value)
-        if self._counts != row.counts:
-            return row.interval
-        if row.interval is None and direction_of(self._result.value, row.view).better == "none":
-            return None
-        if row.view not in self._intervals:
-            interval = self._result.interval(row.view)
-            self._intervals[row.view] = interval if interval.formula else None
-        return self._intervals[row.view]
-
-
-_Key = tuple[int | None, int | None, str, str]  # start and end of a window, variant, metric
-Users = Mapping[_Key, InGroups]
-
-
-def users_of(experiment: Experiment, span: Span | None) -> Users:
-    """The user groups of an experiment in one window (None is the total), by variant and metric,
-    summed over all epochs of the allocation."""
-    sums: dict[tuple[str, str], sm.UserGroups] = {}
-    for arms in experiment.states.values():
-        for variant, metrics in arms.items():
-            for metric, state in metrics.items():
-                if isinstance(state, sm.UserGroups):
-                    subtotal = sums.get((variant, metric))
-                    sums[variant, metric] = state if subtotal is None else subtotal + state
-    bounds = (None, None) if span is None else (span.start_ms, span.end_ms)
-    return {(*bounds, *key): InGroups(state) for key, state in sums.items()}
-
-
-def may_be_of_users(slice_: Slice) -> bool:
-    """Whether the rows of this slice may have the intervals of user groups."""
-    return tuple(slice_) == ("variant",)
-
-
-def with_user_interval(row: SliceRow, users: Users) -> SliceRow:
-    """The row, with the interval of its user groups if it is of a variant and they are known; then
-    without the band, which takes rows as independent."""
-    if not may_be_of_users(row.slice):
-        return row
-    key = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
-    groups = users.get(key)
-    if groups is None:
-        return row
-    interval = groups.interval(row)
-    if interval is row.interval and (interval is not None or row.band is UNSET):
-        return row
-    return replace(row, shown=replace(row.shown, interval=interval), band=UNSET)
 
 
 _SHOWN: Final = ("better", "worse", "higher", "lower")
@@ -378,15 +272,18 @@ def experiment_answer(
     of the first window, None if it is not known."""
     rows = tuple(row for row in results.comparisons if row.window.start_ms is None)
     state, sentence = verdict(of, rows)
+    newest_ms = results.watermark_ms
+    if of is not None and of.end_ms is not None and newest_ms is not None:
+        newest_ms = min(newest_ms, of.end_ms)
     return ExperimentAnswer(
         generation=results.generation,
         offsets=results.offsets,
         incomplete=results.incomplete,
         state=state,
         sentence=sentence,
-        name="" if of is None else of.name,
+        name="" if of is None else of.title,
         hypothesis="" if of is None else of.hypothesis,
-        progress=None if of is None else _progress(of, results, first_ms),
+        progress=None if of is None else progress_of(of, results.srm, first_ms, newest_ms),
         recommendation=results.recommendation,
         plan=None if of is None else of.plan,
         looks=looks,
@@ -394,13 +291,18 @@ def experiment_answer(
         srm=results.srm,
         contamination=results.contamination,
         notes=results.notes,
+        experiment=of.name if of is not None and of.name else UNSET,
     )
 
 
-def _progress(
-    design: DeclaredExperiment, results: ResultsAnswer, first_ms: int | None
+def progress_of(
+    design: DeclaredExperiment,
+    srm: SampleRatioFound | None,
+    first_ms: int | None,
+    newest_ms: int | None,
 ) -> ProgressAnswer:
-    newest_ms, counts = results.watermark_ms, () if results.srm is None else results.srm.counts
+    """How far an experiment is of what was planned; see `experiment_answer`."""
+    counts = () if srm is None else srm.counts
     is_known = first_ms is not None and newest_ms is not None
     days = round((newest_ms - first_ms) / DAY_MS, 2) if is_known else None  # type: ignore[operator]
     return ProgressAnswer(

@@ -30,8 +30,10 @@ from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, v
 from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
-from streammetrics_consumers.query.answers import ResultsAnswer
-from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
+from streammetrics_consumers.query.answers import ExperimentsAnswer, ResultsAnswer
+from streammetrics_consumers.query.comparisons import ComparisonReader, ExperimentProgress
+from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
+from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
@@ -172,8 +174,9 @@ class IncrementalView:
         """A number of slices that the answer with all rows reaches, without its sums of panes."""
         counts: dict[tuple[str, int], dict[int | None, int]] = defaultdict(dict)
         for pane, state in self._panes.items():
-            names = news.planned[pane.metric].layout.groupings[pane.grouping]
-            keys = state.keys()
+            metric_plan = news.planned[pane.metric]
+            names = metric_plan.layout.groupings[pane.grouping]
+            keys = state.keys() if metric_plan.experiment is None else ()  # a few arms
             counts[pane.metric, pane.grouping][pane.start_ms] = (
                 sum(self._query.takes(slice_of(key, names)) for key in keys)
                 if self._query.where
@@ -273,6 +276,9 @@ class IncrementalView:
             total_of = partial(sum_over, panes=by_state[key])
             digests = self._digests.setdefault(key, {})
             keyed = states_of(self._query, news.snapshot, news.planned, key, total_of)
+            if self._query.experiment is not None:  # other keys than those of the stored states
+                yield from keyed
+                continue
             for states in keyed:
                 yield states.remembering(digests.setdefault(_span_of(states.window), {}))
 
@@ -308,6 +314,7 @@ class _Cached:
     def __init__(self, following: IncrementalView, experiment: ComparisonReader) -> None:
         self.following, self.experiment = following, experiment
         self.joined: Last[ResultsAnswer] = Last()
+        self.indexed: Last[ResultsAnswer] = Last()
         self.nbytes = 0  # at the last measurement: who reads it need not wait for an answer
         self._documents: dict[tuple[Query, str], tuple[ResultsAnswer, bytes]] = {}
         self._lock = Lock()
@@ -374,6 +381,7 @@ class QueryCache:
         self._totals: Totals = {}
         self._cells = CellCache()
         self._joins = JoinReader(ledger)
+        self._index = ExperimentIndex(ledger, self._totals)
         self._lock = Lock()
 
     def results(self, query: Query) -> ResultsAnswer:
@@ -385,6 +393,10 @@ class QueryCache:
         cached, results = self._with(query, lambda cached: (cached, self._results(query, cached)))
         return cached.document(query, form, results, write)
 
+    def index(self, generation: int | None = None) -> ExperimentsAnswer:
+        """The index of experiments; the same object as long as nothing changes."""
+        return self._index.answer(generation)
+
     def moment(self) -> Moment:
         """What determines the present results of the current generation."""
         return view(self._ledger, moment_of)
@@ -392,7 +404,8 @@ class QueryCache:
     def _results(self, query: Query, cached: _Cached) -> ResultsAnswer:
         read = partial(cached.following.results, query)
         shown = partial(cached.experiment.with_experiment, read)
-        return with_join(self._ledger, query, self._joins, cached.joined, shown)
+        results = with_join(self._ledger, query, self._joins, cached.joined, shown)
+        return indexed(self._index, query, cached.indexed, results)
 
     def rows(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without the experiment and the join."""
@@ -400,11 +413,19 @@ class QueryCache:
 
     def experiment(self, query: Query) -> ResultsAnswer:
         """As `read_results`, without rows and without the join."""
+        return self.experiment_so_far(query)[0]
+
+    def experiment_so_far(self, query: Query) -> tuple[ResultsAnswer, ExperimentProgress]:
+        """The same, and how far the experiment is."""
 
         def read() -> ResultsAnswer:
-            return results_of(self._ledger.snapshot(generation=query.generation), (), query)
+            bare = view(self._ledger, lambda now: now.bare, generation=query.generation)
+            return results_of(bare, (), query)
 
-        return self._with(query, lambda cached: cached.experiment.with_experiment(read))
+        def work(cached: _Cached) -> tuple[ResultsAnswer, ExperimentProgress]:
+            return cached.experiment.with_experiment(read), cached.experiment.progress
+
+        return self._with(query, work)
 
     def states(self, query: Query, take: Callable[[Sequence[tuple[Slice, Accumulator]]], T]) -> T:
         """The result of `take` on the states behind the rows, by slice; it must not keep them."""
@@ -427,7 +448,8 @@ class QueryCache:
     def nbytes(self) -> int:
         """The approximate bytes of what it keeps."""
         with self._lock:
-            return sum(cached.nbytes for cached in self._cached.values()) + self._cells.nbytes
+            views = sum(cached.nbytes for cached in self._cached.values())
+            return views + self._cells.nbytes + self._totals_nbytes
 
     def _trim(self) -> None:
         """Remove the views that were asked for longest ago, if they are too many or too large, and
@@ -439,13 +461,20 @@ class QueryCache:
             are_too_many = self._cells.nbytes > most // 4
             if are_too_many:
                 self._cells.clear()
-            size += self._cells.nbytes
+            size += self._cells.nbytes + self._totals_nbytes
             while self._cached and (len(self._cached) > CACHED or size > most):
                 removed.append(self._cached.popitem(last=False)[1])
                 size -= removed[-1].nbytes
+            if size > most:
+                self._totals.clear()
         if are_too_many or any(cached.nbytes for cached in removed):
             removed.clear()
             self._emptied()
+
+    @property
+    def _totals_nbytes(self) -> int:
+        """The approximate bytes of the totals of experiments, which answers share."""
+        return sum(total.nbytes for total in [*self._totals.values()])
 
     def _begin(self, query: Query) -> _Cached:
         return _Cached(

@@ -21,13 +21,13 @@ from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.json_kinds import Answer, Count, Counts, Names, Number, Time
 from streammetrics_consumers.query.query import Query, Slice, slice_key
 from streammetrics_consumers.query.rows import SliceRow, Window, WindowFinding
+from streammetrics_consumers.query.thinning import thinned
 
 T = TypeVar("T")
 Effects = Literal["none", "total", "all"]  # over no window, over the total, or over all windows
 
 MAX_WINDOWS: Final = 400  # the newest
 MAX_SERIES: Final = 40
-MAX_POINTS: Final = 500  # looks at one comparison
 
 
 class HistorySeries(Answer, frozen=True):
@@ -146,17 +146,6 @@ def side_by_side(slice_: Slice, variants: Sequence[str]) -> tuple[object, ...]:
     return slice_key(rest), order.get(variant, len(order)), slice_key(slice_)
 
 
-def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:
-    """At most `most` points, evenly spaced, with the first and the last.
-
-    >>> thinned(range(10), 4)
-    [0, 3, 6, 9]
-    """
-    if len(points) <= most:
-        return list(points)
-    return [points[i * (len(points) - 1) // (most - 1)] for i in range(most)]
-
-
 def _series(cells: Sequence[SliceRow | None]) -> HistorySeries:
     """One slice in each window; nan where nothing was counted."""
 
@@ -224,12 +213,12 @@ class HistoryReader:
         query: its window is ignored. most: the number of series. With `where` there are no effects,
         because effects compare all rows. Raises QueryError for an unknown metric or view.
         """
-        entry = self._catalogue.known(metric, query.generation)
+        entry = self._catalogue.known(metric, query.generation, query.experiment)
         shown = entry.view(asked)
         headlines = shown in entry.headlines
         rows = replace(query, window="all", metric=metric, headlines=headlines)
         results = self._answers.rows(rows)
-        design = declared(self._ledger.generation(results.generation))
+        design = declared(self._ledger.generation(results.generation), query.experiment)
         compared = [] if query.where else self._compared(query, design, metric, effects)
         return results, history_of(
             results,
@@ -245,7 +234,8 @@ class HistoryReader:
     ) -> list[WindowFinding]:
         if design is None or effects == "none" or metric not in watched_by(design):
             return []
-        experiment_query = Query(generation=query.generation)  # the total is read with all metrics
+        # The total is read with all metrics.
+        experiment_query = Query(generation=query.generation, experiment=query.experiment)
         if effects == "all":
             experiment_query = replace(experiment_query, window="all", metric=metric)
         rows = self._answers.experiment(experiment_query).comparisons

@@ -9,19 +9,17 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView
 from streammetrics_consumers.query.answers import ResultsAnswer
-from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query import Query, require_generation
 
 T = TypeVar("T")
-Moment: TypeAlias = tuple[StoreVersion, int]  # the version of a store, and the number of looks
+Moment: TypeAlias = tuple[StoreVersion, int]  # the version of a store, and its last look
 
 TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
 
 
 def moment_of(now: StoreView) -> Moment:
     """What determines the results at a moment."""
-    design = declared(now.version.generation)
-    return now.version, 0 if design is None else now.looks(design.fingerprint)
+    return now.version, now.last_look_id
 
 
 def read_at_same_offsets(

@@ -7,7 +7,8 @@ The same four names are flags of the command line and parameters of the HTTP int
     where    variant=bts     only slices with this value; may be repeated, and all must match
     metric   NAME
 
-and `generation N`, for results that were counted with older settings.
+`generation N`, for results that were counted with older settings, and `experiment NAME`, for the
+arms of one experiment.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class Lines:
 @dataclass(frozen=True, slots=True)
 class Query:
     """The parameters of one query. window: a word or a span; by: None for every grouping;
-    generation: None for the current one. Of what these choose, the answer has all rows, or a part:
+    generation: None for the current one; experiment: whose arms are the slices, None for the
+    slices of the config. Of what these choose, the answer has all rows, or a part:
     headlines: only the headline views of each metric; blocks: only this number of tables of the
     default grouping; rows: only about this many rows, those of the groupings with the fewest names;
     lines: only these lines of each metric, and one view of a metric that has several."""
@@ -83,6 +85,7 @@ class Query:
     where: tuple[tuple[str, str], ...] = ()
     metric: str | None = None
     generation: int | None = None
+    experiment: str | None = None
     headlines: bool = False
     blocks: int | None = None
     rows: int | None = None
@@ -109,6 +112,7 @@ def parse_query(
     where: Sequence[str] = (),
     metric: str | None = None,
     generation: str | int | None = None,
+    experiment: str | None = None,
 ) -> Query:
     """The query in these texts. Raises QueryError.
 
@@ -117,7 +121,8 @@ def parse_query(
     """
     names = None if by is None else frozenset(name.strip() for name in by.split(",") if by.strip())
     conditions = tuple(_condition(text) for text in where)
-    return Query(_window(window), names, conditions, metric, parse_generation(generation))
+    number = parse_generation(generation)
+    return Query(_window(window), names, conditions, metric, number, experiment)
 
 
 def parse_generation(text: str | int | None) -> int | None:

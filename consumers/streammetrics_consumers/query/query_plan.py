@@ -11,15 +11,17 @@ events are counted anyway.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import SHOWN, DeclaredDrift, Metric, Pane
 from streammetrics_consumers.query.drifts import declared_drift, outside
+from streammetrics_consumers.query.experiment_plan import UNITS, DeclaredExperiment, declared
 from streammetrics_consumers.query.query import Query, QueryError, Span, WindowGrid, state_of
 from streammetrics_consumers.query.rows import SINCE_THE_START, Window
+from streammetrics_consumers.query.slices import VARIANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class MetricPlan:
     """What a query reads of one metric: groupings by position, and spans; None is the total.
 
     drifts: the comparisons of these spans that are asked for. plain: whether the metric itself is.
+    experiment: the one that counts it, if the query names one; then the slices are its arms.
     """
 
     layout: MetricLayout
@@ -52,6 +55,11 @@ class MetricPlan:
     spans: tuple[Span | None, ...]
     drifts: tuple[DeclaredDrift, ...] = ()
     plain: bool = True
+    experiment: DeclaredExperiment | None = None
+
+    def name_of(self, metric: str) -> str:
+        """The name that rows have of a metric of the ledger."""
+        return metric if self.experiment is None else metric.removeprefix(self.experiment.prefix)
 
     def wants(self, pane: Pane) -> bool:
         """Whether the answer needs this pane."""
@@ -74,23 +82,39 @@ class MetricPlan:
 def plan(snapshot: Snapshot, query: Query) -> dict[str, MetricPlan]:
     """What the query reads of each of its metrics. Raises QueryError if that is nothing."""
     planned = {}
+    design = None if query.experiment is None else declared(snapshot.generation, query.experiment)
+    asked = asked_snapshot(snapshot, query)
     for metric in metrics_of(snapshot, query):
-        _require_variants(metric, query)
+        variants = metric.variants if design is None else design.plan.variants
+        _require_variants(variants, query)
         layout = MetricLayout.of(metric)
+        if design is not None:
+            layout = replace(layout, groupings=((VARIANT,),))
         groupings = groupings_of(layout, query)
-        spans = spans_of(snapshot, query, layout.windows)
-        plain = query.metric in (None, metric.name)
+        spans = spans_of(asked, query, layout.windows)
+        plain = query.metric in (None, metric.name) or design is not None
         drifts = tuple(drift for drift in metric.drifts if query.metric in (None, drift.name))
-        planned[metric.name] = MetricPlan(layout, groupings, spans, drifts, plain)
+        planned[metric.name] = MetricPlan(layout, groupings, spans, drifts, plain, design)
     return planned
 
 
-def _require_variants(metric: Metric, query: Query) -> None:
+def asked_snapshot(snapshot: Snapshot, query: Query) -> Snapshot:
+    """A snapshot; with only the panes of an experiment if the query names one."""
+    if query.experiment is None:
+        return snapshot
+    design = declared(snapshot.generation, query.experiment)
+    names = () if design is None else design.metrics
+    return replace(
+        snapshot, panes=tuple(size for size in snapshot.panes if size.pane.metric in names)
+    )
+
+
+def _require_variants(variants: Sequence[str], query: Query) -> None:
     """Refuse a variant that is not declared, if variants are declared."""
     for name, value in query.where:
-        if name == "variant" and metric.variants and value not in metric.variants:
+        if name == VARIANT and variants and value not in variants:
             raise QueryError(
-                expected=f"a variant of this store ({', '.join(metric.variants)})",
+                expected=f"a variant of this store ({', '.join(variants)})",
                 got=repr(value[:80]),
                 where="--where",
                 hint="correct the name",
@@ -99,7 +123,9 @@ def _require_variants(metric: Metric, query: Query) -> None:
 
 def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
     """The metric that the query names, itself or by a drift of it, or all that the config still
-    has. Raises QueryError."""
+    has; of an experiment those that it counts. Raises QueryError."""
+    if query.experiment is not None:
+        return _metrics_of_experiment(snapshot, query)
     metrics = [metric for metric in snapshot.generation.metrics if not metric.metric_set]
     if query.metric is None:
         return [metric for metric in metrics if not metric.ended]
@@ -117,6 +143,23 @@ def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
             hint="correct the name",
         )
     return matches
+
+
+def _metrics_of_experiment(snapshot: Snapshot, query: Query) -> list[Metric]:
+    design = declared(snapshot.generation, query.experiment)
+    assert design is not None
+    by_name = {name.removeprefix(design.prefix): metric for name, metric in design.metrics.items()}
+    by_name.pop(UNITS, None)
+    if query.metric is None:
+        return [*by_name.values()]
+    if query.metric not in by_name:
+        raise QueryError(
+            expected=f"a metric of this experiment ({', '.join(sorted(by_name))})",
+            got=repr(query.metric[:80]),
+            where="--metric",
+            hint="correct the name",
+        )
+    return [by_name[query.metric]]
 
 
 def groupings_of(layout: MetricLayout, query: Query) -> frozenset[int]:

@@ -30,11 +30,11 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import Join, ResultsAnswer
-from streammetrics_consumers.query.comparisons import (
-    ComparisonReader,
-    may_be_of_users,
-)
+from streammetrics_consumers.query.comparisons import ComparisonReader
 from streammetrics_consumers.query.drifts import is_compared, span_of
+from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
+from streammetrics_consumers.query.experiment_plan import arm_states
+from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, read_at_same_offsets
 from streammetrics_consumers.query.query import (
@@ -48,6 +48,7 @@ from streammetrics_consumers.query.results import results_of
 from streammetrics_consumers.query.results_json import RowSpool
 from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.query.slices import Against, KeyedState, States, taken
+from streammetrics_consumers.query.user_intervals import may_be_of_users
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]  # bytes of stored states: read so far, in total
@@ -80,7 +81,10 @@ def states_of(
         if total is None:
             continue
         names, shown = metric_plan.layout.groupings[grouping], window_of(span, snapshot)
-        if metric_plan.plain:
+        if metric_plan.experiment is not None:
+            arms = arm_states(metric_plan.experiment, total)
+            yield taken(query, shown, names, metric_plan.name_of(name), arms, None)
+        elif metric_plan.plain:
             yield taken(query, shown, names, name, total, total.overflow_state())
         yield from _drifts(query, metric_plan, span, shown, names, total, window)
 
@@ -146,8 +150,7 @@ def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> 
         return with_states(ledger, query, lambda seen, _, states: results_of(
             seen, states, query), report)  # fmt: skip
 
-    shown = partial(ComparisonReader(ledger, query).with_experiment, read)
-    return with_join(ledger, query, JoinReader(ledger), Last(), shown)
+    return _whole(ledger, query, read)
 
 
 def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Iterator[bytes]:
@@ -162,9 +165,16 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
         return with_states(ledger, query, lambda seen, _, states: results_of(
             seen, states, query, spools[0].keep), report)  # fmt: skip
 
-    shown = partial(ComparisonReader(ledger, query).with_experiment, read)
-    results = with_join(ledger, query, JoinReader(ledger), Last(), shown)
+    results = _whole(ledger, query, read)
     return spools[0].pieces(results)
+
+
+def _whole(ledger: Ledger, query: Query, read: Callable[[], ResultsAnswer]) -> ResultsAnswer:
+    """The results of `read` with the experiment, the join and the index of experiments."""
+    totals: Totals = {}
+    shown = partial(ComparisonReader(ledger, query, totals).with_experiment, read)
+    results = with_join(ledger, query, JoinReader(ledger), Last(), shown)
+    return indexed(ExperimentIndex(ledger, totals), query, Last(), results)
 
 
 def with_join(
@@ -263,7 +273,8 @@ def _states(
         whole += row.nbytes
     for state, state_rows in sorted(by_state.items(), key=lambda entry: entry[0]):
         size = sum(row.nbytes for row in state_rows)
-        ranges = _how_many(size)
+        # The few keys of an experiment are summed over its epochs, which ranges would tear apart.
+        ranges = _how_many(size) if planned[state[0]].experiment is None else 1
         if ranges == 1:
             report(read_bytes, whole)
             yield from states_of(query, snapshot, planned, state, stored_over(stored(state_rows)))

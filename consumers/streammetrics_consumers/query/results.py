@@ -12,7 +12,7 @@ from streammetrics.present import ValueRow
 from streammetrics.results import is_exact, views_of
 from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
-from streammetrics_consumers.query.experiment_plan import variants_of
+from streammetrics_consumers.query.experiment_plan import experiments_of, variants_of
 from streammetrics_consumers.query.lines import FirstLines, all_views, headline_views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
 from streammetrics_consumers.query.rows import SliceRow, Window
@@ -42,7 +42,11 @@ def results_of(
     alarms: dict[str, None] = {}
     doubts: dict[str, None] = {}
     config_views = {entry.name: entry.views for entry in snapshot.generation.metrics}
-    users = {entry.name: entry.users for entry in snapshot.generation.metrics}
+    users = {
+        entry.name: entry.users
+        for entry in snapshot.generation.metrics
+        if query.experiment is None  # which counts by its unit, also where a slice does not
+    }
     first: FirstBlocks | FirstLines = FirstBlocks(query.blocks)
     if query.lines is not None:
         first = FirstLines(query.lines, config_views, cache.tables)
@@ -109,12 +113,14 @@ def results_of(
         ),
         join=None,
         slices=first.counts if isinstance(first, FirstLines) else UNSET,
+        experiments=UNSET,
         tables=TableLayout(
-            *variants_of(snapshot.generation),
+            *variants_of(snapshot.generation, query.experiment),
             tuple(sorted(metric_headlines, key=lambda key: (positions.get(key[0], 0), key[0]))),
             ranges,
             first.groupings,
             first.left_out,
+            experiments_of(snapshot.generation),
         ),
     )
 

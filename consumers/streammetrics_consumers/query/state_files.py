@@ -94,9 +94,10 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
             hint="`results` shows the slices and windows of the store",
         )
     state = states[0][-1] if query.metric is not None else _panel(states)
+    stored_names = {metric_plan.name_of(name): name for name, metric_plan in planned.items()}
     for window, slice_, name, _ in states:
-        pieces = _pieces(planned[name], window, slice_, name)
-        _add_provenance(state, snapshot, name, pieces)
+        stored = stored_names[name]
+        _add_provenance(state, snapshot, stored, _pieces(planned[stored], window, slice_, stored))
     return state
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answers import Join, ResultsAnswer
+from streammetrics_consumers.query.answers import ExperimentsAnswer, Join, ResultsAnswer
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.rows import ComparisonText, SliceRow, WindowFinding
 from streammetrics_consumers.render.cells import (
@@ -29,6 +29,7 @@ from streammetrics_consumers.render.cells import (
     rows_shown,
     units_of,
 )
+from streammetrics_consumers.render.experiment_index_text import index_columns
 from streammetrics_consumers.render.join_text import (
     OUTCOME_HEAD,
     join_counts,
@@ -148,6 +149,8 @@ def _body(material: Material, title: str) -> Iterator[str]:
     results, shown = material.results, rows_shown(material.results)
     yield f"<h1>{title}</h1>"
     yield from _reading(results)
+    if results.index is not None:
+        yield from _index(results.index)
     if results.recommendation is None:
         yield from _warnings(results.notes)
     else:
@@ -175,6 +178,15 @@ def _body(material: Material, title: str) -> Iterator[str]:
     rows = [row for row in results.rows if frozenset(row.slice) in slices]
     yield from map(_values, blocks_of(rows, results.tables))
     yield from _provenance(results)
+
+
+def _index(index: ExperimentsAnswer) -> Iterator[str]:
+    """All experiments that are not archived, a line for each."""
+    shown = index_columns([entry for entry in index.experiments if not entry.archived])
+    if shown:
+        lines = zip(*([text for text, _ in column] for column in shown.values()), strict=True)
+        yield "<h2>Experiments</h2>"
+        yield _table("all experiments", tuple(shown), len(shown), lines)
 
 
 def _reading(results: ResultsAnswer) -> Iterator[str]:

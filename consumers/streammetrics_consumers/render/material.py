@@ -76,8 +76,9 @@ def gather(
             continue
         pictures.append(Picture(metric, kind, _image(spec), str(spec.get("description", ""))))
     report(len(figures), len(figures))
+    named = f", experiment {query.experiment}" if query.experiment else ""
     return Material(
-        name=store_name(ledger.store.name),
+        name=store_name(ledger.store.name) + named,
         results=reader.results,
         experiment=reader.of,
         verdict=reader.verdict(),
@@ -96,7 +97,7 @@ class _Reader:
         self._catalogue = Catalogue(ledger, ledger.store.name)
         self._histories = HistoryReader(ledger, self._answers, self._catalogue)
         self.results = self._answers.results(query)
-        self.of = declared(ledger.generation(self.results.generation))
+        self.of = declared(ledger.generation(self.results.generation), query.experiment)
         self._rows = rows_shown(self.results)
         self._by = names_of(self._rows[0]) if self._rows else frozenset()
 
@@ -104,7 +105,8 @@ class _Reader:
         """The conclusion over the total; "" if the recommendation says it all."""
         if self.of is None:
             return ""
-        total = self._answers.experiment(Query(generation=self._query.generation))
+        query = Query(generation=self._query.generation, experiment=self._query.experiment)
+        total = self._answers.experiment(query)
         return standing_over(self.of, total)
 
     def wanted(self) -> Iterator[tuple[str, str]]:
@@ -132,7 +134,7 @@ class _Reader:
             states, tables, kind, metric, "light"))  # fmt: skip
 
     def _known(self, metric: str) -> StoreMetric:
-        return self._catalogue.known(metric, self._query.generation)
+        return self._catalogue.known(metric, self._query.generation, self._query.experiment)
 
 
 def _image(spec: dict[str, object]) -> str:

@@ -32,6 +32,7 @@ EFFECTS: Final = 200
 
 _ROW: Final = ("metric", "view", "window", "variant", "slice")
 _EFFECT: Final = ("metric", "view", "control", "treatment")
+EXPERIMENT: Final = "experiment"  # the label of those with a name; others are without it
 _EFFECT_GAUGES: Final = {
     "streammetrics_effect": "Treatment minus control, since the start",
     "streammetrics_effect_lower": "Lower end of its always-valid interval, adjusted for decisions",
@@ -53,8 +54,11 @@ _ROW_GAUGES: Final = {
 }
 
 
-def result_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
-    """The metric families of one scrape, from the results by window; without any, `results_up`."""
+def result_gauges(
+    found: Mapping[str, ResultsAnswer], experiments: Mapping[str, ResultsAnswer] = {}
+) -> Iterator[Metric]:
+    """The metric families of one scrape, from the results by window; without any, `results_up`.
+    experiments: results since the start of those with a name, by it."""
     yield _gauge("results_up", "Whether the results can be read", bool(found))
     if not found:
         return
@@ -67,31 +71,55 @@ def result_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
     yield _gauge("results_events", "Events counted when the results were read",
                  total.rows_read)  # fmt: skip
     yield from _row_gauges(rows)
-    yield from _effect_gauges(total.comparisons[:EFFECTS])
-    if total.recommendation is not None:
-        now = total.recommendation.action
-        actions = [(action, action == now) for action in ACTIONS]
-        yield _labelled_family(
-            "recommendation", "1 for the recommended action, 0 for all others", "action", actions
-        )
-    if total.contamination is not None and not math.isnan(total.contamination.share):
-        yield _gauge("units_in_several_variants_share",
-                     "Share of all units that were seen in several variants",
-                     total.contamination.share)  # fmt: skip
-    if total.srm is not None:
-        units = [(_encodable(variant), count) for variant, count in total.srm.counts]
-        yield _labelled_family("units", "Units of each variant, since the start", "variant", units)
-        if not total.srm.reason:
-            yield _gauge("sample_ratio_e_value",
-                         "E-value against the declared shares of the variants",
-                         total.srm.e_value)  # fmt: skip
-            yield _gauge("sample_ratio_alarm",
-                         "Whether the sample ratio has an alarm that is not acknowledged",
-                         total.srm.alarm and not total.srm.acknowledged)  # fmt: skip
+    named = {"": total, **experiments}
+    effects = [(name, row) for name, results in named.items() for row in results.comparisons]
+    yield from _effect_gauges(effects[:EFFECTS])
+    yield from _experiment_gauges(named)
     yield from join_gauges(total.join)
-    left_out += len(total.comparisons[EFFECTS:])
+    left_out += len(effects[EFFECTS:])
     yield _gauge("results_left_out", "Rows and effects left out because there are too many",
                  left_out)  # fmt: skip
+
+
+def _experiment_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
+    """The recommendation and the units of each experiment, by its name: those that there are."""
+    actions: list[tuple[tuple[str, ...], float]] = []
+    shares: list[tuple[tuple[str, ...], float]] = []
+    units: list[tuple[tuple[str, ...], float]] = []
+    e_values: list[tuple[tuple[str, ...], float]] = []
+    alarms: list[tuple[tuple[str, ...], float]] = []
+    for name, results in found.items():
+        of_it = (name,) if name else ()
+        if results.recommendation is not None:
+            now = results.recommendation.action
+            actions += [((action, *of_it), action == now) for action in ACTIONS]
+        mixed, ratio = results.contamination, results.srm
+        if mixed is not None and not math.isnan(mixed.share):
+            shares.append((of_it, mixed.share))
+        if ratio is not None:
+            units += [((_encodable(variant), *of_it), count) for variant, count in ratio.counts]
+            if not ratio.reason:
+                e_values.append((of_it, ratio.e_value))
+                alarms.append((of_it, ratio.alarm and not ratio.acknowledged))
+    has_units = any(results.srm is not None for results in found.values())
+    for name, help_text, label, values, is_shown in (
+        ("recommendation", "1 for the recommended action, 0 for all others", ("action",), actions,
+         bool(actions)),
+        ("units_in_several_variants_share", "Share of all units that were seen in several variants",
+         (), shares, bool(shares)),
+        ("units", "Units of each variant, since the start", ("variant",), units, has_units),
+        ("sample_ratio_e_value", "E-value against the declared shares of the variants", (),
+         e_values, bool(e_values)),
+        ("sample_ratio_alarm", "Whether the sample ratio has an alarm that is not acknowledged", (),
+         alarms, bool(alarms)),
+    ):  # fmt: skip
+        if is_shown:
+            family = GaugeMetricFamily(
+                f"streammetrics_{name}", help_text, labels=[*label, EXPERIMENT]
+            )
+            for labels, value in values:  # without a name, without the last label
+                family.add_metric(labels, float(value))
+            yield family
 
 
 def _fewest_names(row: SliceRow) -> tuple[int, list[str]]:
@@ -116,17 +144,18 @@ def _row_gauges(rows: Sequence[tuple[str, SliceRow]]) -> Iterator[Metric]:
     yield from families
 
 
-def _effect_gauges(rows: Sequence[WindowFinding]) -> Iterator[Metric]:
-    families = families_of(_EFFECT_GAUGES, _EFFECT)
+def _effect_gauges(rows: Sequence[tuple[str, WindowFinding]]) -> Iterator[Metric]:
+    """The effects, each with the name of its experiment; without a name, without that label."""
+    families = families_of(_EFFECT_GAUGES, [*_EFFECT, EXPERIMENT])
     verdicts = GaugeMetricFamily(
         "streammetrics_effect_verdict", "1 for the verdict on the effect, 0 for others",
-        labels=[*_EFFECT, "verdict"],
+        labels=[*_EFFECT, "verdict", EXPERIMENT],
     )  # fmt: skip
     verdicts_by: dict[tuple[str, ...], set[str]] = {}  # a metric may be decision and guardrail
-    for row in rows:
+    for name, row in rows:
         contrast, finding = row.contrast, row.finding
         variants = _encodable(contrast.control_variant), _encodable(contrast.treatment_variant)
-        labels = (contrast.metric, contrast.view, *variants)
+        labels = (contrast.metric, contrast.view, *variants, *((name,) if name else ()))
         is_repeated = labels in verdicts_by
         verdicts_by.setdefault(labels, set()).add(finding.verdict)
         always = (
@@ -141,7 +170,8 @@ def _effect_gauges(rows: Sequence[WindowFinding]) -> Iterator[Metric]:
                 families[i].add_metric(labels, figure)
     for effect_labels, effect_verdicts in verdicts_by.items():
         for verdict in VERDICTS:
-            verdicts.add_metric([*effect_labels, verdict], float(verdict in effect_verdicts))
+            place, of_it = effect_labels[: len(_EFFECT)], effect_labels[len(_EFFECT) :]
+            verdicts.add_metric([*place, verdict, *of_it], float(verdict in effect_verdicts))
     yield from (*families, verdicts)
 
 

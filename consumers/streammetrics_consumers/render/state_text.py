@@ -21,7 +21,7 @@ from streammetrics_consumers.query.results import value_rows
 from streammetrics_consumers.query.state_drifts import Found
 from streammetrics_consumers.query.state_files import n_states, plain_states, settings_json
 from streammetrics_consumers.render.cells import value_texts
-from streammetrics_consumers.render.text import Style, columns, rendered
+from streammetrics_consumers.render.style import Style, columns, rendered
 
 MAX_STATES: Final = 200  # of one file; the JSON has up to 20,000
 MAX_RANGES: Final = 50

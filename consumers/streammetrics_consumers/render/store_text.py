@@ -19,7 +19,8 @@ from streammetrics_consumers.query.query import iso_utc
 from streammetrics_consumers.query.query_plan import MetricLayout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
 from streammetrics_consumers.query.stream_warnings import stream_warnings
-from streammetrics_consumers.render.text import Style, columns, join_table, rendered
+from streammetrics_consumers.render.style import Style, columns, rendered
+from streammetrics_consumers.render.text import join_table
 
 
 def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None = None) -> str:

@@ -26,9 +26,10 @@ from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.history import HistoryReader, thinned
-from streammetrics_consumers.query.query import Query, slice_key, store_name
+from streammetrics_consumers.query.history import HistoryReader
+from streammetrics_consumers.query.query import Query, slice_key
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
+from streammetrics_consumers.query.thinning import thinned
 from streammetrics_consumers.render.cells import (
     Block,
     blocks_of,
@@ -36,16 +37,10 @@ from streammetrics_consumers.render.cells import (
     names_of,
     rows_shown,
 )
+from streammetrics_consumers.render.experiment_table import index_parts
 from streammetrics_consumers.render.join_text import join_line
-from streammetrics_consumers.render.text import (
-    COLOURS,
-    GAP,
-    Style,
-    advice,
-    columns,
-    health,
-    rendered,
-)
+from streammetrics_consumers.render.style import COLOURS, GAP, Style, columns, rendered
+from streammetrics_consumers.render.text import advice, health, title_of
 from streammetrics_consumers.render.verdict_words import standing_over
 
 MAX_BLOCKS: Final = 20
@@ -126,6 +121,9 @@ def _parts(shown: ScreenContents, style: Style) -> Iterator[RenderableType]:
     if results.join is not None:
         yield Text(join_line(results.join))
         yield from (Text(warning, "yellow") for warning in results.join.warnings)
+    if results.index is not None:
+        yield from index_parts(results.index, style)
+        yield Text("")
     if results.recommendation is not None:
         yield advice(results.recommendation, results.contamination)
     if shown.verdict:
@@ -314,7 +312,7 @@ class Watcher:
             self._history = self._read_history(results)
             self._looks = self._read_looks(results)
             self._read = now_s, results.generation, results.rows_read
-        title = f"{store_name(self._ledger.store.name)}, generation {results.generation}"
+        title = title_of(self._ledger.store.name, results.generation, self._query)
         verdict = self._verdict(results)
         return ScreenContents(title, results, verdict, history=self._history, looks=self._looks)
 
@@ -350,7 +348,7 @@ class Watcher:
         names = [row.name for row in results.comparisons[:MAX_EFFECTS]]
 
         def look(now: StoreView) -> dict[str, list[float]]:
-            experiment = declared(now.version.generation)
+            experiment = declared(now.version.generation, self._query.experiment)
             if experiment is None:
                 return {}
             return {name: [point.effect for point in now.points(experiment.fingerprint, name)]
@@ -361,7 +359,8 @@ class Watcher:
     def _verdict(self, results: ResultsAnswer) -> str:
         if results.srm is None:
             return ""
-        experiment = view(self._ledger, lambda now: declared(now.version.generation),
+        name = self._query.experiment
+        experiment = view(self._ledger, lambda now: declared(now.version.generation, name),
                           generation=results.generation)  # fmt: skip
-        total = self._answers.experiment(Query(generation=self._query.generation))
+        total = self._answers.experiment(Query(generation=self._query.generation, experiment=name))
         return standing_over(experiment, total)

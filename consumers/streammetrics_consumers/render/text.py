@@ -8,24 +8,21 @@ those that metrics share come first.
 
 from __future__ import annotations
 
-import io
 import math
-import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import Join, ResultsAnswer
-from streammetrics_consumers.query.json_kinds import Tone
 from streammetrics_consumers.query.query import Query, store_name
 from streammetrics_consumers.query.rows import ComparisonText, WindowFinding
 from streammetrics_consumers.render.cells import (
@@ -41,19 +38,19 @@ from streammetrics_consumers.render.cells import (
     units_of,
     window_text,
 )
+from streammetrics_consumers.render.experiment_table import index_parts
 from streammetrics_consumers.render.join_text import (
     OUTCOME_HEAD,
     join_counts,
     join_outcomes,
     join_window,
 )
+from streammetrics_consumers.render.style import COLOURS, GAP, Style, columns, rendered
 from streammetrics_consumers.render.verdict_words import ACTION_TONES, parted, parted_rows
 
 if TYPE_CHECKING:
     from streammetrics.experiments import Contamination, Recommendation, SampleRatioFound
 
-WIDTH: Final = 80  # of a text if the width of its reader is not known
-GAP: Final = 2  # spaces between columns
 MAX_BLOCKS: Final = 20  # as in the terminal; more are in the JSON
 MAX_WINDOWS: Final = 20  # of an experiment
 VALUE: Final = 2  # the position of the value in a line: after metric and key
@@ -64,32 +61,6 @@ _MOST_REASONS: Final = 8  # lines below a table
 TRUE: Final = "  true, as simulated"
 ARM: Final = 20  # characters of a name in the heading of a comparison
 LABEL: Final = 24  # least width of the labels of a comparison and of a join
-COLOURS: Final[Mapping[Tone, str]] = {
-    "good": "bold green",
-    "bad": "bold red",
-    "warn": "yellow",
-    "neutral": "",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """The width of a text, and whether it may have colours."""
-
-    width: int = WIDTH
-    colour: bool = False
-
-    @staticmethod
-    def of(stream: TextIO) -> Style:
-        """The style of a stream: plain, 80 wide unless it is a terminal; NO_COLOR is respected."""
-        if not stream.isatty():
-            return Style()
-        try:
-            width = os.get_terminal_size(stream.fileno()).columns or WIDTH
-        except OSError:
-            width = WIDTH
-        colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return Style(min(max(width, 40), 120), colour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,39 +79,6 @@ class Truth:
         return self.by_figure.get((contrast.metric, contrast.view))
 
 
-def rendered(parts: Sequence[RenderableType], style: Style) -> str:
-    """The parts, one below the other, as text without trailing spaces."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=style.width,
-        force_terminal=style.colour,
-        color_system="standard" if style.colour else None,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
-    for part in parts:
-        console.print(part, overflow="fold", soft_wrap=False)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
-
-
-def columns(
-    *names: str, numbers: Iterable[str] = (), style: str = "bold", header: bool = True
-) -> Table:
-    """A table without rules: columns of names, then right-aligned numbers; others may follow."""
-    table = Table(
-        box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style=style, show_header=header
-    )
-    for name in names:
-        table.add_column(Text(name), overflow="fold")
-    for name in numbers:
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    return table
-
-
 def text_query(query: Query) -> Query:
     """The query without the rows that its text does not show."""
     return replace(query, headlines=query.metric is None, blocks=MAX_BLOCKS)
@@ -151,8 +89,14 @@ def results_text(
 ) -> str:
     """The text of `results`, and in plain style of `GET /results.txt`. truth: that of a simulated
     stream, to be shown beside the estimates."""
-    title = f"{store_name(store)}, generation {results.generation}"
+    title = title_of(store, results.generation, query)
     return table(results, style, title=title, all_views=query.metric is not None, truth=truth)
+
+
+def title_of(store: str, generation: int, query: Query) -> str:
+    """What is shown: the store, its generation, and the experiment if the query names one."""
+    named = f", experiment {query.experiment}" if query.experiment else ""
+    return f"{store_name(store)}, generation {generation}{named}"
 
 
 def table(
@@ -169,6 +113,8 @@ def table(
     blocks = [block for block in all_blocks if block.names == chosen]
     shown = blocks[:MAX_BLOCKS]
     parts: list[RenderableType] = [Text(formatting.name(title, 70), "bold")]
+    if results.index is not None:
+        parts.extend(index_parts(results.index, style))
     if results.recommendation is not None:
         parts += [Text(""), advice(results.recommendation, results.contamination)]
     for block in shown:

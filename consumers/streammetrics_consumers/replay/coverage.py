@@ -28,22 +28,21 @@ class Hole:
 
 @dataclass(slots=True)
 class Coverage:
-    """Checks that the delta rows of a ledger cover its log: each counted event must lie in the
-    offsets of a row of every total. Sums that happen to agree would not show a hole.
+    """Checks that the delta rows of a ledger cover its log: each event must lie in the offsets of a
+    row of every total that counts it. Sums that happen to agree would not show a hole.
 
     `counted` are the metrics by name, with the start and the holes of each in the log of `head`.
     """
 
     covers: Covers
-    totals: Collection[Total]
     counted: Mapping[str, Metric]
     head: int
     holes: dict[Total, Hole] = field(default_factory=dict)
 
-    def look(self, offsets: NDArray[np.int64]) -> None:
-        """Check counted events, in order of offset."""
+    def look(self, totals: Collection[Total], offsets: NDArray[np.int64]) -> None:
+        """Check events that these totals count, in order of offset."""
         outside: dict[tuple[tuple[int, int], ...], NDArray[np.int64]] = {}
-        for total in self.totals:
+        for total in totals:
             # Most totals are covered by the same ranges.
             ranges = tuple(self.covers.get(total, ()))
             if ranges not in outside:

@@ -15,10 +15,11 @@ from typing import Any, Final, cast
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.event import EventConfig, Field, Kind, conditions_of
+from streammetrics_consumers.config.experiment import ExperimentConfig
 from streammetrics_consumers.config.join import JoinConfig, Mark
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.ledger.descriptions import more_variants
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.model.generation import DELAYS, ROWS, Generation
 
 # The keys of a description that must be equal.
@@ -27,8 +28,9 @@ _EQUAL: Final[tuple[str, ...]] = ("type", "settings", "windows", "max_keys", "ex
 
 def reading_of(config: Config) -> str:
     """How a config reads events, as canonical JSON."""
+    event = {name: value for name, value in asdict(config.event).items() if name != "assignments"}
     reading = {
-        "event": asdict(config.event),
+        "event": event,
         "inputs": {
             metric.name: {
                 name: {"path": field.path, "kind": field.kind, "width": field.width}
@@ -39,6 +41,15 @@ def reading_of(config: Config) -> str:
         "max_event_bytes": config.source.max_event_bytes,
         "max_ahead_s": config.windows.max_ahead_s,
     }
+    named = {name: named for name, named in config.experiments.items() if named.is_named}
+    if named:
+        reading["experiments"] = {
+            name: {
+                "variant": experiment.arms.path,
+                "where": [asdict(condition) for condition in experiment.where],
+            }
+            for name, experiment in named.items()
+        }
     if config.join is not None:
         reading["join"] = {
             "id": config.join.id,
@@ -55,6 +66,7 @@ def with_reading(config: Config, reading: str) -> Config:
     if event["variants"] is not None:
         event["variants"] = tuple(event["variants"])
     event["where"] = conditions_of(event.get("where", ()))
+    event["assignments"] = config.event.assignments  # which only gives paths their defaults
     inputs: Mapping[str, Mapping[str, Mapping[str, object]]] = settings["inputs"]
 
     def with_fields(metrics: tuple[MetricConfig, ...]) -> tuple[MetricConfig, ...]:
@@ -63,7 +75,10 @@ def with_reading(config: Config, reading: str) -> Config:
                 metric,
                 inputs={
                     name: Field(
-                        str(field["path"]), cast("Kind", field["kind"]), int(str(field["width"]))
+                        str(field["path"]),
+                        cast("Kind", field["kind"]),
+                        int(str(field["width"])),
+                        optional=metric.inputs[name].optional if name in metric.inputs else False,
                     )
                     for name, field in inputs[metric.name].items()
                 },
@@ -72,7 +87,12 @@ def with_reading(config: Config, reading: str) -> Config:
             if metric.name in inputs
         )
 
-    experiment_metrics = with_fields(config.experiment_metrics)
+    experiment_metrics = {
+        name: fields
+        for name, metrics in config.experiment_metrics.items()
+        if (fields := with_fields(metrics))
+    }
+    experiments: Mapping[str, Mapping[str, Any]] = settings.get("experiments", {})
     return replace(
         config,
         event=EventConfig(**event),
@@ -80,9 +100,21 @@ def with_reading(config: Config, reading: str) -> Config:
         source=replace(config.source, max_event_bytes=settings["max_event_bytes"]),
         windows=replace(config.windows, max_ahead_s=settings["max_ahead_s"]),
         metrics=with_fields(config.metrics),
-        experiment=config.experiment if experiment_metrics else None,
+        experiments={
+            name: _experiment_with(config.experiments[name], experiments.get(name))
+            for name in experiment_metrics
+        },
         experiment_metrics=experiment_metrics,
     )
+
+
+def _experiment_with(
+    experiment: ExperimentConfig, reading: Mapping[str, Any] | None
+) -> ExperimentConfig:
+    if reading is None:
+        return experiment
+    arms = replace(experiment.arms, path=reading["variant"])
+    return replace(experiment, arms=arms, where=conditions_of(reading["where"]))
 
 
 def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> JoinConfig | None:

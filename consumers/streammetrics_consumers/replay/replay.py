@@ -18,6 +18,7 @@ import numpy as np
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.counting.metric_set_states import own_rows
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
 from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoded, Decoder
@@ -100,13 +101,14 @@ class Replay:
         self._flushes = frozenset({*edges, *_apart(row_ends(scratch.store, head))})
         self._cuts = sorted(self._flushes)
         config = scratch.config
-        totals = [
-            (metric.name, i)
+        self._totals = [
+            (
+                metric_set,
+                [(m.name, i) for m in metric_set.metrics for i in range(len(metric_set.slices.by))],
+            )
             for metric_set in (config.metric_sets if config.join is None else ())
-            for metric in metric_set.metrics
-            for i in range(len(metric_set.slices.by))
         ]
-        self.coverage = Coverage(covers(scratch.store, head), totals, metrics, head.id)
+        self.coverage = Coverage(covers(scratch.store, head), metrics, head.id)
         dedup = config.dedup
         self._seen = None if dedup is None else SeenIds(dedup.retention_ms, dedup.pane_ms)
         self._decoder = Decoder(config)
@@ -219,9 +221,11 @@ class Replay:
             self._differs((now.offset, now.index), f"refused ({now.reason}), but not in quarantine")
         for position, entry in late.items():
             self._differs(position, f"in quarantine as {entry.reason}, but not late in its log")
-        offsets = offsets_of(decoded)
         left_out = [refusal.offset for refusal in refused]
-        self.coverage.look(offsets[~np.isin(offsets, left_out)] if left_out else offsets)
+        for metric_set, totals in self._totals:
+            positions, offsets = own_rows(metric_set, decoded), offsets_of(decoded)
+            own = offsets if positions is None else offsets[positions]
+            self.coverage.look(totals, own[~np.isin(own, left_out)] if left_out else own)
         self.found.rows += decoded.rows
         self.at = decoded.chunk.end
 

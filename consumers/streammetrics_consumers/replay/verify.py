@@ -20,7 +20,7 @@ from typing import Final
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.audit import cut, retries_of
-from streammetrics_consumers.ledger.generations import compared
+from streammetrics_consumers.ledger.changes import compared
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation, fingerprint

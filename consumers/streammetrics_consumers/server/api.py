@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.query.answers import ResultsAnswer
+from streammetrics_consumers.ledger.store_view import view
+from streammetrics_consumers.query.answers import ExperimentsAnswer, ResultsAnswer
 from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
 from streammetrics_consumers.query.comparisons import experiment_answer
 from streammetrics_consumers.query.encoding import dumps
@@ -22,6 +22,7 @@ from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
 from streammetrics_consumers.query.json_kinds import Json
+from streammetrics_consumers.query.moments import Last
 from streammetrics_consumers.query.query import (
     Lines,
     Query,
@@ -34,9 +35,11 @@ from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.query.turns import Turn
 from streammetrics_consumers.render.cells import results_with_texts
+from streammetrics_consumers.render.experiment_index_text import index_with_texts
 from streammetrics_consumers.render.experiment_text import experiment_with_texts
 from streammetrics_consumers.render.quarantine import refused_json
-from streammetrics_consumers.render.text import Style, results_text, text_query
+from streammetrics_consumers.render.style import Style
+from streammetrics_consumers.render.text import results_text, text_query
 from streammetrics_consumers.server.bodies import (
     accepts_gzip,
     compressed,
@@ -64,6 +67,7 @@ class Api:
         self._turn = turn
         self._catalogue = Catalogue(ledger, store_name(store))
         self._histories = HistoryReader(ledger, cache, self._catalogue)
+        self._index: Last[ExperimentsAnswer] = Last()
 
     def routes(self) -> list[Route]:
         """All routes but the events, which need no thread for each listener."""
@@ -76,6 +80,7 @@ class Api:
             checked("/api/results", tables.limited(self.results)),
             checked("/api/history", charts.limited(self.history)),
             checked("/api/experiment", tables.limited(self.experiment)),
+            checked("/api/experiments", tables.limited(self.experiments)),
             checked("/api/figure", charts.limited(self.figure)),
             checked("/api/health", threaded(self.health)),
             checked("/api/status", tables.limited(self.status)),
@@ -85,7 +90,8 @@ class Api:
 
     def store(self, request: Request) -> Response:
         """The contents of the store that a query may ask for."""
-        return _json(request, self._catalogue.to_json(_generation(request)))
+        experiment = request.query_params.get("experiment")
+        return _json(request, self._catalogue.to_json(_generation(request), experiment))
 
     def results(self, request: Request) -> Response:
         """The bytes of `results --json`, with texts if the request asks for them."""
@@ -120,23 +126,24 @@ class Api:
         return _json(request, dumps(self._monitor.health()))
 
     def experiment(self, request: Request) -> Response:
-        """The experiment since the start: the advice and the conclusion."""
-        generation = _generation(request)
-        results = self._cache.experiment(Query(generation=generation))
-
-        def read(now: StoreView) -> tuple[int, int | None]:
-            starts = (size.pane.start_ms for size in now.snapshot.panes)
-            first_ms = min((ms for ms in starts if ms is not None), default=None)
-            floor_ms = now.version.generation.floor_ms
-            if first_ms is not None and floor_ms is not None and first_ms <= floor_ms:
-                first_ms = None  # earlier windows may have been dropped
-            return now.looks(design.fingerprint) if design is not None else 0, first_ms
-
-        design = declared(self._ledger.generation(results.generation))
-        looks, first_ms = view(self._ledger, read, generation=generation)
+        """An experiment since the start: the advice and the conclusion."""
+        generation, name = _generation(request), request.query_params.get("experiment")
+        query = Query(generation=generation, experiment=name)
+        results, (looks, first_ms) = self._cache.experiment_so_far(query)
+        design = declared(self._ledger.generation(results.generation), name)
+        if design is not None and not looks:  # also where its states cannot be read
+            fingerprint = design.fingerprint
+            looks = view(self._ledger, lambda now: now.looks(fingerprint), generation=generation)
         answer = experiment_answer(results, design, looks, first_ms)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
+        return _json(request, dumps(answer))
+
+    def experiments(self, request: Request) -> Response:
+        """The index of all experiments."""
+        answer = self._cache.index(_generation(request))
+        if choice(request.query_params, "texts") == "tables":
+            answer = self._index.result(index_with_texts, answer)
         return _json(request, dumps(answer))
 
     def history(self, request: Request) -> Response:
@@ -155,7 +162,7 @@ class Api:
         query = query_of(parameters)
         metric = metric_of(query)
         theme = cast("charts.Theme", choice(parameters, "theme"))
-        kinds = self._catalogue.known(metric, query.generation).figures
+        kinds = self._catalogue.known(metric, query.generation, query.experiment).figures
         kind = choice(parameters, "kind", (*kinds, OVER_TIME, EFFECT))
         if kind in (OVER_TIME, EFFECT):
             # Effects by window are not drawn.
@@ -184,8 +191,9 @@ class Api:
         """The query with one grouping: `by`, or else the one by variant if there is one."""
         if query.by is not None:
             return query
-        names = frozenset(name for name, _ in query.where)
-        return replace(query, by=self._catalogue.grouping(VARIANT | names, query.generation))
+        names = VARIANT | {name for name, _ in query.where}
+        by = self._catalogue.grouping(names, query.generation, query.experiment)
+        return replace(query, by=by)
 
 
 def _json_with_texts(results: ResultsAnswer) -> bytes:
@@ -227,6 +235,7 @@ def query_of(parameters: QueryParams) -> Query:
         parameters.getlist("where"),
         parameters.get("metric"),
         parameters.get("generation"),
+        parameters.get("experiment"),
     )
 
 

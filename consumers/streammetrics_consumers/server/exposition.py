@@ -32,9 +32,8 @@ from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.latest import LatestResults
+from streammetrics_consumers.query.latest import Latest, LatestResults
 from streammetrics_consumers.query.moments import Moment, moment_of
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
@@ -102,7 +101,7 @@ class _ScrapedStore(NamedTuple):
         return cls(moment_of(now), *now.stored_size())
 
 
-def _results_text(results: Mapping[str, ResultsAnswer]) -> bytes:
+def _results_text(results: Latest) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Results(results))
     text: bytes = generate_latest(registry)
@@ -110,12 +109,12 @@ def _results_text(results: Mapping[str, ResultsAnswer]) -> bytes:
 
 
 class _Results:
-    def __init__(self, results: Mapping[str, ResultsAnswer]) -> None:
+    def __init__(self, results: Latest) -> None:
         self._results = results
 
     def collect(self) -> Iterator[Metric]:
         """The metric families of results."""
-        return result_gauges(self._results)
+        return result_gauges(*self._results)
 
 
 class _Scrape:

@@ -14,13 +14,13 @@ from typing import Final, Literal, TypeAlias
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.ledger.witness import read_now
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.query.answers import EventCounts
-from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.json_kinds import Answer, Count, Text, Time
+from streammetrics_consumers.query.moments import Moment, moment_of
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.results import counted
 from streammetrics_consumers.query.stream_warnings import stream_warnings
@@ -194,7 +194,7 @@ class HealthMonitor:
     def __init__(self, ledger: Ledger, watched: WatchedWorkers) -> None:
         self._ledger, self._watched = ledger, watched
         self._lock = Lock()
-        self._seen: tuple[StoreVersion, int] | None = None
+        self._seen: Moment | None = None
         self._snapshot: HealthSnapshot | None = None
         self._looked_s = 0.0
         self._began_s = watched.monotonic()
@@ -212,9 +212,7 @@ class HealthMonitor:
             return self._snapshot
 
     def _read(self, now: StoreView, now_s: float) -> HealthSnapshot:
-        design = declared(now.version.generation)
-        looks = 0 if design is None else now.looks(design.fingerprint)
-        moment = now.version, looks
+        moment = moment_of(now)
         if self._snapshot is not None and moment == self._seen:
             return self._snapshot
         first, self._seen = self._snapshot is None or self._seen is None, moment
@@ -223,7 +221,7 @@ class HealthMonitor:
         return HealthSnapshot(
             version=_hash(generation.id, heads, now.version.retry),
             outline=_hash(generation, panes),
-            looks=looks,
+            looks=now.looks(),
             counters=now.snapshot.counters,
             watermark_ms=watermark_ms(now.snapshot),
             newest_ms=now.snapshot.greatest_event_ms,

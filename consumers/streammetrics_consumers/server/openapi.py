@@ -26,7 +26,7 @@ from streammetrics_consumers.server.health import Health
 
 Schema = dict[str, Json]
 
-QUERY: Final = ("window", "by", "where", "metric", "generation")  # flags of `results`
+QUERY: Final = ("window", "by", "where", "metric", "generation", "experiment")  # flags of `results`
 LINES: Final = ("sort", "order", "variant", "find", "view")  # that need `most`
 PARAMETERS: Final = {
     "window": "total (default), all, latest, or START/END in ISO UTC: whole windows, merged",
@@ -34,6 +34,7 @@ PARAMETERS: Final = {
     "where": "NAME=VALUE: only slices with this value; if repeated, all must match",
     "metric": "the name of a metric",
     "generation": "the number of an older generation; by default the newest",
+    "experiment": "the name of an experiment: its arms instead of the slices; by default none",
     "views": "headline (default): the headline views of a metric, or all",
     "texts": "none (default), or tables: also the text of each number in tables",
     "view": "a view of the metric; by default its first headline view",
@@ -56,16 +57,20 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, a
     ),
     "/api/store": (
         "what can be queried: the metrics in the order of the config, with their views, figures and"
-        " ranges; the groupings, windows and variants", StoreAnswer, ("generation",),
+        " ranges; the groupings, windows and variants", StoreAnswer, ("generation", "experiment"),
     ),
     "/api/history": (
         "one view of one metric by window, and its effect look by look", History,
-        ("metric", "view", "by", "where", "generation"),
+        ("metric", "view", "by", "where", "generation", "experiment"),
     ),
     "/api/experiment": (
         "the recommended action, the state of the experiment in one sentence, what it rests on,"
         " and the units of several variants", answers.ExperimentAnswer,
-        ("generation", "texts"),
+        ("generation", "experiment", "texts"),
+    ),
+    "/api/experiments": (
+        "all experiments: of each its state, the recommended action, and what that rests on",
+        answers.ExperimentsAnswer, ("generation", "texts"),
     ),
     "/api/figure": (
         "a Vega-Lite specification with its data", Figure,

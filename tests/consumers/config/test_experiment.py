@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streammetrics_consumers.config.arms import DeclaredArms
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.experiment import (
     CovariateConfig,
@@ -38,9 +39,7 @@ def made(text: str, **parts: str) -> Config:
 
 
 def declared(text: str = DECLARED, **parts: str) -> ExperimentConfig:
-    found = made(text, **parts).experiment
-    assert found is not None
-    return found
+    return made(text, **parts).experiments[""]
 
 
 def refused(where: str, said: str, text: str, **parts: str) -> None:
@@ -66,12 +65,14 @@ def test_fields_are_named_as_the_keys_and_have_defaults() -> None:
         max_units=1000,
         assignment_salt="ramp",
         look_every_s=5.0,
+        arms=DeclaredArms("variant", ("a", "b")),
     )
     names = ("start", "2024-01-01T01:00:00Z", "2024-01-01T02:30:00.500Z")
     assert declared().epoch_names == names
-    plain = ExperimentConfig(control="a", decision=("ctr",), unit="user", cluster="none")
+    plain = ExperimentConfig(control="a", decision=("ctr",), unit="user", cluster="none",
+                             arms=DeclaredArms("variant", ("a", "b")))  # fmt: skip
     assert declared(PLAIN) == plain
-    assert config().experiment is None
+    assert not config().experiments
     assert [metric.name for metric in config().counted] == ["auc", "ctr"]
 
 
@@ -299,9 +300,9 @@ BEFORE = f'{METRICS}\nbefore = {{ type = "Ratio", inputs = {{ numerators = "scor
 def test_a_covariate_is_counted_in_the_same_groups_and_is_a_part_of_the_plan() -> None:
     text = f'{GROUPED}\ncovariates = {{ ctr = {{ metric = "before", theta = 0.5 }} }}'
     found = made(text, metrics=BEFORE)
-    assert found.experiment is not None
-    assert found.experiment.covariates == {"ctr": CovariateConfig("before", 0.5)}
-    assert found.experiment.watched == ("ctr",) and found.experiment.counted == ("ctr", "before")
+    experiment = found.experiments[""]
+    assert experiment.covariates == {"ctr": CovariateConfig("before", 0.5)}
+    assert experiment.watched == ("ctr",) and experiment.counted == ("ctr", "before")
     counted = {metric.name: metric for metric in found.counted if "/" in metric.name}
     assert list(counted) == ["experiment/before", "experiment/ctr", "experiment/units"]
     assert counted["experiment/before"].type == "UserGroups"

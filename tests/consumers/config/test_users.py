@@ -94,7 +94,7 @@ def test_an_experiment_counts_a_metric_of_users_by_its_own_unit() -> None:
     metrics = 'ctr = { type = "Ratio", cluster = "groups" }'
     experiment = '[experiment]\ncontrol = "a"\nunit = "session"\ndecision = ["ctr.ratio"]'
     for more, empty in (("", UserGroups(Ratio())), ('\ncluster = "none"', Ratio())):
-        found = config(metrics=metrics, rest=experiment + more).experiment_metrics
+        found = config(metrics=metrics, rest=experiment + more).experiment_metrics[""]
         (ctr,) = (one for one in found if one.name == "experiment/ctr")
         assert ctr.empty == empty
         assert {"session" if name == "groups" else "label" for name in ctr.inputs} == {

@@ -6,7 +6,7 @@ import pytest
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.section import ConfigError
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.model.generation import Generation, Metric
 from streammetrics_consumers.replay.event_reading import (
     reading_of,

@@ -19,7 +19,7 @@ from streammetrics_consumers.counting.label_windows import Closer, closable_ms
 from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Counters, Head

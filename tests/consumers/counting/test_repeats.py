@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from streammetrics_consumers.counting.commits import CommitLimits
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.seen_ids import MAX_ROWS, SeenIds
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.write import read_seen
 from streammetrics_consumers.query.query import parse_query

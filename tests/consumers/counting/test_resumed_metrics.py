@@ -13,7 +13,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.compact import compact
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.query.query import Query, parse_query
@@ -21,7 +21,8 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.state_files import export
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import status_text
-from streammetrics_consumers.render.text import Style, table
+from streammetrics_consumers.render.style import Style
+from streammetrics_consumers.render.text import table
 from streammetrics_consumers.replay.verify import verify
 
 from streammetrics import Ratio

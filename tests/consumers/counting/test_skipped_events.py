@@ -15,7 +15,7 @@ from sqlalchemy import update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.query.encoding import dumps
@@ -24,8 +24,9 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import status_text
+from streammetrics_consumers.render.style import Style
 from streammetrics_consumers.render.terminal import Watcher, screen
-from streammetrics_consumers.render.text import Style, table
+from streammetrics_consumers.render.text import table
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import HealthMonitor, WatchedWorkers

@@ -1,6 +1,6 @@
 """Events that are decoded together, by columns, against each event alone in plain Python.
 
-The fast path is `json_and_csv.py` and `columns.py`: all events, a column at a time, with what
+The fast path is `json_events.py` and `columns.py`: all events, a column at a time, with what
 is bad taken out. See tests/fast_paths/README.md.
 """
 

@@ -17,7 +17,8 @@ from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.render.text import Style, results_text
+from streammetrics_consumers.render.style import Style
+from streammetrics_consumers.render.text import results_text
 
 from tests.consumers.experiment_run import CONFIG, run
 from tests.depth import further_are_slow

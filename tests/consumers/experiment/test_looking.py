@@ -22,7 +22,8 @@ from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
-from streammetrics_consumers.render.text import Style, table
+from streammetrics_consumers.render.style import Style
+from streammetrics_consumers.render.text import table
 
 from streammetrics.experiments import Monitor
 from tests.consumers.experiment_run import run, write
@@ -66,7 +67,9 @@ def forget(ledger: Ledger) -> None:
 
 
 def looker(ledger: Ledger, now_s: list[float], every_s: float = 60.0) -> Looker:
-    return Looker(ledger, 1, every_s, monotonic=lambda: now_s[0], clock=lambda: 1e6 + now_s[0])
+    return Looker(
+        ledger, 1, {"": every_s}, monotonic=lambda: now_s[0], clock=lambda: 1e6 + now_s[0]
+    )
 
 
 def test_a_run_to_the_end_looks_at_the_end(ledger: Ledger) -> None:
@@ -114,9 +117,9 @@ def test_of_two_who_look_at_once_one_does(
     taken: list[int] = []
     real = looking.look_now
 
-    def counted(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> bool:
+    def counted(ledger: Ledger, generation: int, claimed_ms: int | None, name: str) -> bool:
         taken.append(generation)
-        return real(ledger, generation, claimed_ms)
+        return real(ledger, generation, claimed_ms, name)
 
     monkeypatch.setattr(looking, "look_now", counted)
     barrier = threading.Barrier(4)

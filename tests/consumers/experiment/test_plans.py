@@ -55,8 +55,7 @@ def test_a_plan_comes_back_out_of_the_store(tmp_path: Path) -> None:
     assert plan.weights("1970-01-01T01:00:00Z") == {"old": 1, "new": 1}
     assert set(found.metrics) == {"experiment/ctr", "experiment/units"}
     assert plan.alpha == pytest.approx(0.1, rel=1e-15)
-    experiment = load_config(config).experiment
-    assert experiment is not None
+    experiment = load_config(config).experiments[""]
     assert plan == plan_of(experiment.plan, ("old", "new"), {"ctr": "higher"})
     with pytest.raises(SettingsError):  # it contradicts itself
         plan_of(experiment.plan, ("new", "other"))

@@ -21,9 +21,7 @@ RATE = GuardrailConfig("revenue.above_zero", 0.0, True, required=False)
 def experiment(metrics: str, decision: str = '["revenue"]', more: str = "") -> ExperimentConfig:
     """The experiment of a config with these metrics."""
     rest = f'[experiment]\ncontrol = "a"\ndecision = {decision}\nmde = 1.0\n{more}'
-    made = config(metrics=metrics, rest=rest).experiment
-    assert made is not None
-    return made
+    return config(metrics=metrics, rest=rest).experiments[""]
 
 
 @pytest.mark.parametrize("cluster", ["groups", "none"])

@@ -149,8 +149,7 @@ def test_the_rate_beside_a_mean_over_units_is_a_guardrail_by_default(
     made = config(
         metrics="revenue = " + REVENUE % way,
         rest='[experiment]\ncontrol = "a"\ndecision = ["revenue"]\nmde = 1.0',
-    ).experiment
-    assert made is not None
+    ).experiments[""]
     assert made.guardrails == (GuardrailConfig("revenue.rate", 0.0, higher, required=False),)
     assert made.plan["guardrails"] == [["revenue.rate", 0.0, higher, False]]
     assert made.plan["mdes"] == {"revenue.rate": 0.01}
@@ -172,8 +171,7 @@ def test_a_rate_is_not_watched_twice_nor_without_a_direction(more: str, metrics:
     made = config(
         metrics=metrics,
         rest=f'[experiment]\ncontrol = "a"\ndecision = ["revenue"]\nmde = 1.0\n{more}',
-    ).experiment
-    assert made is not None
+    ).experiments[""]
     assert all(one.required for one in made.guardrails)
     assert len(made.guardrails) == ("guardrails" in more)
 
@@ -208,7 +206,7 @@ def test_a_mean_over_units_reads_the_user_of_the_events_and_the_unit_of_the_expe
     )
     (metric,) = made.metrics
     assert metric.inputs["units"].path == "user"
-    watched = {one.name: one for one in made.experiment_metrics}
+    watched = {one.name: one for one in made.experiment_metrics[""]}
     assert watched["experiment/revenue"].inputs["units"].path == "device"
 
 

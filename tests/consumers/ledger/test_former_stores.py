@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
-from streammetrics_consumers.ledger.failures import SchemaMismatch
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SchemaMismatch, SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.store import open_store

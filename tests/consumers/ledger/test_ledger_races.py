@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, select, update
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
 from streammetrics_consumers.ledger.schema import head as head_table
 from streammetrics_consumers.ledger.store import open_store

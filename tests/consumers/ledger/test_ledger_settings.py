@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from streammetrics_consumers.ledger.descriptions import plan_that_stays
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import SHOWN, Changes, Generation, Requested

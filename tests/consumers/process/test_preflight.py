@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.generation import Requested

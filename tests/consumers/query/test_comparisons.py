@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query import comparisons
+from streammetrics_consumers.query import comparisons, experiment_totals
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.comparisons import (
     experiment_answer,
@@ -38,13 +38,13 @@ def test_windows_without_new_rows_are_not_read_again(
     config = write(tmp_path)
     store = run(config)
     made: list[int | None] = []
-    real = comparisons._experiment
+    real = experiment_totals.experiment_over
 
     def counted(now: object, of: object, rows: list[DeltaMetadata]) -> object:
         made.append(rows[0].pane.start_ms)
         return real(now, of, rows)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(comparisons, "_experiment", counted)
+    monkeypatch.setattr(experiment_totals, "experiment_over", counted)
     with closing(Ledger.open(str(store))) as ledger:
         answers, query = QueryCache(ledger), Query("all")
         first = answers.results(query)
@@ -79,7 +79,7 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
     text = text.replace("[metrics]\n", '[metrics]\nctr2 = { type = "Ratio" }\n')
     config.write_text(text.replace('["ctr"]', '["ctr", "ctr2.ratio"]'), encoding="utf-8")
     read: list[set[str]] = []
-    real = comparisons._experiment
+    real = experiment_totals.experiment_over
 
     def noted(now: object, of: object, rows: list[DeltaMetadata]) -> object:
         read.append({row.pane.metric for row in rows})
@@ -87,7 +87,7 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
 
     with closing(Ledger.open(str(run(config)))) as ledger:
         whole = json.loads(to_json(read_results(ledger, Query("all"))))
-        monkeypatch.setattr(comparisons, "_experiment", noted)
+        monkeypatch.setattr(experiment_totals, "experiment_over", noted)
         answers = QueryCache(ledger)
         for metric in ("ctr", "ctr2"):
             one = json.loads(to_json(answers.experiment(Query("all", metric=metric))))

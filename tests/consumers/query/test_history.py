@@ -18,11 +18,11 @@ from streammetrics_consumers.query.history import (
     History,
     HistoryReader,
     history_of,
-    thinned,
 )
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.rows import SINCE_THE_START, SliceRow, Window
+from streammetrics_consumers.query.thinning import thinned
 
 from tests.consumers import experiment_run
 from tests.consumers.answer_rows import slice_row

@@ -20,7 +20,7 @@ from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.join_text import join_outcomes
 from streammetrics_consumers.render.store_text import status_text
-from streammetrics_consumers.render.text import Style
+from streammetrics_consumers.render.style import Style
 
 from tests.consumers import joined_stream
 from tests.consumers.joined_stream import LOGS, SPLIT, WHOLE, WINDOW_MS, logs_of, stream

@@ -12,7 +12,8 @@ from streammetrics_consumers.query import reader
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.render import text as module
-from streammetrics_consumers.render.text import Style, results_text, text_query
+from streammetrics_consumers.render.style import Style
+from streammetrics_consumers.render.text import results_text, text_query
 
 from tests.consumers.server.asking import EXPERIMENT
 from tests.consumers.stores import event, make_store

@@ -17,7 +17,7 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import status_text
-from streammetrics_consumers.render.text import Style
+from streammetrics_consumers.render.style import Style
 
 from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.memory_source import Log

@@ -20,6 +20,7 @@ from streammetrics import Interval, Ratio, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
 from streammetrics.results import OutcomeDelays
 from tests.consumers.answer_rows import altered, slice_row
+from tests.consumers.render.indexed import index
 from tests.consumers.stores import HOSTILE
 
 HOUR: Final = 3_600_000
@@ -235,5 +236,13 @@ def corpus() -> Mapping[str, ResultsAnswer]:
         "no difference": concluded(tested((250, 250), of=(1000, 1000))),
         "too early": concluded(tested((5, 10), of=(20, 20)), looks=0),
         "units are not as planned": concluded(tested((750, 500), of=(3000, 1000))),
+        "experiments with names": replace(
+            results(rows({}, 0)),
+            experiments=index(
+                tested((500, 1000)),
+                tested((500, 1000), (1800, 1000)),
+                tested((750, 500), of=(3000, 1000)),
+            ),
+        ),
         "units of several variants": concluded(tested((500, 1000), both=100)),
     }

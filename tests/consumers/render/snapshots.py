@@ -20,8 +20,9 @@ from streammetrics_consumers.render.cells import rows_shown
 from streammetrics_consumers.render.html import report_html
 from streammetrics_consumers.render.material import Material, Picture
 from streammetrics_consumers.render.prometheus import result_gauges
+from streammetrics_consumers.render.style import Style
 from streammetrics_consumers.render.terminal import ScreenContents, history_key, screen
-from streammetrics_consumers.render.text import Style, results_text
+from streammetrics_consumers.render.text import results_text
 
 from tests.consumers.render.corpus import PLAN, corpus
 

@@ -20,8 +20,8 @@ from streammetrics_consumers.render.cells import (
     results_with_texts,
 )
 from streammetrics_consumers.render.join_text import join_outcomes
+from streammetrics_consumers.render.style import Style
 from streammetrics_consumers.render.terminal import Watcher, screen
-from streammetrics_consumers.render.text import Style
 from streammetrics_consumers.render.verdict_words import (
     ACTION_SYMBOLS,
     ACTION_TONES,

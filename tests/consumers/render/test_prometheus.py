@@ -27,6 +27,7 @@ from streammetrics_consumers.render.prometheus import result_gauges, slice_label
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import NO_WORKERS
 
+from tests.consumers import experiment_run, experiments_run
 from tests.consumers.answer_rows import altered, plain
 from tests.consumers.render.corpus import corpus
 from tests.consumers.stores import event, make_store
@@ -156,12 +157,35 @@ def test_who_asks_does_not_wait_for_long_and_gets_what_was_read_before(store: Pa
         answers.results = answer  # type: ignore[method-assign]
         answers.moment = lambda: (version, next(looks))  # type: ignore[method-assign]
         latest = LatestResults(answers, wait_s=0.05)
-        until(lambda: "total" in latest.by_window())
+        until(lambda: "total" in latest.latest().by_window)
         slow.set()
-        until(lambda: bool(latest.by_window()) and waits.is_set())
-        last, begun = latest.by_window()["total"].rows_read, read  # of the last reading
-        assert latest.by_window()["total"].rows_read == last
+        until(lambda: bool(latest.latest().by_window) and waits.is_set())
+        last, begun = latest.latest().by_window["total"].rows_read, read  # of the last reading
+        assert latest.latest().by_window["total"].rows_read == last
         assert read == begun  # one reading at a time
         slow.clear()
         go_on.set()
-        until(lambda: latest.by_window()["total"].rows_read > last)
+        until(lambda: latest.latest().by_window["total"].rows_read > last)
+
+
+def test_each_experiment_with_a_name_has_it_as_a_label_and_hidden_ones_have_no_series(
+    tmp_path: Path,
+) -> None:
+    text = experiments_run.EXPERIMENTS.replace("days = 14", "archived = true")
+    store = experiment_run.run(experiments_run.write(tmp_path, text))
+    with closing(Ledger.open(str(store))) as ledger:
+        samples = parsed(exposition(ledger, NO_WORKERS).decode())
+        pricing = read_results(ledger, Query(experiment="pricing"))
+        unnamed = read_results(ledger, Query())
+    assert {dict(labels).get("experiment") for _, labels in samples} == {None, "pricing"}
+    for results, of in ((unnamed, {}), (pricing, {"experiment": "pricing"})):
+        [row] = results.comparisons
+        treatment, control = row.contrast.treatment_variant, row.contrast.control_variant
+        place = {"metric": "ctr", "view": "ratio", "control": control, "treatment": treatment, **of}
+        assert samples[key("effect", **place)] == row.comparison.effect_size
+        assert samples[key("effect_verdict", **place, verdict=row.finding.verdict)] == 1
+        assert results.recommendation is not None and results.srm is not None
+        assert samples[key("recommendation", action=results.recommendation.action, **of)] == 1
+        assert samples[key("sample_ratio_alarm", **of)] == 0
+        for variant, units in results.srm.counts:
+            assert samples[key("units", variant=variant, **of)] == units

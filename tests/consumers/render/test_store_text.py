@@ -10,7 +10,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.state_files import description, n_states
 from streammetrics_consumers.render.state_text import state_text
 from streammetrics_consumers.render.store_text import status_text
-from streammetrics_consumers.render.text import Style
+from streammetrics_consumers.render.style import Style
 
 from streammetrics import Accumulator, GroupedAUC, Panel, Ratio, Windows, load
 from streammetrics.engines import Sealed, Sealing, seal

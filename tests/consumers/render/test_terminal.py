@@ -11,6 +11,7 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.render.cells import headline_rows
+from streammetrics_consumers.render.style import Style
 from streammetrics_consumers.render.terminal import (
     BARS,
     HISTORY_S,
@@ -22,7 +23,6 @@ from streammetrics_consumers.render.terminal import (
     screen,
     sparkline,
 )
-from streammetrics_consumers.render.text import Style
 
 from tests.consumers import experiment_run
 from tests.consumers.render.corpus import corpus

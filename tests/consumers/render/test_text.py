@@ -8,9 +8,10 @@ import re
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
-from streammetrics_consumers.query.comparisons import InGroups, with_user_interval
+from streammetrics_consumers.query.user_intervals import InGroups, with_user_interval
 from streammetrics_consumers.render import text as module
-from streammetrics_consumers.render.text import Style, Truth, table
+from streammetrics_consumers.render.style import Style
+from streammetrics_consumers.render.text import Truth, table
 
 from streammetrics import Interval, Quantiles, UserGroups
 from streammetrics.experiments import ACTIONS

@@ -16,7 +16,7 @@ from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events import messages
 from streammetrics_consumers.ledger import quarantine as in_ledger
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import NotOpen
 from streammetrics_consumers.ledger.store import Store

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger import audit, delta_metadata, schema
 from streammetrics_consumers.ledger.compact import compact
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Requested

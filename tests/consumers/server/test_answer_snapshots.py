@@ -14,10 +14,11 @@ from typing import Final
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.health import WatchedWorkers
 
-from tests.consumers import joined_stream
+from tests.consumers import experiments_run, joined_stream
 from tests.consumers.server.asking import EXPERIMENT, Client, fits
 from tests.consumers.stores import make_store
 
@@ -41,6 +42,7 @@ PATHS: Final = (
     "/api/figure?metric=ctr&kind=effect",
     "/api/results?views=headline&window=all&texts=tables",
     "/api/experiment?texts=tables",
+    "/api/experiments",
     "/api/results?by=variant,phase&texts=tables&most=1&sort=value&variant=b&order=descending",
     "/api/results?most=0",
     "/api/results?find=eval",
@@ -48,6 +50,21 @@ PATHS: Final = (
     "/api/results?window=nope",
     "/api/history",
     "/assets/nothing",
+)
+NAMED: Final = (
+    "/api/experiments",
+    "/api/experiments?texts=tables",
+    "/api/experiment?experiment=ranker&texts=tables",
+    "/api/experiment?experiment=pricing",
+    "/api/experiment?experiment=rankr",
+    "/api/results?experiment=ranker&views=all",
+    "/api/results?experiment=pricing&window=latest&texts=tables",
+    "/api/history?experiment=pricing&metric=ctr",
+    "/api/figure?experiment=ranker&metric=slow",
+    "/api/store",
+    "/api/store?experiment=ranker",
+    "/api/results",
+    "/results.txt",
 )
 PLAIN: Final = ("/api/results?metric=ctr&views=all", "/api/store", "/api/experiment", "/api/health")
 
@@ -64,6 +81,16 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
                 answer = client.get(path)
                 fits(path, answer.status_code, answer.content)
                 yield f"{name} {path}", answer.text
+    (folder / "named").mkdir()
+    named = experiments_run.make(folder / "named")
+    with closing(Ledger.open(str(named))) as ledger:
+        client = Client(application(ledger, store=str(named)))
+        for path in NAMED:
+            answer = client.get(path)
+            if path.startswith("/api"):
+                fits(path, answer.status_code, answer.content)
+            text = answer.text if path.startswith("/api") else dumps(answer.text).decode()
+            yield f"named {path}", text
     state = str(folder / "all.state")
     assert main(["export", str(store), "-o", state]) == 0
     yield "show", printed("show", state)

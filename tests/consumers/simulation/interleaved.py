@@ -20,8 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.ledger.failures import LedgerError, StoreReplaced, StoreUnavailable
-from streammetrics_consumers.ledger.generations import SettingsChanged
+from streammetrics_consumers.ledger.failures import (
+    LedgerError,
+    SettingsChanged,
+    StoreReplaced,
+    StoreUnavailable,
+)
 from streammetrics_consumers.model.generation import Generation, Requested
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.retry import retry

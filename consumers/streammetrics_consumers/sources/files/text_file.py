@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from streammetrics_consumers.events import PAYLOAD_BYTES
-from streammetrics_consumers.events.json_and_csv import split_header
+from streammetrics_consumers.events.csv_rows import split_header
 from streammetrics_consumers.model.chunk import Chunk, Cut, SourceError
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources import GapError

@@ -1,39 +1,40 @@
-"""Reading fields of text events: JSON objects, and rows of a CSV file.
+"""Reading fields of events that are JSON objects.
 
-JSON: the decoder is built for the fields that are read and their types, and skips all others, which
+The decoder is built for the fields that are read and their types, and skips all others, which
 is several times as fast as building a dict. An event that it refuses is parsed again by a slow
 parser for the exact reason. Fields that nothing reads must be valid JSON and are not checked
-further.
-
-CSV: comma-separated, quoted with `"` (doubled inside), UTF-8, RFC 4180. The header names the
-fields; a name is used as a path unchanged, dots included. An empty value is a missing field.
+further. No value of an optional field refuses an event: one that is no plain value is an object
+without fields to the converters of columns.
 """
 
 from __future__ import annotations
 
-import csv
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from operator import attrgetter
-from types import SimpleNamespace
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple
 
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.events import Unfit, shown
 from streammetrics_consumers.events.columns import (
     IDS,
     IDS_OF_ITEMS,
+    dictionary_encoded,
     id_list,
     id_lists,
     missing,
     wrong,
 )
 from streammetrics_consumers.events.messages import EMPTY
-from streammetrics_consumers.model.chunk import SourceError
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
 _BLOCK: Final = 1000  # events whose copy stays in the caches
@@ -102,38 +103,113 @@ _DOUBLES: Final = 1 << 1024
 _LIMITS: Final = {kind: _DOUBLES for kind in _KINDS if kind.startswith(("label", "real"))}
 
 
+class OptionalLeaf(NamedTuple):
+    """The type and the default of a field of any value: the type is of those that are expected."""
+
+    read: object
+    default: None = None
+
+
+OPTIONAL: Final = OptionalLeaf(Any)
+
+
 class JsonReader:
-    """Reads the fields at some paths. fields: path -> the kinds it is read as; known: path -> the
-    texts that are expected there, of which the decoder makes one object each."""
+    """Reads the fields at some paths. fields: path -> the kinds it is read as, none for an optional
+    field of any type; known: path -> the texts that are expected there, of which the decoder makes
+    one object each. Where several optional fields of one object have such texts, they are encoded
+    together."""
 
     def __init__(
         self, fields: Mapping[str, frozenset[str]], known: Mapping[str, tuple[str, ...]]
     ) -> None:
         self.fields = fields
         self._decode, _ = self._decoder(known)
-        self._decode_any, attributes = self._decoder({})
-        self._columns = {path: _column(attributes[path].split(".")) for path in fields}
+        self._decode_typed, tree = self._decoder({})
+        self._names = {path: tuple(path.split(".")) for path in fields}
+        self._attributes = {path: tuple(tree.attributes[path].split(".")) for path in fields}
+        self._without_fields = tree.without_fields
+        self._has_optional = not all(fields.values())
+        self._unexpected = 0  # events of the last chunk that the first decoder did not take
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for path in fields:
+            if path in known and not fields[path]:
+                groups.setdefault(self._attributes[path][:-1], []).append(path)
+        self._groups = {parents: paths for parents, paths in groups.items() if len(paths) > 1}
 
     def _decoder(
         self, texts: Mapping[str, tuple[str, ...]]
-    ) -> tuple[Callable[[bytes], object], Mapping[str, str]]:
+    ) -> tuple[Callable[[bytes], object], StructTree]:
         tree: dict[str, Any] = {}
         for path, kinds in self.fields.items():
             *parents, name = path.split(".")
             node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, tree)
             node[name] = _read_as(kinds, texts.get(path))
-        struct, attributes = struct_of(tree)
-        return msgspec.json.Decoder(struct).decode, attributes
+        structs = struct_of(tree)
+        return msgspec.json.Decoder(structs.type).decode, structs
 
     def read(
         self, values: Sequence[bytes], longest: int | None = None
-    ) -> tuple[Fields, dict[int, Unfit]]:
+    ) -> tuple[dict[str, list[object] | DictionaryColumn], dict[int, Unfit]]:
         """The good records' values by path, in order, and the reason for each bad record. longest:
         no record has more bytes."""
+        self._unexpected = 0
         bad, events, errors = decoded(self._decode, values, longest, self._decode_any)
+        if self._has_optional and self._unexpected > len(values) // 4:
+            self._decode = self._decode_typed  # to decode many events twice takes longer
         for i, message in errors.items():
             bad[i] = self.diagnose(values[i], message)
-        return {path: column(events) for path, column in self._columns.items()}, bad
+        objects: dict[tuple[str, ...], list[Any]] = {(): events}
+        columns: dict[str, list[object] | DictionaryColumn] = {}
+        for holder, paths in self._groups.items():
+            names = [self._attributes[path][-1] for path in paths]
+            encoded = _encoded_together(self._objects(holder, objects), names)
+            columns.update(zip(paths, encoded, strict=True) if encoded else ())
+        for path, (*parents, last) in self._attributes.items():
+            if path not in columns:
+                columns[path] = _attribute(last)(self._objects(tuple(parents), objects))
+        return columns, bad
+
+    def _objects(
+        self, attributes: tuple[str, ...], known: dict[tuple[str, ...], list[Any]]
+    ) -> list[Any]:
+        """The objects of the events at a path, each once; one without fields where there is another
+        value."""
+        if attributes not in known:
+            *parents, last = attributes
+            objects = _attribute(last)(self._objects(tuple(parents), known))
+            empty = self._without_fields.get(".".join(attributes))
+            if empty is not None:
+                objects = [value if isinstance(value, Struct) else empty for value in objects]
+            known[attributes] = objects
+        return known[attributes]
+
+    def _decode_any(self, value: bytes) -> object:
+        """An event with texts that are not expected, or with values of optional fields that the
+        decoder does not take."""
+        self._unexpected += 1
+        try:
+            return self._decode_typed(value)
+        except (msgspec.DecodeError, RecursionError):
+            cleaned = self._cleaned(value) if self._has_optional else None
+            if cleaned is None:
+                raise
+        return self._decode_typed(cleaned)
+
+    def _cleaned(self, value: bytes) -> bytes | None:
+        """An event with the fields that are read, and what is no plain value of an optional one
+        replaced; None if it cannot be parsed, or if another field does not fit."""
+        event = parsed_slowly(value)
+        if event is None:
+            return None
+        cleaned: dict[str, Any] = {}
+        for path, kinds in self.fields.items():
+            if _path_refusal(event, path, kinds) is not None:
+                return None
+            *parents, name = self._names[path]
+            node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, cleaned)
+            field_value = value_at(event, self._names[path])
+            node[name] = field_value if kinds else _plain_or_object(field_value)
+        return json.dumps(cleaned).encode()
 
     def diagnose(self, value: bytes, message: str) -> Unfit:
         """The reason for refusing one record. message: the decoder's error message."""
@@ -192,12 +268,13 @@ def decoded(
             events.extend(pending)  # on an error, the events before it stay in the list
         except (msgspec.DecodeError, RecursionError) as error:
             index, message = len(events) + len(errors), str(error)
-            if decode_any is not None and isinstance(error, msgspec.ValidationError):
+            if decode_any is not None:
                 try:
                     events.append(decode_any(values[index]))
                     continue
                 except (msgspec.DecodeError, RecursionError) as second_error:
-                    message = str(second_error)
+                    if isinstance(error, msgspec.ValidationError):
+                        message = str(second_error)
             errors[index] = message
         else:
             return unread, events, {i: text for i, text in errors.items() if i not in unread}
@@ -235,37 +312,90 @@ def _bounded_int(digits: str) -> int:
 _SLOW: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int)
 
 
-def struct_of(
-    tree: Mapping[str, object], *, lenient: bool = False
-) -> tuple[type[msgspec.Struct], dict[str, str]]:
-    """A struct type for a tree of names, and the attribute of each dotted path.
+def _plain_or_object(value: object) -> object:
+    """The value, if it can be written as JSON that the decoder takes; else an object."""
+    if isinstance(value, str):
+        return value if value.isascii() or _has_utf8(value) else {}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {}
+    if isinstance(value, int):
+        return value if value.bit_length() < 64 else {}
+    return None if value is None else {}
 
-    A leaf is the type of a field, with a default if the field is optional. An object on the path to
-    optional fields alone may be missing or null. lenient: any object on the path to a field may be
-    missing or another value.
+
+def _has_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a character
+        return False
+    return True
+
+
+class StructTree(NamedTuple):
+    """A struct type for a tree of names. attributes: the attribute of each dotted path.
+    without_fields: by attribute of an object that may be missing or another value, the object in
+    its place."""
+
+    type: type[Struct]
+    attributes: dict[str, str]
+    without_fields: dict[str, Struct]
+
+
+def struct_of(tree: Mapping[str, object]) -> StructTree:
+    """A struct type for a tree of names.
+
+    A leaf is the type of a field, with a default if the field may be missing. An object on the path
+    to such fields alone may be missing or null; if all of them are `OPTIONAL`, it may be any value.
     """
     required: list[Any] = []
     optional: list[Any] = []
     attributes: dict[str, str] = {}
+    without_fields: dict[str, Struct] = {}
     rename = {}
     for i, (name, node) in enumerate(tree.items()):
         attribute = f"f{i}"
         rename[attribute] = name
         read = node
         if isinstance(node, dict):
-            inner, below = struct_of(node, lenient=lenient)
+            inner, below, empty = struct_of(node)
             attributes.update((f"{name}.{path}", f"{attribute}.{a}") for path, a in below.items())
+            without_fields.update((f"{attribute}.{a}", object_) for a, object_ in empty.items())
             read = (inner,)
-            if lenient:
-                read = (inner | _NO_OBJECT, inner())
-            elif len(inner.__struct_defaults__) == len(inner.__struct_fields__):
-                read = (inner | None, None)
+            if len(inner.__struct_defaults__) == len(inner.__struct_fields__):
+                without_fields[attribute] = inner()
+                read = (inner | (_NO_OBJECT if _is_optional(node) else None), inner())
         else:
             attributes[name] = attribute
         assert isinstance(read, tuple)
         (optional if len(read) == 2 else required).append((attribute, *read))
     fields = required + optional
-    return msgspec.defstruct("Event", fields, rename=rename, frozen=True, gc=False), attributes
+    struct = msgspec.defstruct("Event", fields, rename=rename, frozen=True, gc=False)
+    return StructTree(struct, attributes, without_fields)
+
+
+def _is_optional(node: object) -> bool:
+    """Whether a node of a tree has only optional fields."""
+    if isinstance(node, Mapping):
+        return all(map(_is_optional, node.values()))
+    return isinstance(node, OptionalLeaf)
+
+
+def _encoded_together(objects: list[Any], names: list[str]) -> list[DictionaryColumn]:
+    """The attributes of objects as dictionary-encoded columns with the same values; none if some
+    value is neither a text nor None, since others may be equal although they differ."""
+    if not objects:
+        return []
+    fields = getattr(type(objects[0]), "__struct_fields__", ())
+    row_of = astuple if list(fields) == names else attrgetter(*names)
+    try:
+        codes, values = dictionary_encoded(list(chain.from_iterable(map(row_of, objects))))
+    except TypeError:  # a value that has no hash
+        return []
+    if not set(map(type, values)) <= {str, type(None)}:
+        return []
+    by_name = np.ascontiguousarray(codes.reshape(len(objects), len(names)).T)
+    texts = cast("tuple[str | None, ...]", values)
+    return [DictionaryColumn(column, texts) for column in by_name]
 
 
 # The attributes `f0`, `f1`, ... of many events. A constant name is twice as fast as `attrgetter`.
@@ -283,22 +413,6 @@ _ATTRIBUTES: Final[tuple[Callable[[list[Any]], list[object]], ...]] = (
 )
 
 
-def _column(attributes: Sequence[str]) -> Callable[[list[Any]], list[object]]:
-    """A function from decoded events to the field at a path, None where the path ends early."""
-    *parents, last = map(_attribute, attributes)
-    if not parents:
-        return last
-    # An object that is missing or null on the way has null fields.
-    absent = [SimpleNamespace(**{name: None}) for name in attributes[1:]]
-
-    def column(events: list[Any]) -> list[object]:
-        for parent, empty in zip(parents, absent, strict=True):
-            events = [empty if value is None else value for value in parent(events)]
-        return last(events)
-
-    return column
-
-
 def _attribute(name: str) -> Callable[[list[Any]], list[object]]:
     number = int(name.removeprefix("f"))
     if number < len(_ATTRIBUTES):
@@ -308,7 +422,10 @@ def _attribute(name: str) -> Callable[[list[Any]], list[object]]:
 
 
 def _read_as(kinds: frozenset[str], texts: tuple[str, ...] | None) -> tuple[Any, ...]:
-    """The type for reading a field of these kinds; with the default None if it is optional."""
+    """The type for reading a field of these kinds; with the default None if it may be missing."""
+    if not kinds:
+        expected: Any = Literal
+        return OptionalLeaf(expected[texts] | None) if texts else OPTIONAL
     if texts and kinds == {"variant"}:
         one_of: Any = Literal
         return (one_of[texts] | int,)
@@ -341,7 +458,7 @@ def _deep(value: bytes) -> bool:
 
 def _path_refusal(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfit | None:
     node: object = event
-    for name in path.split("."):
+    for name in path.split(".") if kinds else ():
         if node is None and kinds == {"slice"}:
             return None
         if not isinstance(node, dict):
@@ -362,56 +479,3 @@ def _path_refusal(event: dict[str, object], path: str, kinds: frozenset[str]) ->
         if of_ids is not None and (bad := of_ids([node], path)[1]):
             return bad[0]
     return None
-
-
-def require_columns(paths: Sequence[str], names: Sequence[str], where: str) -> None:
-    """Raise SourceError for a source without a required column, rather than refuse every event."""
-    lacking = [path for path in paths if path not in names]
-    if lacking:
-        raise SourceError(
-            f"{where} has no column {', '.join(map(repr, lacking))}; it has "
-            f"{', '.join(map(repr, list(names)[:50]))}; correct the paths in [event]"
-        )
-
-
-def read_csv(
-    values: Sequence[bytes], header: Sequence[str], paths: Sequence[str]
-) -> tuple[Fields, dict[int, Unfit]]:
-    """The good records' texts by path, in order, and the reason for each bad record."""
-    bad: dict[int, Unfit] = {}
-    rows: list[list[str]] = []
-    for i, value in enumerate(values):
-        row = _split(value, len(header))
-        if isinstance(row, Unfit):
-            bad[i] = row
-        else:
-            rows.append(row)
-    positions = {name: position for position, name in enumerate(header)}
-    return {path: [row[positions[path]] for row in rows] for path in paths}, bad
-
-
-def split_header(value: bytes, where: str) -> tuple[str, ...]:
-    """The column names in the first record of a file."""
-    row = _split(value.removeprefix(b"\xef\xbb\xbf"), None)
-    if isinstance(row, Unfit) or len(set(row)) < len(row):
-        raise SourceError(f"{where} does not begin with a CSV header of distinct names")
-    return tuple(row)
-
-
-def _split(value: bytes, count: int | None) -> list[str] | Unfit:
-    if not value.strip():
-        return EMPTY
-    try:
-        text = value.decode("utf-8")
-    except UnicodeDecodeError:
-        return INVALID_UTF8
-    if '"' in text:
-        try:
-            row = next(csv.reader([text], strict=True))
-        except (csv.Error, StopIteration) as error:
-            return Unfit("not_csv", None, f"broken quotes: {error}"[:200])
-    else:
-        row = text.split(",")
-    if count is not None and len(row) != count:
-        return Unfit("not_csv", None, f"expected {count} values, as in the header, got {len(row)}")
-    return row

@@ -1,0 +1,105 @@
+"""The arms of an experiment: the field of the arm, its values, and which of them are one arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from streammetrics_consumers.config.event import MAX_VARIANTS, EventConfig, is_variant
+from streammetrics_consumers.config.keys import ValueKind, read_keys, state_key
+from streammetrics_consumers.config.kinds import FieldPath
+from streammetrics_consumers.config.section import Section
+
+_EXPECTED: Final = (
+    f"a list of 2 to {MAX_VARIANTS} different texts, or a table of arms with the values of each"
+)
+_HINT: Final = 'write ["control", "new"], or { control = ["a"], new = ["v1", "v2"] }'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmsConfig:
+    """The keys that [experiments.NAME] has besides those of [experiment]."""
+
+    variant: str | None = state_key(
+        FieldPath(),
+        None,
+        "the field of the arm, by default the field NAME of `event.assignments`, or "
+        "`event.variant`; an event without it, or with a value that is no text or whole number, is "
+        "no event of this experiment",
+    )
+    variants: Sequence[str] | Mapping[str, Sequence[str]] | None = state_key(
+        ValueKind(f"list of 2 to {MAX_VARIANTS:,} texts, or a table of lists"),
+        None,
+        'the arms, by default `event.variants`; `{ control = ["a"], both = ["v1", "v2"] }` '
+        "reads several values of the field as one arm. Events of an arm that is not declared are "
+        "left out of its comparisons, and reported",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredArms:
+    """path: the field of the arm. names: the arms in the order of the config. merged: the values of
+    each, if any has several or another name than its value. is_named: whether it is of an entry of
+    [experiments], whose events need not have an arm."""
+
+    path: str = ""
+    names: tuple[str, ...] = ()
+    merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_named: bool = False
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The declared values of the field."""
+        return tuple(value for values in self.merged.values() for value in values) or self.names
+
+
+NO_ARMS: Final = DeclaredArms()
+
+
+def event_arms(section: Section, event: EventConfig) -> DeclaredArms:
+    """The arms of [experiment]: those of [event]."""
+    if len(event.variants or ()) < 2:
+        expected = "at least two variants, since there is an [experiment]"
+        hint = 'declare them, such as ["control", "new"]'
+        section.problem("[event] variants", expected, event.variants, hint)
+    return DeclaredArms(event.variant or "", event.variants or ())
+
+
+def read_arms(section: Section, event: EventConfig, name: str) -> DeclaredArms:
+    """Read the arms of an entry of [experiments]."""
+    keys = read_keys(section, ArmsConfig)
+    path = keys.variant or event.variant or ""
+    if keys.variant is None and event.assignments is not None:
+        path = f"{event.assignments}.{name}"
+    if not path and section.raw("variant") is None:
+        section.bad("variant", "the field of the arm", "name it here, or [event] assignments")
+    merged = _read_values(section)
+    names = tuple(merged) or event.variants or ()
+    if section.raw("variants") is None and len(names) < 2:
+        section.bad("variants", _EXPECTED, _HINT)
+    if all(values == (arm,) for arm, values in merged.items()):
+        merged = {}
+    return DeclaredArms(path, names, merged, is_named=True)
+
+
+def _read_values(section: Section) -> dict[str, tuple[str, ...]]:
+    """The values of each arm; empty if they are not declared, or refused."""
+    raw = section.raw("variants")
+    if raw is None:
+        return {}
+    arms: Mapping[object, object] = {}
+    if isinstance(raw, Mapping):
+        arms = raw
+    elif isinstance(raw, list) and all(map(is_variant, raw)) and len(set(raw)) == len(raw):
+        arms = {value: [value] for value in raw}
+    values = [value for part in arms.values() if isinstance(part, list) for value in part]
+    if (
+        len(arms) < 2
+        or not all(map(is_variant, [*arms, *values]))
+        or not all(isinstance(part, list) and part for part in arms.values())
+        or not len(set(values)) == len(values) <= MAX_VARIANTS
+    ):
+        section.bad("variants", _EXPECTED, _HINT)
+        return {}
+    return {str(arm): tuple(map(str, part)) for arm, part in arms.items() if isinstance(part, list)}

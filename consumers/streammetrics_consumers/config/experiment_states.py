@@ -1,0 +1,142 @@
+"""What experiments count: the metric set of each, by allocation epoch and variant.
+
+`experiment/METRIC` is a metric of the config as [experiment] counts it, in groups of users if rows
+of one user are correlated, and `experiment/units` the observed units; those of an experiment with a
+name are `experiment/NAME/METRIC`. Such names are not valid for metrics of a config.
+
+Each event must have a variant of [experiment]. For an experiment with a name it need not: an event
+without its arm or its unit is no event of this experiment, and others count it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from streammetrics import Units
+from streammetrics_consumers.config.event import EventConfig, Field, condition_field
+from streammetrics_consumers.config.experiment import ExperimentConfig
+from streammetrics_consumers.config.metric_entry import group_users, is_of_units
+from streammetrics_consumers.config.metrics import MetricConfig, find_watched
+from streammetrics_consumers.config.states import EPOCH, MetricSet, RowCondition
+from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
+from streammetrics_consumers.model.generation import BETTER, WATCH_RATES, experiment_set
+
+UNITS: Final = "units"  # the name of the set of units among the metrics
+BY: Final = (EPOCH, "variant")
+MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
+
+
+def counted_metrics(
+    experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
+) -> dict[str, MetricConfig]:
+    """The metrics of the config that an experiment counts, by name, each once."""
+    named = (find_watched(name, metrics) for name in experiment.counted)
+    return {watched.metric.name: watched.metric for watched in named if watched is not None}
+
+
+def experiment_metrics(
+    name: str, experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
+) -> tuple[MetricConfig, ...]:
+    """The metrics that an experiment counts, each once, and the units, sorted by name. name: that
+    of the experiment."""
+    prefix = f"{experiment_set(name)}/"
+    unit = None
+    if experiment.unit is not None:
+        unit = Field(experiment.unit, "hashed_id", optional=experiment.is_named)
+    counted = counted_metrics(experiment, metrics).values()
+    configs = [_count_by_unit(experiment, unit, metric) for metric in counted]
+    if unit is not None:
+        empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
+        configs.append(MetricConfig(UNITS, "Units", {}, {"units": unit}, empty))
+    named = (replace(metric, name=prefix + metric.name) for metric in configs)
+    return tuple(sorted(named, key=lambda metric: metric.name))
+
+
+def _count_by_unit(
+    experiment: ExperimentConfig, unit: Field | None, metric: MetricConfig
+) -> MetricConfig:
+    """A metric of the config as the experiment counts it."""
+    empty, type_name, plain = metric.plain, metric.type, metric.plain.arguments()
+    inputs = {name: field for name, field in metric.inputs.items() if name in plain}
+    if unit is not None:
+        if is_of_units(empty):
+            inputs["units"] = unit
+        elif experiment.cluster == "groups":
+            empty, type_name = group_users(empty), "UserGroups"
+            inputs[next(iter(empty.arguments()))] = unit
+    return MetricConfig(metric.name, type_name, metric.settings, inputs, empty)
+
+
+def experiment_metric_set(
+    experiment: ExperimentConfig,
+    metrics: tuple[MetricConfig, ...],
+    event: EventConfig,
+    windows: WindowsConfig,
+) -> MetricSet:
+    """The metrics by (epoch, variant). An epoch derived from the time has the path of the time."""
+    epoch = None if experiment.is_named else event.epoch
+    arm = Field(experiment.arms.path, "variant", name="variant")
+    if experiment.is_named:
+        arm = Field(experiment.arms.path, "arm", texts=experiment.arms.values, optional=True)
+    keys = {EPOCH: Field(epoch or event.time, "variant", name=EPOCH), "variant": arm}
+    slices = SlicesConfig((BY,), MAX_KEYS)
+    # A new variant changes the plan: more comparisons share one level, and the shares change.
+    declared = {"experiment": {**experiment.plan, "variants": sorted(experiment.arms.names)}}
+    details: Mapping[str, object] = {
+        BETTER: dict(sorted(experiment.better.items())),
+        "name": experiment.name,
+        "hypothesis": experiment.hypothesis,
+        "days": experiment.days,
+        "min_days": experiment.min_days,
+        "sample_ratio_acknowledged": experiment.sample_ratio_acknowledged,
+        "archived": experiment.archived,
+        "order": experiment.position,
+        "layers": list(experiment.layers),
+    }
+    shown = {key: value for key, value in details.items() if value}
+    shown |= {} if experiment.watch_rates else {WATCH_RATES: False}
+    shown |= {"variants": list(experiment.arms.names)} if experiment.arms.merged else {}
+    return MetricSet(
+        slices,
+        metrics,
+        replace(event, variant=experiment.arms.path, variants=experiment.arms.values or None),
+        windows,
+        keys,
+        declared,
+        shown,
+        rows=_own_rows(experiment, arm),
+        epochs=(experiment.epochs, experiment.epoch_names) if epoch is None else None,
+    )
+
+
+def _own_rows(experiment: ExperimentConfig, arm: Field) -> RowCondition:
+    """The events of an experiment. Each has an arm and a unit, since those of [experiment] are
+    refused without."""
+    flags = [condition_field(condition) for condition in experiment.where]
+    if experiment.is_named and experiment.unit is not None:
+        flags.append(Field(experiment.unit, "has_id", optional=True))
+    return RowCondition(
+        experiment.start,
+        experiment.end,
+        arm if experiment.is_named else None,
+        experiment.arms.values if experiment.is_named else (),
+        tuple(flags),
+    )
+
+
+def paths_of(
+    experiments: Mapping[str, ExperimentConfig], event: EventConfig
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The fields that experiments read besides those of metrics, by the setting that names them:
+    those of one value, and those of which conditions are tested."""
+    values: dict[str, str | None] = {}
+    tested: dict[str, str] = {}
+    for name, experiment in experiments.items():
+        title = f"[experiments.{name}]" if experiment.is_named else "[experiment]"
+        values[f"{title} unit"] = experiment.unit
+        values |= {f"{title} variant": experiment.arms.path} if experiment.is_named else {}
+        values |= {} if experiment.is_named else {"[event] epoch": event.epoch}
+        tested |= {f"{title} where.{test.name}": test.path for test in experiment.where}
+    return {where: path for where, path in values.items() if path}, tested

@@ -1,0 +1,95 @@
+"""Reading [experiment], [experiments] and [layers]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from streammetrics_consumers.config.arms import event_arms, read_arms
+from streammetrics_consumers.config.event import EventConfig
+from streammetrics_consumers.config.experiment import ExperimentConfig
+from streammetrics_consumers.config.metrics import MetricConfig
+from streammetrics_consumers.config.read_experiment import read_experiment
+from streammetrics_consumers.config.section import RefusedSetting, Section
+
+MAX_EXPERIMENTS: Final = 1000
+MAX_LAYERS: Final = 1000
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_A_NAME: Final = "a name of 1 to 64 letters, digits, - and _"
+
+
+def read_experiments(
+    section: Callable[[str], Section],
+    is_given: Callable[[str], bool],
+    event: EventConfig,
+    metrics: Sequence[MetricConfig],
+) -> dict[str, ExperimentConfig]:
+    """Read [experiment], whose name is "", [experiments] and [layers]. section: that of a table.
+    After a problem in one of these, the result must not be used."""
+    experiments: dict[str, ExperimentConfig] = {}
+    if is_given("experiment"):
+        table = section("experiment")
+        experiments[""] = read_experiment(table, event, metrics, event_arms(table, event))
+    if is_given("experiments"):
+        experiments |= _read_entries(section("experiments"), event, metrics)
+    if is_given("layers"):
+        layers = _read_layers(section("layers"), [name for name in experiments if name])
+        for name, experiment in experiments.items():
+            own = tuple(layer for layer, members in layers.items() if name in members)
+            experiments[name] = replace(experiment, layers=own)
+    return experiments
+
+
+def _read_entries(
+    section: Section, event: EventConfig, metrics: Sequence[MetricConfig]
+) -> dict[str, ExperimentConfig]:
+    """The entries of [experiments], by name."""
+
+    def read_entry(entries: Section, name: str) -> tuple[str, ExperimentConfig]:
+        _require_name(entries, name, "rename it; the key `name` is its title")
+        entry = entries.entry(name, f"write [experiments.{name}] on a separate line")
+        table = section.inner(f"[experiments.{name}]", entry.table, between=" ")
+        arms = read_arms(table, event, name)
+        experiment = read_experiment(table, event, metrics, arms)
+        return name, replace(experiment, position=list(entries.table).index(name) + 1)
+
+    if len(section.table) > MAX_EXPERIMENTS:
+        got = len(section.table)
+        section.problem(section.title, f"at most {MAX_EXPERIMENTS:,}", got, "leave some out")
+    experiments = dict(section.each(read_entry, MAX_EXPERIMENTS))
+    section.done()
+    return experiments
+
+
+def _require_name(section: Section, name: str, hint: str) -> None:
+    """Refuse an entry whose name does not fit into those of metrics, paths and addresses."""
+    if not _NAME.fullmatch(name):
+        section.raw(name)
+        section.problem(section.where(name), _A_NAME, name, hint)
+        raise RefusedSetting
+
+
+def _read_layers(section: Section, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The groups of experiments that exclude each other, by name."""
+
+    def read_layer(layers: Section, layer: str) -> tuple[str, tuple[str, ...]]:
+        _require_name(layers, layer, "rename it")
+        expected = "a list of at least two different experiments of [experiments]"
+        members = layers.elements(layer, expected, 'write ["ranker", "pricing"]', least=2)
+        for place, name in members.table.items():
+            if name not in names:
+                where = members.where(place)
+                members.unknown(where, "an experiment of [experiments]", name, names)
+        texts = tuple(map(str, members.table.values()))
+        if len(set(texts)) < len(texts):
+            layers.bad(layer, expected, "remove the repetition")
+        return layer, texts
+
+    if len(section.table) > MAX_LAYERS:
+        got = len(section.table)
+        section.problem(section.title, f"at most {MAX_LAYERS:,}", got, "leave some out")
+    layers = dict(section.each(read_layer, MAX_LAYERS))
+    section.done()
+    return layers

@@ -1,0 +1,91 @@
+"""Columns of optional fields: those that only experiments with names read. No value of them refuses
+an event; a value that cannot be used is one that the event lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import DictionaryColumn, hash_texts
+from streammetrics_consumers.config.event import MAX_TEXT, Condition, plain_text
+from streammetrics_consumers.events.arrow_columns import ArrowColumns
+from streammetrics_consumers.events.columns import Converted, Converter, encoded_texts
+from streammetrics_consumers.model.chunk import SourceError, Texts, Values, end_to_end
+
+
+def arms(values: list[object], path: str) -> Converted:
+    """The arms of events as a dictionary-encoded column: texts as in `encoded_texts`, and None for
+    every other value."""
+    column, bad = encoded_texts(values, path, nullable=True)
+    if not bad:
+        return column, {}
+    good = [None if i in bad else value for i, value in enumerate(values)]
+    return encoded_texts(good, path, nullable=True)
+
+
+def optional_ids(values: list[object], path: str) -> Converted:
+    """The hashes of ids; of another value it has a placeholder, see `has_id`."""
+    if not set(map(type, values)) <= {str}:
+        values = [value if type(value) is str else plain_text(value) or "" for value in values]
+    return hash_texts(*end_to_end(cast("list[str]", values))), {}
+
+
+def has_id(values: list[object], path: str) -> Converted:
+    """Whether each value is an id that `hashed_texts` accepts, as bool [n]."""
+    return np.fromiter(map(_is_id, values), np.bool_, len(values)), {}
+
+
+def _is_id(value: object) -> bool:
+    text = value if type(value) is str else plain_text(value)
+    return text is not None and len(text) <= MAX_TEXT
+
+
+def condition_test(condition: Condition) -> Callable[[object], bool]:
+    """A test of whether a plain value (None: the field is absent) meets the condition."""
+    if condition.values is None:
+        present = condition.present
+        return lambda value: (value is not None) == present
+    accepted = frozenset(condition.values)
+    return lambda value: (value if type(value) is str else plain_text(value)) in accepted
+
+
+def meets(condition: Condition) -> Converter:
+    """A converter of values to whether they meet a condition, as bool [n]."""
+    test = condition_test(condition)
+    return lambda values, path: (np.fromiter(map(test, values), np.bool_, len(values)), {})
+
+
+def optional_values(columns: Mapping[str, Values], path: str, n: int) -> Values:
+    """The values of an optional field from a column store."""
+    try:
+        values = columns.get(path)
+    except (SourceError, ValueError, OverflowError):  # of a type that is not read
+        return _objects_where(_present(columns, path))
+    return struct_values(columns, path, n) if values is None else values
+
+
+def struct_values(columns: Mapping[str, Values], path: str, n: int) -> list[object]:
+    """The values at a path that is no column: an object where a struct column has one of its
+    fields, else None."""
+    inner = [_present(columns, name) for name in columns if name.startswith(path + ".")]
+    return _objects_where(np.any(inner, axis=0)) if inner else [None] * n
+
+
+def _objects_where(present: NDArray[np.bool_]) -> list[object]:
+    return [{} if is_there else None for is_there in present.tolist()]
+
+
+def _present(columns: Mapping[str, Values], path: str) -> NDArray[np.bool_]:
+    """Which rows have a value of any type at a path; bool [n]."""
+    if isinstance(columns, ArrowColumns):
+        return columns.present(path)
+    values = columns[path]
+    if isinstance(values, Texts):
+        values = values.dictionary_column()
+    if isinstance(values, DictionaryColumn):
+        return np.array([value is not None for value in values.values], np.bool_)[values.codes]
+    return np.array([value is not None for value in list(values)], np.bool_)

@@ -1,0 +1,158 @@
+"""The texts of the index of experiments: of each what it says, how far it is, what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.query.answers import (
+    EntryEffect,
+    EntryText,
+    ExperimentEntry,
+    ExperimentsAnswer,
+)
+from streammetrics_consumers.query.json_kinds import Tone
+from streammetrics_consumers.render.cells import METRIC
+from streammetrics_consumers.render.verdict_words import ACTION_SYMBOLS, ACTION_TONES, SYMBOLS
+
+NAME: Final = 24  # characters of a name in the table
+
+
+def index_with_texts(answer: ExperimentsAnswer) -> ExperimentsAnswer:
+    """The index, with the text of each number in its table."""
+    entries = (replace(entry, text=entry_text(entry)) for entry in answer.experiments)
+    return replace(answer, experiments=tuple(entries))
+
+
+def entry_text(entry: ExperimentEntry) -> EntryText:
+    """The texts of one experiment."""
+    progress = entry.progress
+    days, units = ("", ""), ("", "")
+    if progress is not None:
+        days = _days(progress.days), _days(progress.planned_days)
+        units = _count(progress.units), _count(progress.planned_units)
+    rails, rails_tone = _guardrails(entry)
+    ratio, ratio_tone = _ratio(entry)
+    label, effect, always, lift, numbers = _effect(entry.effect)
+    symbol, tone, action = _advice(entry)
+    return EntryText(
+        symbol=symbol,
+        tone=tone,
+        advice=action,
+        days=_of(*days),
+        units=_of(*units),
+        guardrails=rails,
+        guardrails_tone=rails_tone,
+        ratio=ratio,
+        ratio_tone=ratio_tone,
+        label=label,
+        effect=effect,
+        always=always,
+        lift=lift,
+        axis=formatting.axis([*numbers, 0.0], signed=True) if numbers else (),
+    )
+
+
+def index_columns(
+    entries: Sequence[ExperimentEntry],
+) -> Mapping[str, Sequence[tuple[str, Tone]]]:
+    """The columns of the table, the most important first: a text and its tone for each entry.
+    Those without any text are left out."""
+    texts = [entry_text(entry) for entry in entries]
+    cells: dict[str, list[tuple[str, Tone]]] = {
+        "experiment": [(entry_name(entry), "neutral") for entry in entries],
+        "state": [(entry.state, "neutral") for entry in entries],
+        "advice": [(f"{one.symbol} {one.advice}".strip() or "unknown", one.tone) for one in texts],
+        "guardrails": [(one.guardrails, one.guardrails_tone) for one in texts],
+        "effect": [(f"{one.label} {one.lift or one.effect}".strip(), "neutral") for one in texts],
+        "days": [(one.days, "neutral") for one in texts],
+        "units": [(one.units, "neutral") for one in texts],
+        "sample ratio": [(one.ratio, one.ratio_tone) for one in texts],
+    }
+    return {title: column for title, column in cells.items() if any(text for text, _ in column)}
+
+
+def entry_name(entry: ExperimentEntry) -> str:
+    """The name of an experiment in tables."""
+    return formatting.name(entry.name or entry.title or "(no name)", NAME)
+
+
+def _advice(entry: ExperimentEntry) -> tuple[str, Tone, str]:
+    """The symbol, the tone and the words of the recommendation. One that has ended waits for
+    nothing."""
+    advice = entry.recommendation
+    if advice is None:
+        return "", "warn", ""
+    if advice.action == "wait" and entry.state == "ended":
+        return SYMBOLS["no_difference_yet"], "neutral", "not decided"
+    return (
+        ACTION_SYMBOLS[advice.action],
+        ACTION_TONES[advice.action],
+        advice.action.replace("_", " "),
+    )
+
+
+def _guardrails(entry: ExperimentEntry) -> tuple[str, Tone]:
+    rails = entry.guardrails
+    if len(rails.broken) > 1:
+        return f"{len(rails.broken)} broken", "bad"
+    if rails.broken:
+        return f"broken: {formatting.name(rails.broken[0], METRIC)}", "bad"
+    kept = f"{rails.kept} kept" if rails.kept else ""
+    waiting = f"{rails.waiting} open" if rails.waiting else ""
+    tone: Tone = "good" if kept and not waiting else "neutral"
+    return ", ".join(filter(None, (kept, waiting))), tone
+
+
+def _ratio(entry: ExperimentEntry) -> tuple[str, Tone]:
+    ratio = entry.srm
+    if ratio is None or ratio.reason:
+        return "", "neutral"
+    if ratio.alarm:
+        return ("acknowledged", "warn") if ratio.acknowledged else ("not as planned", "bad")
+    return "as planned", "good"
+
+
+def _effect(found: EntryEffect | None) -> tuple[str, str, str, str, list[float]]:
+    """The label, the effect, its interval and its relative size as texts; the finite numbers."""
+    if found is None or math.isnan(found.estimate):
+        return "", "", "", "", []
+    decimals = formatting.effect_decimals(found.estimate, found.lower, found.upper)
+    always = ""
+    if not found.reason:
+        always = formatting.between(found.lower, found.upper, decimals, signed=True)
+    numbers = [number for number in (found.estimate, found.lower, found.upper)
+               if math.isfinite(number)]  # fmt: skip
+    return (
+        formatting.label(found.metric, found.view, most=METRIC),
+        formatting.number(found.estimate, decimals, signed=True),
+        always,
+        formatting.lift(found.relative),
+        numbers,
+    )
+
+
+def _days(days: float | None) -> str:
+    if days is None:
+        return ""
+    text = formatting.number(days, 0 if days == int(days) else 1)
+    return "< 0.1" if text == "0.0" else text
+
+
+def _count(n: float | None) -> str:
+    return "" if n is None else formatting.count(round(n))
+
+
+def _of(so_far: str, planned: str) -> str:
+    """A number of a planned one; each may be unknown.
+
+    >>> _of("8.0", "14"), _of("8.0", ""), _of("", "14")
+    ('8.0 of 14', '8.0', 'planned 14')
+    """
+    if not planned:
+        return so_far
+    return f"{so_far} of {planned}" if so_far else f"planned {planned}"

@@ -1,0 +1,210 @@
+"""Experiments in one stream count as each would alone, byte for byte, and as the records say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.generation import StateShard
+
+from streammetrics import PerKey, Ratio, Units, UserGroups
+from tests.consumers import messages
+from tests.consumers.folded import counted, time_of
+from tests.consumers.many_experiments import EVENTS, KEYS, TWO, entries, events, parts, rows
+from tests.consumers.memory_run import ONE, UNTIL_END, Run
+from tests.consumers.memory_run import TWO as SECOND
+from tests.consumers.memory_source import Log
+from tests.consumers.messages import digests, states_of
+from tests.consumers.replay.verified_run import CHUNKS, EACH, tried, verified
+from tests.consumers.small_config import METRICS, config
+
+LIMIT = 1 << 20
+CUTS = ((), (1, 7, 100, 101), tuple(range(0, 240, 10)))
+
+
+def fed(made: Config, values: list[bytes | None], *cuts: int) -> Delta:
+    return messages.counted(made, messages.in_chunks(values, cuts))
+
+
+def shards_of(delta: Delta, name: str) -> list[StateShard]:
+    """The rows of the store of one experiment."""
+    prefix = f"experiment/{name}/"
+    return [shard for shard in delta.shards(LIMIT) if shard.pane.metric.startswith(prefix)]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+def test_rows_of_the_store_are_those_of_each_experiment_alone(cuts: tuple[int, ...]) -> None:
+    values = events(3)
+    together = fed(config(**parts()), values, *cuts)
+    assert not together.quarantine
+    for name in KEYS:
+        alone = shards_of(fed(config(**parts(name)), values), name)
+        assert alone and shards_of(together, name) == alone, name
+    plain = fed(config(event=EVENTS), values)
+    others = [s for s in together.shards(LIMIT) if not s.pane.metric.startswith("experiment/")]
+    assert others == list(plain.shards(LIMIT))
+
+
+def test_descriptions_and_fingerprints_are_those_of_each_experiment_alone() -> None:
+    together = config(**parts())
+    for position, name in enumerate(KEYS, 1):
+        alone = config(**parts(name))
+        prefix = f"experiment/{name}/"
+        fingerprints = {k: v for k, v in together.fingerprints().items() if k.startswith(prefix)}
+        assert fingerprints == {
+            k: v for k, v in alone.fingerprints().items() if k.startswith(prefix)
+        }
+        (order,) = {
+            together.descriptions[metric]["shown"]["order"]  # type: ignore[index]
+            for metric in fingerprints
+        }
+        assert order == position
+
+
+def arm_of(row: dict[str, Any], name: str) -> Any:
+    """The arm of an event as text; None if it has none."""
+    assignments = row.get("exps")
+    arm = assignments.get(name) if isinstance(assignments, dict) else None
+    if isinstance(arm, bool):
+        return str(arm).lower()
+    return arm if isinstance(arm, str) and len(arm) < 400 else None
+
+
+def test_states_are_those_of_the_records_with_a_place_in_the_experiment() -> None:
+    def surface(row: dict[str, Any]) -> bool:
+        return bool(row.get("surface") == "search")
+
+    start = time_of({"ts": "2024-01-01T00:40:00Z"})
+    end = time_of({"ts": "2024-01-01T02:10:00Z"})
+    is_own: dict[str, Callable[[dict[str, Any]], bool]] = {
+        "plain": lambda row: True,
+        "searches": surface,
+        "bounded": lambda row: start <= time_of(row) < end,
+    }
+    records = rows(5)
+    made = config(**parts(*is_own))
+    states = {
+        (shard.metric, shard.start_ms): shard.state for shard in states_of(fed(made, events(5)))
+    }
+    for name, is_event in is_own.items():
+        own = [row for row in records if is_event(row) and arm_of(row, name) is not None]
+        assert 10 < len(own) < len(records)
+        arms = [arm if (arm := arm_of(row, name)) in ("a", "b") else None for row in own]
+        assert None in arms
+        keys = [(0, "start", arm) for arm in arms]
+        users = [row["user"] for row in own]
+        ctr = PerKey(UserGroups(Ratio()), 10_000)
+        ctr.update(keys, groups=users, numerators=[row["label"] for row in own])
+        units = PerKey(Units(max_units=1_000_000), 10_000)
+        units.update(keys, units=users)
+        assert states[f"experiment/{name}/ctr", None] == ctr
+        assert states[f"experiment/{name}/units", None] == units
+
+
+@pytest.mark.parametrize("format", messages.FORMATS)
+def test_every_format_gives_the_same_states(format: str) -> None:
+    values = [json.dumps(_typed(row)).encode() for row in rows(7)]
+    plain = messages.counted(config(**parts()), messages.in_chunks(values, ()))
+    made = messages.of_format(format, **parts())
+    chunks = messages.in_chunks(messages.records(format, values, (50, 51, 170)), (2,))
+    found = messages.counted(made, chunks)
+    assert not found.quarantine and not plain.quarantine
+    assert digests(found) == digests(plain)
+
+
+def _typed(row: dict[str, Any]) -> dict[str, Any]:
+    """The event with a text or null in each field that experiments read, as columns have them."""
+
+    def text(value: object) -> str | None:
+        return value if isinstance(value, str) and len(value) < 1000 else None
+
+    def texts(name: str, *fields: str) -> dict[str, str | None]:
+        inner = row.get(name)
+        return {f: text(inner.get(f)) if isinstance(inner, dict) else None for f in fields}
+
+    flat = {name: text(row.get(name)) for name in ("surface", "session", "version")}
+    return {
+        **row,
+        **flat,
+        "exps": texts("exps", *KEYS),
+        "arms": texts("arms", "of_field"),
+        "client": texts("client", "app", "device"),
+    }
+
+
+@pytest.mark.slow
+def test_a_store_of_many_has_the_states_of_each_alone_and_is_verified(tmp_path: Path) -> None:
+    logs = {ONE: Log(events(11)), SECOND: Log(events(12, 80))}
+
+    def states(folder: str, *names: str) -> tuple[Run, dict[Any, bytes]]:
+        (tmp_path / folder).mkdir()
+        given = parts(*names)
+        rest = given.pop("rest") + EACH
+        run = Run(tmp_path / folder, logs, rest=rest, **given)
+        run.clock.tick_s = 0.02
+        run(UNTIL_END, CHUNKS)
+        with closing(Ledger.open(run.config.store.url)) as ledger:
+            return run, dict(counted(ledger).states)
+
+    run, together = states("together")
+    assert verified(run, tmp_path / "together").differences == []
+    for name in ("merged", "bounded", "searches", "sessions", "ramped"):
+        prefix = f"experiment/{name}/"
+        _, alone = states(name, name)
+        own = {key: data for key, data in alone.items() if str(key[0]).startswith(prefix)}
+        assert own == {k: data for k, data in together.items() if str(k[0]).startswith(prefix)}
+
+
+@pytest.mark.slow
+def test_what_a_retry_counts_is_counted_for_its_experiments_and_verified(tmp_path: Path) -> None:
+    small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = '
+    whole = {**rows(13, 1)[0], "exps": {"plain": "a", "searches": "b"}, "surface": "search"}
+    long = json.dumps({**whole, "session": "s", "note": "n" * 2000}).encode()
+    values = [long, *(value for value in events(13, 60) if value and len(value) < 1800)]
+    given = parts("plain", "searches")
+    rest = given.pop("rest") + EACH
+    run = Run(tmp_path, {ONE: Log([*values])}, rest=rest, source=f"{small}1800", **given)
+    run(UNTIL_END, CHUNKS)
+    known = replace(config(rest=rest, source=f"{small}4000", **given), store=run.config.store)
+    assert tried(run, known) == 1
+    expected = digests(fed(known, [*values]))
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        found = dict(counted(ledger).states)
+    own = {k[:3]: data for k, data in expected.items() if str(k[0]).startswith("experiment/")}  # type: ignore[index]
+    assert own == {k: data for k, data in found.items() if str(k[0]).startswith("experiment/")}
+    assert verified(run, tmp_path).differences == []
+
+
+def test_beside_an_experiment_without_a_name_others_need_no_arm() -> None:
+    rest = f'[experiment]\ncontrol = "a"\ndecision = ["ctr"]\n{entries(["plain"])}'
+    values = events(4)
+    found = fed(config(event=EVENTS, rest=rest), values)
+    assert not found.quarantine
+    alone = fed(
+        config(event=EVENTS, rest='[experiment]\ncontrol = "a"\ndecision = ["ctr"]'), values
+    )
+    plain = fed(config(**parts("plain")), values)
+    expected = {**digests(alone), **digests(plain)}
+    assert digests(found) == expected
+    assert len(expected) > len(digests(alone)) > 0
+
+
+def test_without_a_role_of_the_variant_events_need_none() -> None:
+    event = EVENTS.replace('variant = "variant"\nvariants = ["a", "b"]\n', "")
+    rest = f'[experiments.plain]\ncontrol = "a"\ndecision = ["ctr"]\n{TWO}'
+    made = config(event=event, metrics=METRICS, slices="by = [[]]", rest=rest)
+    values = [json.dumps({k: v for k, v in row.items() if k != "variant"}).encode()
+              for row in rows(9)]  # fmt: skip
+    found = fed(made, list(values))
+    assert not found.quarantine
+    (state,) = (s.state for s in states_of(found)
+                if s.metric == "experiment/plain/ctr" and s.start_ms is None)  # fmt: skip
+    assert set(state.keys()) == {(0, "start", arm) for arm in ("a", "b", None)}
