@@ -23,7 +23,6 @@ from benchmarks.coverage.table import Row, Table
 from benchmarks.coverage.verdicts import ALPHA, LOOKS, Pair, of_events, of_rows, of_users, planned
 from streammetrics.experiments import ConfidenceSequence
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
-from streammetrics.kernels.inference.normal_mixture import anytime_p
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -49,7 +48,7 @@ def least_p(pair: Pair) -> float:
         elif a.events is not None and b.events is not None and a.df is None:
             share = Fraction(str(pair.share))
             counts = Successes(int(a.events[i]), int(b.events[i]), share)
-            least = min(least, anytime_p(log_e_of_successes([counts])))
+            least = min(least, math.exp(-log_e_of_successes([counts])))
     return least
 
 

@@ -23,6 +23,10 @@ from streammetrics.experiments.finding import Verdict as Verdict
 from streammetrics.experiments.gate import Gate as Gate
 from streammetrics.experiments.gate import gates as gates
 from streammetrics.experiments.horizon import Horizon as Horizon
+from streammetrics.experiments.interaction import Interaction as Interaction
+from streammetrics.experiments.interaction import UnitMetric as UnitMetric
+from streammetrics.experiments.interaction import interactions as interactions
+from streammetrics.experiments.interaction import unit_view as unit_view
 from streammetrics.experiments.monitor import Look as Look
 from streammetrics.experiments.monitor import Monitor as Monitor
 from streammetrics.experiments.monitor import Watched as Watched

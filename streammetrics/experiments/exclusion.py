@@ -133,7 +133,7 @@ def exclusions(
 def _exclusion(
     layer: str, names: Sequence[str], sample: UnitSample, periods: Mapping[str, Period]
 ) -> Exclusion:
-    units = {name: sample.of(name) for name in names}
+    units = {name: sample.experiment(name) for name in names}
     shared, pairs, apart = [np.empty(0, np.uint64)], [], 0
     for first, second in combinations(names, 2):
         if not _meet(periods.get(first, _ALWAYS), periods.get(second, _ALWAYS)):

@@ -28,6 +28,7 @@ from streammetrics.kernels.inference.dirichlet_multinomial import (
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.present.notebook import Shown
 from streammetrics.present.numerals import plain
+from streammetrics.present.value_rows import ValueRow, rows_of_views
 
 ALARM: Final = 0.001  # the adjusted p-value of arms that are not independent
 NO_UNIT: Final = "no unit is in both and in one arm of each"
@@ -125,6 +126,11 @@ class Overlap(Shown):
     def _scaled(self, count: int) -> float:
         return math.nan if self.statistic != self.statistic else count * 2.0**self.level
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """Each value; the reason is that of those which are not known."""
+        for row in rows_of_views(self, level, headlines):
+            yield replace(row, reason="") if math.isfinite(row.value) else row
+
     def _notes(self) -> Iterator[str]:
         yield self.sentence
         for arm, row in zip(self.first_arms, self.counts, strict=True):
@@ -157,12 +163,12 @@ def overlaps(sample: UnitSample) -> tuple[Overlap, ...]:
 
 
 def _overlap(sample: UnitSample, first: str, second: str) -> Overlap:
-    sides = sample.of(first), sample.of(second)
+    sides = sample.experiment(first), sample.experiment(second)
     why = next(
         (
-            f"units of {name}: {sample.of(name).reason}"
+            f"units of {name}: {sample.experiment(name).reason}"
             for name in (first, second)
-            if sample.of(name).reason
+            if sample.experiment(name).reason
         ),
         "",
     )

@@ -67,7 +67,7 @@ class SampledUnits:
         hashes, places = self.hashes[:n].copy(), self.places[:n].copy()
         return SampledUnits(self.epochs, self.arms, hashes, places, self.reason)
 
-    def with_place(self, place: int, hashes: Words) -> SampledUnits:
+    def joined(self, place: int, hashes: Words) -> SampledUnits:
         """The units with these others [m], ascending, of a later place."""
         at = np.searchsorted(self.hashes, hashes)
         is_seen = np.zeros(len(hashes), np.bool_)
@@ -130,7 +130,7 @@ class UnitSample:
         arms = self.experiments.values()
         return sum(units.hashes.nbytes + units.places.nbytes for units in arms)
 
-    def of(self, name: str) -> SampledUnits:
+    def experiment(self, name: str) -> SampledUnits:
         """The units of an experiment; InputError if it is not one of the sample."""
         if name not in self.experiments:
             raise InputError(
@@ -141,7 +141,7 @@ class UnitSample:
             )
         return self.experiments[name]
 
-    def _with(self, name: str, units: SampledUnits) -> UnitSample:
+    def _extended(self, name: str, units: SampledUnits) -> UnitSample:
         return UnitSample(self.level, {**self.experiments, name: units}, self.plans)
 
     def _cut(self, level: int) -> UnitSample:
@@ -150,14 +150,14 @@ class UnitSample:
         kept = {name: units.cut(level) for name, units in self.experiments.items()}
         return UnitSample(level, kept, self.plans)
 
-    def _with_arm(self, name: str, place: int, result: UnitsResult) -> UnitSample:
+    def _extended_by_arm(self, name: str, place: int, result: UnitsResult) -> UnitSample:
         """The sample with the units of one more place of an experiment, at the level that this
         takes. An arm of more units than a sample may have is cut before it is copied."""
         level = max(self.level, _level_of(result.share))
         while len(hashes := _hashes_within(result, level)) > SAMPLED:
             level += 1
         sample = self._cut(level)
-        sample = sample._with(name, sample.experiments[name].with_place(place, hashes))
+        sample = sample._extended(name, sample.experiments[name].joined(place, hashes))
         while sum(len(units.hashes) for units in sample.experiments.values()) > SAMPLED:
             sample = sample._cut(sample.level + 1)
         return sample
@@ -185,9 +185,9 @@ def sample_units(
         why = next((result.reason for _, result in results if result.sampled is None), "")
         if len(epochs) * len(arms) > PLACES:
             why = f"more than {PLACES} arms and epochs"
-        sample = sample._with(name, SampledUnits(epochs, arms, reason=why))
+        sample = sample._extended(name, SampledUnits(epochs, arms, reason=why))
         for place, result in [] if why else results:
-            sample = sample._with_arm(name, place, result)
+            sample = sample._extended_by_arm(name, place, result)
     return sample
 
 

@@ -13,7 +13,7 @@ MOST = {
     "functions that begin with a preposition": 142,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 3_950, "lines of the source": 109_000, "lines of tests": 104_000}
+BUDGETS = {"lines of config": 3_950, "lines of the source": 109_600, "lines of tests": 104_400}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 69,
     "functions that print(result) crosses": 163,

@@ -37,7 +37,7 @@ def last_hash(level: int) -> np.uint64:
     return np.uint64((1 << (MAX_LEVEL - level)) - 1)
 
 
-class _Rows(NamedTuple):
+class _WaitingRows(NamedTuple):
     """Rows that are pending, [n] each."""
 
     slots: Slots
@@ -46,7 +46,7 @@ class _Rows(NamedTuple):
     weights: Floats
 
 
-class _Units(NamedTuple):
+class _UnitTable(NamedTuple):
     """Units [n] by slot and hash, each with its sums. above: whether a value was above 0."""
 
     slots: Slots
@@ -55,8 +55,8 @@ class _Units(NamedTuple):
     values: ExactSumColumn
     weights: ExactSumColumn
 
-    def take(self, positions: NDArray[np.intp]) -> _Units:
-        return _Units(
+    def take(self, positions: NDArray[np.intp]) -> _UnitTable:
+        return _UnitTable(
             self.slots[positions],
             self.hashes[positions],
             self.above[positions],
@@ -77,8 +77,8 @@ def _lean(sums: ExactSumColumn) -> ExactSumColumn:
     return sums
 
 
-def _no_units() -> _Units:
-    return _Units(
+def _no_units() -> _UnitTable:
+    return _UnitTable(
         np.empty(0, np.intp),
         np.empty(0, np.uint64),
         np.empty(0, np.bool_),
@@ -94,7 +94,7 @@ class SampledSumsColumn(Column):
         self.max_units, self.width = max_units, width
         self.levels = np.zeros(width, np.int64)
         self.units = _no_units()
-        self.pending: list[_Rows] = []
+        self.pending: list[_WaitingRows] = []
         self.n_pending = 0
 
     @property
@@ -114,12 +114,12 @@ class SampledSumsColumn(Column):
         """Add values and weights of units [n], finite, in the states at `slots`, or in state 0."""
         slots = np.zeros(len(hashes), np.intp) if slots is None else slots
         rows = self._sampled(slots, hashes)
-        self.pending.append(_Rows(slots[rows], hashes[rows], values[rows], weights[rows]))
+        self.pending.append(_WaitingRows(slots[rows], hashes[rows], values[rows], weights[rows]))
         self.n_pending += len(rows)
         if self.n_pending > max(_FEW, len(self.units.hashes)):
             self.settle()
 
-    def of_slot(self, slot: int = 0) -> _Units:
+    def units_of_slot(self, slot: int = 0) -> _UnitTable:
         """The sampled units of one state, ascending by their hashes."""
         self.settle()
         start, end = np.searchsorted(self.units.slots, [slot, slot + 1])
@@ -139,7 +139,7 @@ class SampledSumsColumn(Column):
         above = np.zeros(n, np.bool_)
         above[group[values[order] > 0]] = True
         rows = order[firsts]
-        self._join(_Units(slots[rows], hashes[rows], above, *map(_lean, sums)))
+        self._join(_UnitTable(slots[rows], hashes[rows], above, *map(_lean, sums)))
 
     def widen(self, width: int) -> None:
         self.levels = np.concatenate([self.levels, np.zeros(width - self.width, np.int64)])
@@ -193,7 +193,7 @@ class SampledSumsColumn(Column):
         values, weights = (_SUM.decode(owner, n, data) for _ in range(2))
         if values.infinities.any() or weights.infinities.any():
             raise damaged("infinite sums of units")
-        self.units = _Units(slots, hashes, above, _lean(values), _lean(weights))
+        self.units = _UnitTable(slots, hashes, above, _lean(values), _lean(weights))
 
     def _sampled(self, slots: Slots, hashes: Words) -> NDArray[np.intp]:
         """The positions of those that are in the samples."""
@@ -202,7 +202,7 @@ class SampledSumsColumn(Column):
         last = np.array([last_hash(level) for level in range(MAX_LEVEL + 1)], np.uint64)
         return np.flatnonzero(hashes <= last[self.levels[slots]])
 
-    def _join(self, more: _Units) -> None:
+    def _join(self, more: _UnitTable) -> None:
         """Add other units, in any order, to those that are settled."""
         parts = self.units, more
         slots = np.concatenate([part.slots for part in parts])
@@ -220,7 +220,7 @@ class SampledSumsColumn(Column):
             sums.append(_lean(joined))
         above = np.zeros(n, np.bool_)
         above[to[np.concatenate([part.above for part in parts])]] = True
-        self.units = _Units(slots[order[firsts]], hashes[order[firsts]], above, *sums)
+        self.units = _UnitTable(slots[order[firsts]], hashes[order[firsts]], above, *sums)
         self._cut()
 
     def _cut(self) -> None:
