@@ -47,8 +47,8 @@ class UnitSums(Accumulator, schema="unit-sums/1"):
         The sums of a sampled unit are exact: it was in the sample from its first row on. Which
         units these are depends on the set of all units alone.
     Cost
-        About 100 ns a row of a sampled unit, 10 ns of others; 33 bytes a unit whose sums are of
-        small integers, so half a megabyte at most.
+        About 30 ns a row, and 200 of a sampled unit; 33 bytes a unit where sums are small whole
+        numbers, about 50 where they are amounts.
     Source
         Duffield & Grossglauser 2001, "Trajectory sampling", IEEE/ACM Trans. Netw. 9(3), for samples
         by a hash; Gibbons 2001, VLDB, "Distinct sampling", for levels.
@@ -62,7 +62,7 @@ class UnitSums(Accumulator, schema="unit-sums/1"):
 
     _tells_units: ClassVar[bool] = True
 
-    max_units: int = 15_000
+    max_units: int = 10_000
     inputs = Inputs(
         units=UnitIds(),
         values=Real(finite=True),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations, product
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from streammetrics.experiments.one_look import HasEvidence
 from streammetrics.experiments.unit_sample import SEVERAL, SampledUnits, UnitSample, log_weight
 from streammetrics.kernels.inference.interaction import (
     CELLS,
+    NEEDED,
     UNITS,
     FourCells,
     four_cells,
@@ -28,10 +29,11 @@ from streammetrics.kernels.inference.interaction import (
     log_e_of_interaction,
     one_look_p,
 )
-from streammetrics.kernels.inference.pooled_variance import SKEWNESS
 from streammetrics.present.numerals import about, p_value, plain, tenths
 from streammetrics.present.view import declared_views
 from streammetrics.results.unit_sums_result import UNIT_VIEWS, UnitSumsResult
+
+_SKEWNESS: Final = "skewness number {:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,9 +281,10 @@ def _too_few(asked: Interaction, found: FourCells) -> str:
     units, number = found.units[cell], found.numbers[cell]
     if not units:
         return f"no sampled unit is {where}"
-    shares = units / UNITS, number / SKEWNESS
+    shares = units / UNITS, number / NEEDED
     count = f"{units} units, needs {UNITS}"
     if shares[1] < shares[0]:
-        count = f"skewness number {tenths(number):g}, needs {SKEWNESS:g}"
+        what = "{:g} expected events, or rows without one" if found.is_share else _SKEWNESS
+        count = f"{what.format(tenths(number))}, needs {NEEDED:g}"
     more = about(units * (1.0 / min(shares) - 1.0)) if min(shares) > 0 else ""
     return f"{f'at least {more} ' * bool(more)}more sampled units {where}: {count}"

@@ -39,6 +39,7 @@ from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.experiments import Experiment, Horizon, Plan, SampleRatio
 from streammetrics.experiments.assignment import log_e_by_day
 from streammetrics.kernels.inference.dirichlet_multinomial import Crossed, log_e_of_independence
+from streammetrics.kernels.inference.interaction import four_cells, log_e_of_interaction
 from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import units as units_of
 
@@ -383,3 +384,25 @@ def test_arms_of_two_experiments_that_are_independent_are_an_alarm_in_one_of_100
 
     seldom, alarm = means(ever, 60)
     assert seldom <= 0.05 + by_chance(0.05, 60) and alarm <= 0.001 + by_chance(0.001, 60)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+@pytest.mark.parametrize("values", ["orders", "amounts"])
+def test_two_experiments_without_an_interaction_show_one_in_at_most_5_of_100(
+    values: str, share: float
+) -> None:
+    v_opt = 0.5 * 3_000 * share * (1 - share) / (0.16 if values == "orders" else 4.7)
+
+    def ever(rng: np.random.Generator) -> list[float]:
+        cells = 2 * (rng.random(3_000) < share) + (rng.random(3_000) < 0.5)
+        drawn = rng.random(3_000) < 0.2 if values == "orders" else rng.lognormal(0, 1, 3_000)
+        ready, shown = False, False
+        for n in np.cumsum(logarithmic(3_000, 40)).tolist():
+            found = four_cells(drawn[:n].astype(float), np.ones(n), cells[:n])
+            if found.few is None:
+                at = found.effect, found.variance, found.df, v_opt, 0.05
+                ready, shown = True, shown or log_e_of_interaction(*at) >= math.log(20)
+        return [float(ready), float(shown)]
+
+    ready, shown = means(ever, 100)
+    assert ready > 0.5 and shown <= 0.05 + by_chance(0.05, 100)

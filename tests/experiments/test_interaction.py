@@ -184,6 +184,9 @@ def test_few_units_in_a_cell_wait_and_the_reason_says_for_what() -> None:
     rare.order[:] = 0
     rare.order[::100] = 1
     found = asked(rare)[0]
+    assert found.gated and "expected events, or rows without one, needs 10" in found.reason
+    rare.order[:] *= 12.5  # an amount, no share
+    found = asked(rare)[0]
     assert found.gated and "skewness number" in found.reason
 
 
@@ -315,3 +318,15 @@ def test_the_unit_of_a_value_changes_nothing(unit: float) -> None:
     assert one.numbers == other.numbers and one.df == other.df
     if 1e-150 < unit < 1e150:
         assert math.isclose(other.variance, one.variance * unit * unit)
+
+
+def test_the_states_of_20_experiments_need_less_than_10_megabytes() -> None:
+    rng = np.random.default_rng(3)
+    orders, amounts = UnitSums(), UnitSums()
+    for _ in range(3):
+        users = rng.integers(0, 30_000, 50_000)
+        orders.update(users, rng.integers(0, 2, 50_000))
+        amounts.update(users, rng.lognormal(3, 1, 50_000))
+    for state in (orders, amounts):
+        assert 5_000 < state.compute().sampled <= 10_000
+        assert 20 * state.nbytes * 10_000 / state.compute().sampled < 10e6

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels.inference.dirichlet_multinomial import log_sum
 from streammetrics.kernels.inference.normal_mixture import gaussianised, log_e, tuned
-from streammetrics.kernels.inference.pooled_variance import SKEWNESS
 from streammetrics.kernels.inference.tails import last_inside, normal_sf
 
 Floats = NDArray[np.float64]
@@ -36,6 +35,7 @@ Floats = NDArray[np.float64]
 CELLS: Final = 4  # (0, 0), (0, 1), (1, 0), (1, 1): the arm of one experiment, and of the other
 SIGNS: Final = (1.0, -1.0, -1.0, 1.0)
 UNITS: Final = 100  # of each cell
+NEEDED: Final = 10.0  # of each cell: `EXPECTED` events, or a skewness number of `SKEWNESS`
 # The tunings of the mixtures, as shares of the planned information: a sample of a pair's units has
 # less of it than the experiment by a factor that nobody can plan.
 TUNINGS: Final = tuple(4.0**-k for k in range(6))
@@ -43,8 +43,10 @@ TUNINGS: Final = tuple(4.0**-k for k in range(6))
 
 @dataclass(frozen=True, slots=True)
 class FourCells:
-    """The estimates of four cells. number: the skewness number of each, the lesser of its own and
-    that which its units would have of all; df: the least of all cells."""
+    """The estimates of four cells. numbers: what a verdict needs ten of in each: where all values
+    are 0 or 1, expected events, and rows without one, over the design effect (is_share); else the
+    skewness number, the lesser of its own and that which its units would have of all. df: the least
+    of all cells."""
 
     values: tuple[float, ...]
     variances: tuple[float, ...]
@@ -52,6 +54,7 @@ class FourCells:
     weights: tuple[float, ...]
     numbers: tuple[float, ...]
     df: float
+    is_share: bool = False
 
     @property
     def effect(self) -> float:
@@ -74,7 +77,7 @@ class FourCells:
     def few(self) -> int | None:
         """The cell that has the least of what it needs; None if all have enough."""
         needs = [
-            min(n / UNITS, number / SKEWNESS)
+            min(n / UNITS, number / NEEDED)
             for n, number in zip(self.units, self.numbers, strict=True)
         ]
         least = min(needs)
@@ -99,6 +102,9 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
     own[squares == 0] = np.inf
     effective[squares == 0] = np.inf
     numbers = np.fmin(np.where(cubes == 0, np.inf, own), of_all if cubes.sum() else np.inf)
+    is_share = _are_shares(sums, weights)
+    if is_share:
+        numbers = _expected_counts(total, values, variances, float(sums.sum() / weights.sum()))
     return FourCells(
         tuple(values.tolist()),
         tuple(variances.tolist()),
@@ -106,7 +112,22 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
         tuple(total.tolist()),
         tuple(numbers.tolist()),
         float(min(effective.min(), heavy.min())) - 1.0,
+        is_share,
     )
+
+
+def _are_shares(sums: Floats, weights: Floats) -> bool:
+    """Whether the values may all be 0 or 1, over 1."""
+    whole = np.array_equal(sums, np.floor(sums)) and np.array_equal(weights, np.floor(weights))
+    return whole and len(sums) > 0 and bool(((sums >= 0) & (sums <= weights)).all())
+
+
+def _expected_counts(rows: Floats, rates: Floats, variances: Floats, rate: float) -> Floats:
+    """In each cell the events, or the rows without one if these are fewer, at the rate of all
+    cells, divided by the largest design effect of a cell."""
+    with np.errstate(all="ignore"):
+        deff = variances / (rates * (1.0 - rates) / rows)
+    return min(rate, 1.0 - rate) * rows / max(1.0, float(np.nanmax(deff, initial=1.0)))
 
 
 def log_e_of_interaction(
