@@ -46,7 +46,7 @@ class FourCells:
     """The estimates of four cells. numbers: what a verdict needs ten of in each: where all values
     are 0 or 1, expected events, and rows without one, over the design effect (is_share); else the
     skewness number, the lesser of its own and that which its units would have of all. df: the least
-    of all cells."""
+    effective number of units of a cell, by their weights, less 1."""
 
     values: tuple[float, ...]
     variances: tuple[float, ...]
@@ -93,14 +93,12 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
         values = np.bincount(cells, sums, CELLS) / total
         d = (sums - values[cells] * weights) / (total / units)[cells]
         scale = math.ldexp(1.0, math.frexp(float(np.abs(d).max(initial=0.0)))[1])
-        squares, cubes, fourths = (np.bincount(cells, (d / scale) ** k, CELLS) for k in (2, 3, 4))
+        squares, cubes = (np.bincount(cells, (d / scale) ** k, CELLS) for k in (2, 3))
         variances = squares / (units * (units - 1.0)) * scale * scale
         own = squares**3 / cubes**2
         of_all = squares.sum() ** 3 / cubes.sum() ** 2 * units / units.sum()
-        effective = squares**2 / fourths
-        heavy = total**2 / np.bincount(cells, weights**2, CELLS)
+        effective = total**2 / np.bincount(cells, weights**2, CELLS)
     own[squares == 0] = np.inf
-    effective[squares == 0] = np.inf
     numbers = np.fmin(np.where(cubes == 0, np.inf, own), of_all if cubes.sum() else np.inf)
     is_share = _are_shares(sums, weights)
     if is_share:
@@ -111,7 +109,7 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
         tuple(units.tolist()),
         tuple(total.tolist()),
         tuple(numbers.tolist()),
-        float(min(effective.min(), heavy.min())) - 1.0,
+        float(effective.min()) - 1.0,
         is_share,
     )
 
