@@ -274,7 +274,7 @@ def _too_few(asked: Interaction, found: FourCells) -> str:
     """What a person can do about it."""
     cell = found.few
     if cell is None:
-        return "no unit differs from the others of its cell"
+        return "the four cells have no finite variance above 0"
     arm = (asked.control, asked.treatment)[cell // 2]
     other = (asked.other_control, asked.other_arm)[cell % 2]
     where = f"in both {asked.experiment} {arm} and {asked.other} {other}"

@@ -330,3 +330,14 @@ def test_the_states_of_20_experiments_need_less_than_10_megabytes() -> None:
     for state in (orders, amounts):
         assert 5_000 < state.compute().sampled <= 10_000
         assert 20 * state.nbytes * 10_000 / state.compute().sampled < 10e6
+
+
+@pytest.mark.parametrize(("value", "denominator"), [(0.5, 1.0), (0.0, 0.0), (1e300, 1.0)])
+def test_units_that_are_all_alike_or_weigh_nothing_have_no_interaction(
+    value: float, denominator: float
+) -> None:
+    of, state = shop(2_000), UnitSums()
+    state.update(np.arange(2_000), np.full(2_000, value), np.full(2_000, denominator))
+    found = asked(of, sums=state)[0]
+    assert found.gated and found.adjusted_p != found.adjusted_p
+    assert found.reason == "the four cells have no finite variance above 0"

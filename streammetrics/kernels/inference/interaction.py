@@ -88,7 +88,7 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
     """The estimates of units with these sums and weights, [n] each, in these cells [n]; a unit is
     in each of the cells 0 to 3 once at most. A cell without weight is nan."""
     units = np.bincount(cells, minlength=CELLS)
-    total = np.bincount(cells, weights, CELLS)
+    total = np.bincount(cells, weights, CELLS).astype(np.float64, copy=False)
     with np.errstate(all="ignore"):
         values = np.bincount(cells, sums, CELLS) / total
         d = (sums - values[cells] * weights) / (total / units)[cells]
@@ -117,7 +117,7 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
 def _are_shares(sums: Floats, weights: Floats) -> bool:
     """Whether the values may all be 0 or 1, over 1."""
     whole = np.array_equal(sums, np.floor(sums)) and np.array_equal(weights, np.floor(weights))
-    return whole and len(sums) > 0 and bool(((sums >= 0) & (sums <= weights)).all())
+    return whole and bool(weights.any()) and bool(((sums >= 0) & (sums <= weights)).all())
 
 
 def _expected_counts(rows: Floats, rates: Floats, variances: Floats, rate: float) -> Floats:
