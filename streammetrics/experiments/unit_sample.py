@@ -40,7 +40,7 @@ Places: TypeAlias = NDArray[np.uint16]
 def log_weight(level: int) -> float:
     """Ln of 1 / ((level + 1) (level + 2)), the weight of evidence of this level.
 
-    >>> math.exp(log_weight(0)), math.exp(-log_weight(4))
+    >>> math.exp(log_weight(0)), round(math.exp(-log_weight(4)), 9)
     (0.5, 30.0)
     """
     return -math.log((level + 1) * (level + 2))
