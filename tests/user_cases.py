@@ -1,4 +1,4 @@
-"""Cases of UserGroups, Units, UnitMean and UnitRate: users, and rows or values of theirs."""
+"""Cases of UserGroups, Units, UnitMean, UnitRate and UnitSums: users, and rows of theirs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from streammetrics import Accumulator, Ratio, UnitMean, UnitRate, Units, UserGroups
+from streammetrics import Accumulator, Ratio, UnitMean, UnitRate, Units, UnitSums, UserGroups
 from streammetrics.testing import Case, strategies
 from tests.calibration_cases import CALIBRATION
 from tests.list_cases import RANKING
@@ -82,6 +82,29 @@ def of_units(kind: type[UnitMean | UnitRate], share: float, max_units: int | Non
     )
 
 
+def unit_sums(max_units: int) -> Case[Any]:
+    """Rows (unit, value, denominator)."""
+    return Case(
+        UnitSums(max_units),
+        st.tuples(st.integers(-6, 12), strategies.amounts(), st.integers(0, 4)),
+        strategies.columns("units", "values", "denominators"),
+        refused=[
+            *({"units": bad, "values": [1, 2], "denominators": [1, 1]} for bad in REFUSED),
+            *(
+                {"units": [1, 2], "values": bad, "denominators": [1, 1]}
+                for bad in ([0.5, float("nan")], [1, float("inf")], ["1"], [0.5], 1)
+            ),
+            *(
+                {"units": [1, 2], "values": [1, 2], "denominators": bad}
+                for bad in ([0.5, float("inf")], [1, -1], [1])
+            ),
+        ],
+        others=(UnitSums(99), Units(), Ratio()),
+        oracle=users.unit_sums(max_units),
+        small=[(1, 2, 1), (1, 0, 2), (2, -3, 1), (3, 0.1, 0)],
+    )
+
+
 # Some of them: groups know nothing of a grid or a weight.
 AREAS: list[Case[Any]] = [case for case in (*BINARY, *WEIGHTED) if "AUC(" in str(case)][::4]
 MANY: list[Case[Any]] = [case for case in MANY_CLASSES if "MulticlassAUC(" in str(case)][::3]
@@ -101,5 +124,7 @@ USERS: list[Case[Any]] = [
     units(0.5, None),
     units(1.0, 4),
     units(0.75, 2),
+    unit_sums(3),
+    unit_sums(1_000),
     *(of_units(kind, *of) for kind in (UnitMean, UnitRate) for of in ((1.0, None), (0.75, 4))),
 ]

@@ -11,6 +11,7 @@ from benchmarks.coverage.fading import FADING
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.off_policy import OFF_POLICY
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
+from benchmarks.coverage.overlapping import OVERLAPPING
 from benchmarks.coverage.pairs import PAIRED_USERS, PAIRS
 from benchmarks.coverage.planned import PLANNED
 from benchmarks.coverage.policies import POLICIES
@@ -45,6 +46,7 @@ TABLES = (
     USERS_PEEKED,
     QUANTILES,
     RAMPS,
+    OVERLAPPING,
     SAMPLE_RATIO,
     DAILY_UNITS,
     FADING,

@@ -29,6 +29,8 @@ from streammetrics.core.parts.exact_sums import require_whole as require_whole
 from streammetrics.core.parts.exact_sums import roughly as roughly
 from streammetrics.core.parts.exact_sums import scaled_sum as scaled_sum
 from streammetrics.core.parts.exact_sums import surely_cubes as surely_cubes
+from streammetrics.core.parts.sampled_sums import SampledSums as SampledSums
+from streammetrics.core.parts.sampled_sums import check_max_units as check_max_units
 from streammetrics.core.parts.score_bits import codes_of as codes_of
 from streammetrics.core.parts.score_bits import ordered_integers as ordered_integers
 from streammetrics.core.parts.score_bits import result_type as result_type

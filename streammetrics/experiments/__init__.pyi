@@ -11,6 +11,8 @@ from streammetrics.experiments.covariate import UserTotals as UserTotals
 from streammetrics.experiments.covariate import user_slope as user_slope
 from streammetrics.experiments.difference import compare as compare
 from streammetrics.experiments.evidence import Evidence as Evidence
+from streammetrics.experiments.exclusion import Exclusion as Exclusion
+from streammetrics.experiments.exclusion import exclusions as exclusions
 from streammetrics.experiments.experiment import Experiment as Experiment
 from streammetrics.experiments.experiment import needs_one_epoch as needs_one_epoch
 from streammetrics.experiments.finding import ACTIONS as ACTIONS
@@ -21,6 +23,10 @@ from streammetrics.experiments.finding import Verdict as Verdict
 from streammetrics.experiments.gate import Gate as Gate
 from streammetrics.experiments.gate import gates as gates
 from streammetrics.experiments.horizon import Horizon as Horizon
+from streammetrics.experiments.interaction import Interaction as Interaction
+from streammetrics.experiments.interaction import UnitMetric as UnitMetric
+from streammetrics.experiments.interaction import interactions as interactions
+from streammetrics.experiments.interaction import unit_view as unit_view
 from streammetrics.experiments.monitor import Look as Look
 from streammetrics.experiments.monitor import Monitor as Monitor
 from streammetrics.experiments.monitor import Watched as Watched
@@ -28,6 +34,8 @@ from streammetrics.experiments.multiplicity import adjust_fdr as adjust_fdr
 from streammetrics.experiments.multiplicity import adjust_fwer as adjust_fwer
 from streammetrics.experiments.one_look import Anytime as Anytime
 from streammetrics.experiments.one_look import Guarded as Guarded
+from streammetrics.experiments.overlap import Overlap as Overlap
+from streammetrics.experiments.overlap import overlaps as overlaps
 from streammetrics.experiments.plan import Plan as Plan
 from streammetrics.experiments.plan import PlannedCovariate as PlannedCovariate
 from streammetrics.experiments.plan import Safeguard as Safeguard
@@ -39,3 +47,6 @@ from streammetrics.experiments.recommendation import Recommendation as Recommend
 from streammetrics.experiments.report import Outcome as Outcome
 from streammetrics.experiments.report import Report as Report
 from streammetrics.experiments.rows_per_unit import RowsPerUnit as RowsPerUnit
+from streammetrics.experiments.unit_sample import SampledUnits as SampledUnits
+from streammetrics.experiments.unit_sample import UnitSample as UnitSample
+from streammetrics.experiments.unit_sample import sample_units as sample_units

@@ -20,6 +20,7 @@ from benchmarks.coverage import (
     fading,
     looks,
     one_look,
+    overlapping,
     pairs,
     planned,
     policies,
@@ -37,6 +38,8 @@ from streammetrics.combine.units import UnitsResult
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.experiments import Experiment, Horizon, Plan, SampleRatio
 from streammetrics.experiments.assignment import log_e_by_day
+from streammetrics.kernels.inference.dirichlet_multinomial import Crossed, log_e_of_independence
+from streammetrics.kernels.inference.interaction import four_cells, log_e_of_interaction
 from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import units as units_of
 
@@ -342,3 +345,64 @@ def test_looks_at_areas_are_those_of_their_groups() -> None:
     assert found.alone[0] == pytest.approx(whole.interval().se ** 2, rel=1e-9)
     assert found.variance[0] == pytest.approx(jackknife_variance(left).variance, rel=1e-9)
     assert found.positive[0].sum() == positive.sum()
+
+
+@pytest.mark.parametrize(
+    "pairs_of",
+    [
+        overlapping.users_with_an_event,
+        overlapping.clicks_of_heavy_users,
+        overlapping.amounts_of_users,
+    ],
+)
+def test_each_of_twenty_experiments_over_the_same_users_is_wrong_as_rarely_as_alone(
+    pairs_of: overlapping.Pairs,
+) -> None:
+    replicates = 20
+    naive, by_experiment, _, adjusted = means(
+        partial(overlapping.twenty, pairs_of, 0.5), replicates
+    )
+    many = replicates * overlapping.EXPERIMENTS  # nearly independent, given what the users do
+    assert by_experiment <= 0.05 + by_chance(0.05, many) and naive > 0.2
+    assert adjusted <= 0.05 + by_chance(0.05, replicates)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_arms_of_two_experiments_that_are_independent_are_an_alarm_in_one_of_1000(
+    share: float,
+) -> None:
+    def ever(rng: np.random.Generator) -> list[float]:
+        cells = np.array([(1 - share) ** 2, share * (1 - share), share * (1 - share), share**2])
+        looks_at = np.cumsum([rng.multinomial(n, cells) for n in logarithmic(20_000, 40)], axis=0)
+        evidence = [
+            log_e_of_independence(
+                [Crossed(look.reshape(2, 2).tolist(), (1 - share, share), (1 - share, share))]
+            )
+            for look in looks_at
+        ]
+        return [float(max(evidence) >= math.log(20)), float(max(evidence) >= math.log(1000))]
+
+    seldom, alarm = means(ever, 60)
+    assert seldom <= 0.05 + by_chance(0.05, 60) and alarm <= 0.001 + by_chance(0.001, 60)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+@pytest.mark.parametrize("values", ["orders", "amounts"])
+def test_two_experiments_without_an_interaction_show_one_in_at_most_5_of_100(
+    values: str, share: float
+) -> None:
+    v_opt = 0.5 * 3_000 * share * (1 - share) / (0.16 if values == "orders" else 4.7)
+
+    def ever(rng: np.random.Generator) -> list[float]:
+        cells = 2 * (rng.random(3_000) < share) + (rng.random(3_000) < 0.5)
+        drawn = rng.random(3_000) < 0.2 if values == "orders" else rng.lognormal(0, 1, 3_000)
+        ready, shown = False, False
+        for n in np.cumsum(logarithmic(3_000, 40)).tolist():
+            found = four_cells(drawn[:n].astype(float), np.ones(n), cells[:n])
+            if found.few is None:
+                at = found.effect, found.variance, found.df, v_opt, 0.05
+                ready, shown = True, shown or log_e_of_interaction(*at) >= math.log(20)
+        return [float(ready), float(shown)]
+
+    ready, shown = means(ever, 100)
+    assert ready > 0.5 and shown <= 0.05 + by_chance(0.05, 100)

@@ -58,6 +58,7 @@ from streammetrics import (
     UnitMean,
     UnitRate,
     Units,
+    UnitSums,
     Uplift,
     UserGroups,
     Windows,
@@ -319,6 +320,10 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "unit-mean-sampled": (
         UnitMean(share=0.75, max_units=10_000, salt="a"),
         _taken(units="names", values="revenues"),
+    ),
+    "unit-sums": (
+        UnitSums(max_units=500),
+        _taken(units="groups", values="revenues", denominators="labels"),
     ),
     "unit-rate": (UnitRate(), _taken(units="groups", values="labels")),
     "uplift": (Uplift(treated_share=0.3), _treated),

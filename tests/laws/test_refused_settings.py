@@ -45,6 +45,7 @@ from streammetrics import (
     UnitMean,
     UnitRate,
     Units,
+    UnitSums,
     Uplift,
     UserGroups,
     Windows,
@@ -200,6 +201,7 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({}, "max_units", (*NO_COUNT, 2.5)),
         ({}, "salt", (None, 3)),
     ],
+    UnitSums: [({}, "max_units", (*NO_COUNT, 2.5))],
     Units: [
         ({}, "share", (0, -0.5, 1.5, NAN, INF, True, "1", None)),
         ({}, "max_units", (0, -1, 1.0, True, "9", 1 << 63)),

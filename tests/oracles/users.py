@@ -92,3 +92,30 @@ def unit_mean(
         return {**rate(rows), "total": total, "mean": total / n if n else None}
 
     return oracle
+
+
+def unit_sums(max_units: int) -> Callable[[Sequence[Any]], Mapping[str, Any]]:
+    """The sums of the units of the least level that has at most so many, from all of them."""
+
+    def oracle(rows: Sequence[Any]) -> Mapping[str, Any]:
+        units: dict[int, list[tuple[Fraction, Fraction]]] = {}
+        for unit, value, weight in rows:
+            row = Fraction(value), Fraction(weight)
+            units.setdefault(hash_of(unit, "streammetrics units"), []).append(row)
+        level = 0
+        while sum(mark < 1 << (64 - level) for mark in units) > max_units:
+            level += 1
+        kept = [values for mark, values in units.items() if mark < 1 << (64 - level)]
+        n, total = len(kept), sum((x for unit in kept for x, _ in unit), Fraction(0))
+        below = sum((w for unit in kept for _, w in unit), Fraction(0))
+        events = sum(max(x for x, _ in unit) > 0 for unit in kept)
+        return {
+            "level": level,
+            "sampled": n,
+            "units": n << level,
+            "mean": total / n if n else None,
+            "rate": Fraction(events, n) if n else None,
+            "ratio": total / below if below else None,
+        }
+
+    return oracle

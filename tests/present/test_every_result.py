@@ -38,6 +38,8 @@ from streammetrics import (
     Quantiles,
     Ratio,
     SlidingAUC,
+    Units,
+    UnitSums,
     Uplift,
     UserGroups,
     compare,
@@ -47,15 +49,23 @@ from streammetrics import (
     plan_test,
 )
 from streammetrics.authoring import Result
+from streammetrics.combine import UnitsResult
 from streammetrics.core.bounded import equal
 from streammetrics.experiments import (
     Anytime,
     Contamination,
     Guarded,
+    Horizon,
     Look,
     Monitor,
+    Plan,
     RowsPerUnit,
     SampleRatio,
+    UnitMetric,
+    exclusions,
+    interactions,
+    overlaps,
+    sample_units,
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import rows_of
@@ -75,8 +85,8 @@ OTHERS = {
     "one number, with a text of one line": "Bounded Interval GroupVariance PairedError",
     "settings, plans and other arguments": (
         "ConfidenceSequence Content Covariate DictionaryColumn Direction Evidence Experiment "
-        "Guardrail Horizon Measure Monitor Plan PlannedCovariate Ragged Safeguard SampleLog "
-        "SampleRatio UserTotals"
+        "Guardrail Horizon Measure Monitor UnitMetric Plan PlannedCovariate Ragged Safeguard "
+        "SampleLog SampleRatio SampledUnits UnitSample UserTotals"
     ),
     "statistics between a state and a result": (
         "Arm ArmCounts Arms Estimates Moments Names Ordered Precision QuantileEvidence Reading "
@@ -226,6 +236,35 @@ def comparisons() -> list[object]:
     found += [RowsPerUnit(4.0, 5.0, 9.0), RowsPerUnit(math.nan, 1.0, reason="no units")]
     found += [plan_test(a, lift=0.1, days=7), plan_test(mean=0.0, std=1.0, effect=0.1)]
     found += [Guarded(-math.inf, reason="too few"), Guarded(-0.01, passed=True), Anytime()]
+    return [*found, *meetings()]
+
+
+def meetings() -> list[object]:
+    """Of two experiments that share arms, one without units, and one whose units are unknown."""
+    plan = Plan(
+        control="0",
+        variants=("0", "1"),
+        decision=("ctr",),
+        horizon=Horizon(units=2_000, baseline=0.5),
+    )
+    units: dict[str, dict[str, UnitsResult]] = {name: {} for name in "abc"}
+    clicks, unknown = UnitSums(), Units(max_units=1)
+    clicks.update(range(1_000), [(n * n) % 7 % 2 for n in range(1_000)])
+    unknown.update(range(9))
+    for i in range(2):
+        for name, size in (("a", 1), ("b", 2)):
+            state = Units()
+            state.update([n for n in range(1_000) if n // size % 2 == i])
+            units[name][str(i)] = state.compute()
+    samples = [
+        sample_units({**units, "c": {"0": c}}, {"a": plan, "b": plan})
+        for c in (Units().compute(), unknown.compute(), units["a"]["0"])
+    ]
+    metrics = {"a": {"ctr": UnitMetric(clicks.compute(), "ratio"), "auc": "no mean over rows"}}
+    found: list[object] = []
+    for sample in samples:
+        found += [*overlaps(sample), *interactions(sample, metrics)]
+        found += exclusions({"ab": ["a", "b"], "c": ["c"]}, sample)
     return found
 
 

@@ -202,6 +202,95 @@ def log_sum(terms: Iterable[tuple[float, float]]) -> float:
     return most + math.log(math.fsum(w * math.exp(x - most) for x, w in pairs))
 
 
+# Whether the columns of tables are independent of their rows, such as the arms of two experiments.
+#
+# The rows and columns of a table have unknown shares, so the null hypothesis is not one
+# distribution. Given the rows, the columns of each row have shares of their own under the
+# alternative, of a Dirichlet prior, and the same ones under the null: dividing by the largest
+# likelihood of these gives at most the ratio of any of them, so an e-value whatever they are
+# (Wasserman, Ramdas and Balakrishnan 2020, PNAS 117, 16880-16890), at all looks together.
+
+Cells = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """Counts [k, l]; rows, columns: their declared weights [k] and [l], or () if none are."""
+
+    counts: Cells
+    rows: Sequence[Number] = ()
+    columns: Sequence[Number] = ()
+
+    @property
+    def transposed(self) -> Crossed:
+        """The rows as columns."""
+        return Crossed(tuple(zip(*self.counts, strict=True)), self.columns, self.rows)
+
+
+def log_e_of_independence(tables: Sequence[Crossed]) -> float:
+    """The logarithm of the e-value against columns that are independent of rows in each table.
+
+    It is the mean of two: of the columns given the rows, and of the rows given the columns. Each is
+    the mean over priors, `CONCENTRATIONS` times the declared weights and 1/2 for each class; 1/2
+    alone where weights are not declared, or one is 0. A mean of e-values is one.
+
+    >>> round(log_e_of_independence([Crossed([[300, 200], [200, 300]])]), 6)
+    13.468295
+    >>> log_e_of_independence([Crossed([[250, 250], [250, 250]])]) < 0
+    True
+    """
+    directions = tables, [table.transposed for table in tables]
+    return log_sum((_log_e_of_columns(direction), 0.5) for direction in directions)
+
+
+def _log_e_of_columns(tables: Sequence[Crossed]) -> float:
+    declared = all(table.columns and all(table.columns) for table in tables)
+    concentrations = (0.0, *CONCENTRATIONS) if declared else (0.0,)
+    logs = [math.fsum(_log_e_of_rows(table, k) for table in tables) for k in concentrations]
+    return log_sum((x, 1.0 / len(logs)) for x in logs)
+
+
+def _log_e_of_rows(table: Crossed, k: float) -> float:
+    """Of each row against the shares of all rows together; k: 0 for a prior of 1/2."""
+    totals = [sum(column) for column in zip(*table.counts, strict=True)]
+    if not any(totals):
+        return 0.0
+    pooled = shares_of(totals)
+    prior: Sequence[Fraction] = [Fraction(1, 2)] * len(pooled)
+    if k:
+        prior = [Fraction(k) * share for share in shares_of(table.columns)]
+    return math.fsum(log_e_of_counts(row, pooled, prior) for row in table.counts)
+
+
+def chi_square_of_independence(tables: Sequence[Cells]) -> ChiSquare:
+    """Pearson's statistic of each table, added up, for one look only.
+
+    Rows and columns without counts add no degree of freedom; the p-value is 1 without any.
+
+    >>> found = chi_square_of_independence([[[30, 20], [20, 30]]])
+    >>> found.statistic, found.df, round(found.pvalue, 9)
+    (4.0, 1, 0.045500264)
+    """
+    statistic, df = Fraction(0), 0
+    for counts in tables:
+        columns = [sum(column) for column in zip(*counts, strict=True)]
+        rows = [sum(row) for row in counts]
+        n = sum(rows)
+        if not n:
+            continue
+        df += (sum(map(bool, rows)) - 1) * (sum(map(bool, columns)) - 1)
+        # Σ (n_ij - r_i c_j / n)² n / (r_i c_j) = n (Σ n_ij² / (r_i c_j) - 1)
+        squares = (
+            Fraction(cell * cell, row * column)
+            for cells, row in zip(counts, rows, strict=True)
+            for cell, column in zip(cells, columns, strict=True)
+            if cell
+        )
+        statistic += n * (sum(squares, Fraction(0)) - 1)
+    value = ratio(statistic.numerator, statistic.denominator)
+    return ChiSquare(value, df, chi2_sf(value, df) if df else 1.0)
+
+
 # The arm of each success: an exact sequential test of two rates, for any changes of the base rate.
 #
 # If a share π of the units goes to the treatment and both arms have one rate, each success is in

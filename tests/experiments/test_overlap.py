@@ -1,0 +1,255 @@
+"""Where two experiments meet: the units in both, and whether their arms are independent."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streammetrics import Units
+from streammetrics.combine import UnitsResult
+from streammetrics.experiments import (
+    Horizon,
+    Overlap,
+    Plan,
+    exclusions,
+    overlaps,
+    sample_units,
+)
+from streammetrics.kernels.inference.dirichlet_multinomial import (
+    Crossed,
+    chi_square_of_independence,
+    log_e_of_independence,
+)
+from tests.experiments.assignments import (
+    ASSIGNMENTS,
+    NAMES,
+    Assignment,
+    arms_of,
+    counted,
+    randomised,
+    sample_of,
+)
+
+
+def table(found: Overlap) -> dict[tuple[str, str], int]:
+    """The counts of a pair by the names of the arms."""
+    return {
+        (a, b): found.counts[i][j]
+        for i, a in enumerate(found.first_arms)
+        for j, b in enumerate(found.second_arms)
+    }
+
+
+def brute_force(
+    assignment: Assignment, first: str, second: str
+) -> tuple[dict[tuple[str, str], int], int]:
+    """The counts by arm x arm, and the units in several arms, from a dict of units."""
+    cells: dict[tuple[str, str], int] = {}
+    several = 0
+    for unit in assignment[first].keys() & assignment[second].keys():
+        a, b = assignment[first][unit], assignment[second][unit]
+        if len(a) > 1 or len(b) > 1:
+            several += 1
+        else:
+            cell = (min(a), min(b))
+            cells[cell] = cells.get(cell, 0) + 1
+    return cells, several
+
+
+@given(ASSIGNMENTS, st.permutations(NAMES), st.booleans())
+@settings(max_examples=60)
+def test_law_the_order_of_experiments_and_of_arms_changes_nothing(
+    assignment: Assignment, order: list[str], backwards: bool
+) -> None:
+    units = {name: arms_of(assignment[name]) for name in NAMES}
+    other = {name: dict(sorted(units[name].items(), reverse=backwards)) for name in order}
+    assert overlaps(sample_units(units)) == overlaps(sample_units(other))
+    layers = {"all": NAMES}
+    turned = {"all": order}
+    assert exclusions(layers, sample_units(units)) == exclusions(turned, sample_units(other))
+
+
+@given(ASSIGNMENTS)
+@settings(max_examples=60)
+def test_law_a_pair_has_the_counts_of_a_plain_dict_of_units(assignment: Assignment) -> None:
+    for found in overlaps(sample_of(assignment)):
+        cells, several = brute_force(assignment, found.first, found.second)
+        assert {cell: n for cell, n in table(found).items() if n} == cells
+        assert found.several == several
+        assert found.units == sum(cells.values()) + several
+
+
+def test_arms_by_hashes_of_their_own_are_independent_and_those_of_one_hash_are_an_alarm() -> None:
+    one, other = (randomised(4_000, "ab", salt=salt) for salt in (1, 2))
+    fair, broken, _ = overlaps(sample_of({"ads": one, "pricing": other, "ranker": one}))
+    assert not fair.alarm and fair.adjusted_p == 1
+    assert fair.sentence == "4,000 units are in both ads and pricing."
+    assert broken.alarm and broken.adjusted_p < 1e-100
+    assert "arms are not independent" in broken.sentence
+    rows = [sum(row) for row in fair.counts]
+    assert fair.expected[0][1] == rows[0] * sum(row[1] for row in fair.counts) / 4_000
+
+
+def test_units_in_several_arms_of_an_experiment_are_in_no_count_and_are_said() -> None:
+    both = {i: frozenset("ab") for i in range(10)}
+    one = {i: frozenset("a") for i in range(30)}
+    (found,) = overlaps(sample_of({"ads": both, "ranker": one}))
+    assert (found.several, found.units) == (10, 10.0)
+    assert sum(map(sum, found.counts)) == 0
+    assert found.reason == "no unit is in both and in one arm of each"
+
+
+def test_experiments_that_ramp_up_at_the_same_time_are_no_dependence() -> None:
+    rng = np.random.default_rng(3)
+    units: dict[str, dict[str, dict[str, UnitsResult]]] = {}
+    for name in ("ads", "ranker"):
+        units[name] = {}
+        for epoch, share in enumerate((0.02, 0.5)):
+            ids = np.arange(5_000) + 5_000 * epoch
+            treated = rng.random(5_000) < share
+            units[name][str(epoch)] = {
+                "new": counted(ids[treated]).compute(),
+                "old": counted(ids[~treated]).compute(),
+            }
+    (found,) = overlaps(sample_units(units))
+    together = {
+        name: {
+            arm: counted(
+                np.concatenate([np.arange(10_000)[_is_in(epochs[e][arm])] for e in epochs])
+            ).compute()
+            for arm in ("new", "old")
+        }
+        for name, epochs in units.items()
+    }
+    (mixed,) = overlaps(sample_units(together))
+    assert found.counts == mixed.counts
+    assert not found.alarm and found.pvalue > 0.01
+    assert mixed.alarm  # the epochs are what the arms have in common
+    assert math.isclose(sum(map(sum, found.expected)), 10_000)
+
+
+def _is_in(result: UnitsResult) -> np.ndarray:
+    every = np.array([counted([i]).compute().hashes()[0] for i in range(10_000)])
+    return np.isin(every, result.hashes())
+
+
+def test_pairs_are_adjusted_by_holm_over_those_that_are_tested() -> None:
+    one = randomised(600, "ab", salt=1)
+    shifted = {i: arms if i % 3 else frozenset("a") for i, arms in one.items()}
+    assignment = {"ads": one, "pricing": shifted, "ranker": randomised(600, "ab", salt=2)}
+    found = overlaps(sample_of(assignment))
+    assert [pair.adjusted_p for pair in found] == [
+        min(1.0, 3 * found[0].anytime_p),
+        1.0,
+        1.0,
+    ]
+    assert 0 < found[0].adjusted_p < 0.001
+
+
+def test_declared_shares_let_a_small_arm_be_seen_sooner() -> None:
+    rng = np.random.default_rng(5)
+    treated = rng.random(20_000) < 0.05
+    copied = treated & (rng.random(20_000) < 0.25)
+    other = copied | (rng.random(20_000) < 0.04)
+    units = {
+        name: {
+            "new": counted(np.flatnonzero(arm)).compute(),
+            "old": counted(np.flatnonzero(~arm)).compute(),
+        }
+        for name, arm in (("ads", treated), ("ranker", other))
+    }
+    plan = Plan(
+        control="old",
+        variants=("old", "new"),
+        decision=("ctr",),
+        shares={"old": 95, "new": 5},
+        horizon=Horizon(mde=0.1),
+    )
+    (alone,) = overlaps(sample_units(units))
+    (declared,) = overlaps(sample_units(units, {"ads": plan, "ranker": plan}))
+    assert declared.counts == alone.counts
+    assert declared.log_e > alone.log_e - math.log(5) and declared.alarm
+
+
+def test_empty_arms_and_experiments_are_in_no_overlap_and_say_so() -> None:
+    units = {
+        "ads": {"a": Units().compute(), "b": counted([1]).compute()},
+        "none": {},
+        "ranker": {"a": Units().compute(), "b": Units().compute()},
+    }
+    for found in overlaps(sample_units(units)):
+        assert found.units == 0 and found.adjusted_p != found.adjusted_p
+        assert found.reason == "no unit is in both and in one arm of each"
+        assert found.sentence == f"No unit is in both {found.first} and {found.second}."
+        assert not found.alarm
+    assert overlaps(sample_units({})) == ()
+    assert overlaps(sample_units({"ads": units["ads"]})) == ()
+
+
+def test_units_past_their_limit_are_unknown_and_not_zero() -> None:
+    many = counted(range(100), max_units=10).compute()
+    units = {"ads": {"a": many}, "ranker": {"a": counted(range(5)).compute()}}
+    (found,) = overlaps(sample_units(units))
+    assert math.isnan(found.units) and math.isnan(found.pvalue) and math.isnan(found.adjusted_p)
+    assert math.isnan(found.units_by_arm[0][0]) if found.units_by_arm else True
+    assert found.reason == "units of ads: more than max_units=10 units were sampled"
+    assert found.sentence.startswith("How many units are in both ads and ranker is not known")
+    (layer,) = exclusions({"l": ["ads", "ranker"]}, sample_units(units))
+    assert not layer.alarm and math.isnan(layer.units) and "is not known" in layer.sentence
+
+
+def log_beta(counts: list[float]) -> float:
+    return sum(map(math.lgamma, counts)) - math.lgamma(sum(counts))
+
+
+@pytest.mark.parametrize("weights", [(), (1, 3)])
+def test_the_evidence_against_independence_is_that_of_its_formula(weights: tuple[int, ...]) -> None:
+    counts = [[30, 70], [12, 88], [5, 6]]
+    n = sum(map(sum, counts))
+
+    def of_rows(rows: list[list[int]], declared: tuple[int, ...]) -> float:
+        totals = [sum(column) for column in zip(*rows, strict=True)]
+        null = sum(x * math.log(x / n) for x in totals)
+        priors = [[0.5] * len(totals)]
+        if declared:
+            shares = [w / sum(declared) for w in declared]
+            priors += [[k * p for p in shares] for k in (10, 100, 1_000, 10_000)]
+        es = []
+        for prior in priors:
+            logs = [
+                log_beta([a + x for a, x in zip(prior, row, strict=True)]) - log_beta(prior)
+                for row in rows
+            ]
+            es.append(math.exp(sum(logs) - null))
+        return sum(es) / len(es)
+
+    turned = [list(column) for column in zip(*counts, strict=True)]
+    expected = 0.5 * (of_rows(counts, weights) + of_rows(turned, ()))
+    found = log_e_of_independence([Crossed(counts, columns=weights)])
+    assert math.isclose(found, math.log(expected), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("q", [0.5, 0.2, 0.03])
+def test_the_mean_of_the_evidence_is_at_most_1_whatever_the_shares_are(q: float) -> None:
+    first = (0, 0, 1, 0, 1, 1, 0, 1, 0)  # the arms of nine units in one experiment
+    mean = 0.0
+    for second in product((0, 1), repeat=len(first)):  # all of their arms in the other
+        counts = [[0, 0], [0, 0]]
+        for a, b in zip(first, second, strict=True):
+            counts[a][b] += 1
+        probability = math.prod(q if b else 1 - q for b in second)
+        (log_e,) = [log_e_of_independence([Crossed(counts, columns=(1, 1), rows=(1, 1))])]
+        given_columns = log_e_of_independence([Crossed(counts)])
+        mean += probability * (math.exp(log_e) + math.exp(given_columns)) / 2
+    assert mean <= 1
+
+
+def test_the_test_of_one_look_is_pearsons() -> None:
+    found = chi_square_of_independence([[[10, 20, 30], [20, 20, 20]], [[5, 0], [5, 0]], [[0]]])
+    assert math.isclose(found.statistic, 5.333333333333333)  # scipy.stats.chi2_contingency
+    assert found.df == 2 and math.isclose(found.pvalue, 0.06948345122280153)
