@@ -55,6 +55,7 @@ from streammetrics.core import (
     add_dots,
     leave_out,
     roughly,
+    same_sums,
     surely_cubes,
 )
 from streammetrics.kernels.tables.probabilities import (
@@ -292,6 +293,8 @@ class Calibration(Accumulator, schema="calibration/4"):
         doubtful = np.arange(self._width)
         if self._width >= TOGETHER:
             doubtful = np.flatnonzero(tiny | ~self._surely_possible(doubtful))
+        if len(doubtful) >= TOGETHER:
+            doubtful = doubtful[~self._one_row_states(doubtful)]
         used = np.flatnonzero(self.predicted.inner.limbs.any(axis=1))
         if len(doubtful) < self._width:
             used = used[np.isin(used // self.bins, doubtful)]
@@ -355,6 +358,32 @@ class Calibration(Accumulator, schema="calibration/4"):
             sure &= (third >= 0) & surely_cubes(roughly(of_squares), third)
             sure &= ~cubes.infinities[slots].any(axis=1)
         return sure
+
+    def _one_row_states(self, slots: Slots) -> NDArray[np.bool_]:
+        """Of each of these decoded states whether it is that of one row, and so possible. It lies
+        on the limits of what is possible, where floats prove nothing."""
+        counts = self.counts.tables(slots)
+        scores = roughly(self.predicted.take(slots).inner).reshape(len(slots), -1).sum(axis=1)
+        of_one: NDArray[np.bool_] = (counts.sum(axis=(1, 2)) == 1) & (scores >= 0) & (scores <= 1)
+        of_one &= (self.counts.surplus[slots] == 0) & (self.grid is None) & (not self.round_weights)
+        ones = np.flatnonzero(of_one)
+        states, rows, every = self._take(slots[ones]), self._empty(len(ones)), np.arange(len(ones))
+        labels = counts[ones, 1].sum(axis=1)
+        rows._accumulate(self.check(labels=labels, scores=scores[ones]), every)
+        same = (counts[ones] == rows.counts.tables(every)).all(axis=(1, 2))
+        by_bin = same_sums(states.predicted.inner, rows.predicted.inner)
+        same &= by_bin.reshape(-1, self.bins).all(axis=1)
+        for column, of_row in zip(states._sums, rows._sums, strict=True):
+            same &= same_sums(column, of_row)
+        of_one[ones] = same
+        return of_one
+
+    @property
+    def _sums(self) -> tuple[ExactSumColumn, ...]:
+        """All exact sums but those of bins and of rounded rows."""
+        products = self.predicted_of_positives, self.squares, self.tiny_squares
+        moments = self.losses, self.loss_squares, self.brier_squares
+        return *products, *moments, self.loss_cubes, self.brier_cubes
 
     @property
     def _cubes(self) -> tuple[tuple[ExactSumColumn, ExactSumColumn], ...]:

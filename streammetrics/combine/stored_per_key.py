@@ -20,7 +20,7 @@ from streammetrics.core.errors import StateError
 from streammetrics.core.ids.key_forms import keys_among, place_of_key
 from streammetrics.core.ids.keys import decode_key, key_hash
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Key, KeyLike
+from streammetrics.core.rows import Key, KeyLike, sorted_distinct
 from streammetrics.core.settings import decode_head
 from streammetrics.core.stacked import decoded
 
@@ -144,9 +144,8 @@ class StoredPerKey(Generic[R]):
     def overflow_state(self) -> Accumulator | None:
         """The state of all keys past `max_keys`, as `PerKey.overflow_state`."""
         kept_keys = np.array([*self._numbers.values()], np.int32)
-        other_keys = np.setdiff1d(
-            np.concatenate([stored.keys for stored in self._stored]), kept_keys
-        )
+        keys = sorted_distinct(np.concatenate([stored.keys for stored in self._stored]))
+        other_keys = keys[np.isin(keys, kept_keys, invert=True)]
         if not len(other_keys):
             return None
         spec = self._spec.empty()

@@ -27,6 +27,7 @@ from streammetrics.core.parts.exact_sums import add_parts as add_parts
 from streammetrics.core.parts.exact_sums import add_whole as add_whole
 from streammetrics.core.parts.exact_sums import require_whole as require_whole
 from streammetrics.core.parts.exact_sums import roughly as roughly
+from streammetrics.core.parts.exact_sums import same_sums as same_sums
 from streammetrics.core.parts.exact_sums import scaled_sum as scaled_sum
 from streammetrics.core.parts.exact_sums import surely_cubes as surely_cubes
 from streammetrics.core.parts.sampled_sums import SampledSums as SampledSums

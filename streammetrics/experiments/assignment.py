@@ -16,6 +16,7 @@ from streammetrics.combine.units import UnitsResult, in_several
 from streammetrics.core.conversion import as_float, refused
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import Words
+from streammetrics.core.rows import sorted_distinct
 from streammetrics.experiments.one_look import e_value
 from streammetrics.experiments.plan import Plan
 from streammetrics.kernels.inference.dirichlet_multinomial import (
@@ -302,7 +303,7 @@ def first_seen(arms: Mapping[str, UnitsResult], before: Words) -> tuple[dict[str
     are seen now."""
     hashes = {name: result.hashes() for name, result in arms.items()}
     fresh = {name: len(np.setdiff1d(words, before, True)) for name, words in hashes.items()}
-    return fresh, np.unique(np.concatenate([before, *hashes.values()]))
+    return fresh, sorted_distinct(np.concatenate([before, *hashes.values()]))
 
 
 def start_day(epoch: str) -> int | None:
@@ -441,7 +442,7 @@ def _united(results: Sequence[UnitsResult], units: Found) -> UnitsResult:
     unknown = next((result for result in results if result.sampled is None), None)
     if unknown is not None:
         return unknown
-    hashes = np.unique(
+    hashes = sorted_distinct(
         np.concatenate([np.empty(0, np.uint64), *(result.hashes() for result in results)])
     )
     return UnitsResult(share, len(hashes), _hashes=hashes)

@@ -10,6 +10,7 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.rows import sorted_distinct
 from streammetrics.present.spec import (
     NAMES,
     between,
@@ -131,7 +132,7 @@ def _binned(name: str, sample: Scores, log: bool) -> list[dict[str, object]]:
     space = np.geomspace if log else np.linspace
     scale = 0.5 if np.abs(scores[[0, -1]]).max() > _HALF else 1.0  # so that no difference overflows
     goals = space(scores[0] * scale, scores[-1] * scale, BINS + 1)[:-1] / scale
-    starts = np.unique(np.searchsorted(scores, goals, "left"))
+    starts = sorted_distinct(np.searchsorted(scores, goals, "left"))
     starts = starts[starts < len(scores)]
     rows: list[dict[str, object]] = []
     for label, of_class in zip(reversed(sample.classes), counts, strict=True):

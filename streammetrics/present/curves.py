@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.rows import sorted_distinct
 from streammetrics.kernels.curves.steps import Steps
 from streammetrics.kernels.curves.uplift import ArmSteps, heights
 from streammetrics.present.spec import (
@@ -96,7 +97,7 @@ def kept(position: Floats, most: int) -> NDArray[np.intp]:
     goals = np.linspace(position[0], position[-1], steps + 1)[1:-1]
     after = np.searchsorted(position, goals, "right")
     ends = np.array([0, count - 1])
-    indices = np.unique(np.concatenate([ends, after - 1, after]))
+    indices = sorted_distinct(np.concatenate([ends, after - 1, after]))
     return indices[(indices >= 0) & (indices < count)]
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.conversion import refused, whole
 from streammetrics.core.errors import SettingsError
+from streammetrics.core.rows import sorted_distinct
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.examination import Examination, examined, exposures, gini
 from streammetrics.present.view import NONE, SHARE, View
@@ -81,7 +82,7 @@ class Exposures(HasIntervals):
     @property
     def items_shown(self) -> int:
         """The items that occur there."""
-        return len(np.unique(self.cells // self.k))
+        return len(sorted_distinct(self.cells // self.k))
 
     @property
     def rows(self) -> int:

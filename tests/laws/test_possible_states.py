@@ -289,6 +289,7 @@ _MANY_READ = {
     "Ratio, clicks": (Ratio(), (0.0, 1.0)),
     "Ratio, amounts": (Ratio(), (0.0, 1.0, 2.0, 0.7, 1e200)),
     "Calibration": (Calibration(bins=3), _PROBABLE),
+    "Calibration, clipped": (Calibration(bins=3, clip=2**-10), _PROBABLE),
     "Calibration, by mass": (Calibration(bins=3, grid="relative", resolution=0), _PROBABLE),
     "Calibration, tiny scores": (Calibration(bins=3), (*_PROBABLE, 1e-100, 1e-200)),
     "Regression": (Regression(), (0.0, 1.0, -2.5, 1e9, 0.1)),
@@ -307,9 +308,13 @@ def test_numbers_among_those_of_many_keys_are_refused_as_alone(name: str) -> Non
     for _ in range(tries(60, 600)):
         changed: Any = state.copy()
         child, slot = changed.states.child, random.randrange(40)
-        sums = {part: c for part, c in vars(child).items() if type(c) is ExactSumColumn}
+        sums = {part: (c, slot) for part, c in vars(child).items() if type(c) is ExactSumColumn}
+        if isinstance(metric, Calibration):
+            cell = random.randrange(metric.bins)
+            sums["predicted"] = (child.predicted.inner, slot * metric.bins + cell)
         part = random.choice(list(sums))
-        own = abs(sums[part].value(slot)) or 1.0
+        column, at_slot = sums[part]
+        own = abs(column.value(at_slot)) or 1.0
         amounts = (
             own,
             2 * own * random.random(),
@@ -321,7 +326,7 @@ def test_numbers_among_those_of_many_keys_are_refused_as_alone(name: str) -> Non
             np.inf,
         )
         value = random.choice((1, -1)) * random.choice(amounts)
-        sums[part].add(np.array([value]), np.array([slot]))
+        column.add(np.array([value]), np.array([at_slot]))
         key = next(key for key, at in changed.states.index[0].items() if at == slot)
         accepted = []
         for one in (changed, changed.state(key)):

@@ -8,7 +8,8 @@ digest of 32 bytes is hashed, so that no text needs more than a few steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Final, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, bad_rows, shown
-from streammetrics.core.rows import DictionaryColumn, offsets_of
+from streammetrics.core.rows import DictionaryColumn, Key, offsets_of
 
 KEY: Final = b"streammetrics-id"
 LONGEST: Final = 128  # bytes of a text that is hashed directly
@@ -44,6 +45,49 @@ _KNOWN: Final[WeakKeyDictionary[DictionaryColumn, NDArray[np.int64]]] = WeakKeyD
 
 class HashedIds(np.ndarray[tuple[int], np.dtype[np.int64]]):
     """The hashes of a column of string ids, int64 [n]; see `hash_ids`."""
+
+
+class TextColumn(DictionaryColumn):
+    """A column of UTF-8 texts stored end to end, as in Arrow: their hashes need no dictionary.
+    Whoever reads `codes` or `values` makes one."""
+
+    def __init__(
+        self,
+        data: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        encode: Callable[[], DictionaryColumn],
+    ) -> None:
+        """Text i is `data[offsets[i]:offsets[i + 1]]`. encode: the column as a dictionary."""
+        self.__dict__.update(data=data, offsets=offsets, encode=encode)
+
+    def __len__(self) -> int:
+        return len(self.__dict__["offsets"]) - 1
+
+    @cached_property
+    def dictionary(self) -> DictionaryColumn:
+        """The same column with each different text once."""
+        return cast("DictionaryColumn", self.__dict__["encode"]())
+
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        """The code of each row in the dictionary."""
+        return self.dictionary.codes
+
+    @property
+    def values(self) -> tuple[Key, ...]:
+        """The texts of the dictionary."""
+        return self.dictionary.values
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.__dict__["data"].nbytes + self.__dict__["offsets"].nbytes)
+
+    @cached_property
+    def hashes(self) -> NDArray[np.int64]:
+        """int64 [n]: the hash of each text."""
+        hashes = hashed_texts(self.__dict__["data"], self.__dict__["offsets"])
+        hashes.flags.writeable = False  # several metrics may read them
+        return hashes
 
 
 def hash_ids(names: Sequence[str]) -> HashedIds:
@@ -164,7 +208,8 @@ def _hashed(words: Words, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -
     whole = sizes >> 3
     order: NDArray[np.intp] | None = None
     if len(whole) and whole.min() != whole.max():  # longest first, so that shorter ones drop out
-        order = np.argsort(-whole, kind="stable")
+        # Of one byte, which numpy sorts by counting: a text has at most LONGEST bytes.
+        order = np.argsort((LONGEST - whole).astype(np.uint8), kind="stable")
         starts, sizes, whole = starts[order], sizes[order], whole[order]
     last = words[starts + (whole << 3)] & _BEFORE[sizes & 7] | (sizes << 56).view(np.uint64)
     state = [np.full(len(sizes), word, np.uint64) for word in _BEGIN]

@@ -19,7 +19,7 @@ from streammetrics.core.checks import integers
 from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
-from streammetrics.core.ids.id_hashes import HashedIds, hashes_of
+from streammetrics.core.ids.id_hashes import HashedIds, TextColumn, hashes_of
 from streammetrics.core.ids.key_forms import SCALARS, stored_key
 from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, KeyLike, Scalar, distinct
 from streammetrics.core.slips import ids_instead, times_instead
@@ -424,6 +424,8 @@ def group_ids(
         )
     if kind == "integer":
         return _integers(groups, name, setting)
+    if kind == "hashed" and isinstance(groups, TextColumn):
+        return groups.hashes
     if not (isinstance(groups, DictionaryColumn) and set(map(type, groups.values)) <= {str}):
         encoded = dictionary_column(groups, name)
         hint = f'pass strings, or use {setting}="integer" for integers'

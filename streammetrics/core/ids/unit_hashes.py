@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError
-from streammetrics.core.ids.id_hashes import HashedIds
+from streammetrics.core.ids.id_hashes import HashedIds, TextColumn
 from streammetrics.core.ids.keys import dictionary_column, group_ids
 from streammetrics.core.rows import DictionaryColumn
 
@@ -56,7 +56,7 @@ def unit_words(ids: ArrayLike | DictionaryColumn, name: str) -> Words:
     """
     if type(ids) is np.ndarray and ids.dtype is _INT64 and ids.ndim == 1:
         return ids.view(np.uint64)
-    if isinstance(ids, HashedIds):
+    if isinstance(ids, HashedIds | TextColumn):
         return _words(group_ids(ids, "hashed", name))
     if not isinstance(ids, DictionaryColumn):
         array: NDArray[Any] = vector(ids, name)

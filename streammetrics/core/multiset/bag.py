@@ -30,7 +30,7 @@ from streammetrics.core.parts.score_bits import (
     typed_values,
 )
 from streammetrics.core.pieces import Pieces, parts_of
-from streammetrics.core.rows import DictionaryColumn, distinct, exact_total
+from streammetrics.core.rows import DictionaryColumn, distinct, exact_total, sorted_distinct
 from streammetrics.core.weights import Units, add_surplus
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class BagColumn(Column):
         """The different labels of all rows, ascending."""
         layout, runs = self.settled()
         last = np.uint64((1 << layout.label_bits) - 1)
-        return np.unique(np.concatenate([(run.low & last).astype(np.uint8) for run in runs]))
+        return sorted_distinct(np.concatenate([(run.low & last).astype(np.uint8) for run in runs]))
 
     def groups(self) -> Groups:
         """The groups of the one slot, with their rows."""

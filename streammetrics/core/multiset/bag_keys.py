@@ -14,7 +14,7 @@ from streammetrics.core.multiset.bag_table import Table, group_starts
 from streammetrics.core.multiset.sorted_run import Run, narrowed
 from streammetrics.core.multiset.tiers import Tiers
 from streammetrics.core.parts.score_bits import Codes, Values, widened
-from streammetrics.core.rows import ranges
+from streammetrics.core.rows import ranges, sorted_distinct
 
 # The rows of a settled bag, group by group.
 
@@ -66,7 +66,7 @@ class Groups:
         run = self._run
         repeats = ~run.firsts() if run.counts is None else run.counts > 1
         positions = np.searchsorted(self._bounds, np.flatnonzero(repeats), side="right") - 1
-        return np.unique(positions)
+        return sorted_distinct(positions)
 
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache

@@ -27,7 +27,7 @@ from streammetrics.core.parts.score_bits import (
     codes_of,
     scores_of,
 )
-from streammetrics.core.rows import distinct, exact_total, ranges
+from streammetrics.core.rows import distinct, exact_total, ranges, sorted_distinct
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
 
@@ -189,7 +189,7 @@ def _pieces(run: Run, first: NDArray[np.bool_], order: IdOrder | None) -> Iterat
     ends = np.cumsum(sizes)
     cuts = np.searchsorted(ends, np.arange(0, len(run), _CHUNK))
     large = cuts[sizes[cuts] > _CHUNK]  # groups that are cut themselves
-    edges = np.unique(np.concatenate([cuts, large + 1, [len(sizes)]])).tolist()
+    edges = sorted_distinct(np.concatenate([cuts, large + 1, [len(sizes)]])).tolist()
     for start, end in pairwise(edges):
         if end - start == 1:
             yield from _slices(run, first, int(order.starts[start]), int(order.ends[start]))

@@ -27,7 +27,7 @@ from streammetrics.core.parts.collapsed_keys import (
 )
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.score_bits import score_keys
-from streammetrics.core.rows import exact_total, ranges
+from streammetrics.core.rows import exact_total, ranges, sorted_distinct
 
 _FEW_PENDING: Final = 1 << 15  # rows
 _DENSE: Final = 1 << 22  # cells of a table, 32 megabytes
@@ -250,7 +250,8 @@ class CollapsedColumn(Column):
         codes, counts = key_counts.sparse()
         first = np.searchsorted(codes, np.arange(len(key_counts.keys.keys)) * self.cells)
         require(
-            len(np.unique(codes // self.cells)) == len(key_counts.keys.keys), "a key without rows"
+            len(sorted_distinct(codes // self.cells)) == len(key_counts.keys.keys),
+            "a key without rows",
         )
         if not self.shifts.any():
             return
@@ -320,7 +321,7 @@ class CollapsedColumn(Column):
 
     def _foresee(self, keys: Ints) -> None:
         """Raise the shift of slot 0 to the least of these rows, so that others are few at once."""
-        distinct_keys = np.unique(keys & (-1 << int(self.shifts[0])))
+        distinct_keys = sorted_distinct(keys & (-1 << int(self.shifts[0])))
         self.shifts[:1] = least_shifts(
             Keys(np.zeros(len(distinct_keys), np.intp), distinct_keys), self.shifts, self.most
         )[:1]

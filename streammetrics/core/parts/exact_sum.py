@@ -206,7 +206,7 @@ class ExactSumColumn(Column):
 
     def merge(self, other: Self, to: Slots) -> None:
         if other.load > 1:
-            other._settle()
+            other.settle()
         n = other.limbs.shape[1]
         self._cover(other.first, other.first + n, other.width)
         offset = other.first - self.first
@@ -381,7 +381,7 @@ class ExactSumColumn(Column):
         """Allocate limbs [start, end), with room for `rows` further values in each."""
         self.load += rows
         if self.load > _MAX_LOAD:
-            self._settle()
+            self.settle()
             self.load += rows
         before = max(self.first - start, 0)
         after = max(end - self.first - self.limbs.shape[1], 0)
@@ -389,13 +389,13 @@ class ExactSumColumn(Column):
             self.limbs = padded(self.limbs, before=before, after=after)
             self.first -= before
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Propagate carries, so that each limb has room for rows again."""
         self.limbs, self.load = settled(self.limbs), 1
 
     def _magnitudes(self) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
         """Which sums are negative, and the bytes of all magnitudes, lowest first."""
-        self._settle()
+        self.settle()
         limbs = self.limbs[: self.width].copy()
         negative = limbs[:, -1] < 0
         limbs[negative] *= -1

@@ -424,3 +424,15 @@ def small_integers(column: ExactSumColumn) -> NDArray[np.int64] | None:
     """All finite sums at once, if each is an integer below 2 ** 32 in size; else None."""
     are_small = column.first == UNIT // BITS and not column.limbs[:, 1:].any()
     return column.limbs[: column.width, 0] if are_small else None
+
+
+def same_sums(column: ExactSumColumn, other: ExactSumColumn) -> NDArray[np.bool_]:
+    """Of each sum whether another column of the same width has it too."""
+    every = np.arange(column.width)
+    difference, subtracted = column.take(every), other.take(every)
+    subtracted.limbs *= -1
+    difference.merge(subtracted, every)
+    difference.settle()
+    difference.infinities -= 2 * subtracted.infinities
+    differs = difference.limbs.any(axis=1), difference.infinities.any(axis=1)
+    return ~np.logical_or(*differs)

@@ -24,7 +24,7 @@ from streammetrics.core.parts.record_table import (
     values_of,
     write_field,
 )
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.rows import DictionaryColumn, sorted_distinct
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -183,7 +183,7 @@ class RecordsColumn(Column):
         if slots is None:
             self.sets[0].add(ids, times, columns)
             return
-        for slot in np.unique(slots).tolist():
+        for slot in sorted_distinct(slots).tolist():
             rows = np.flatnonzero(slots == slot)
             values = [
                 DictionaryColumn(c.codes[rows], c.values)

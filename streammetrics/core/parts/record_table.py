@@ -31,7 +31,7 @@ from streammetrics.core.parts.score_bits import (
     scores_of,
     typed_values,
 )
-from streammetrics.core.rows import DictionaryColumn, Key
+from streammetrics.core.rows import DictionaryColumn, Key, sorted_distinct
 
 Field = NDArray[np.unsignedinteger]
 MAX_TIME: Final = 1 << 62  # times lie between this and its negative, so that sums have room
@@ -263,6 +263,6 @@ def _read_keys(n: int, data: Reader) -> tuple[Field, KeyTable]:
         raise damaged("keys out of order")
     table = KeyTable(map(decode_key, names))
     numbers = data.ints(n)
-    if not np.array_equal(np.unique(numbers), np.arange(size)):
+    if not np.array_equal(sorted_distinct(numbers), np.arange(size)):
         raise damaged("keys without a record, or records without a key")
     return table.narrowed(numbers), table

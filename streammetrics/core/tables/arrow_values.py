@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError
+from streammetrics.core.ids.id_hashes import TextColumn
+from streammetrics.core.intakes import MOST_ROWS
 from streammetrics.core.rows import DictionaryColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Values: TypeAlias = "NDArray[np.generic] | DictionaryColumn | list[object]"
+# Texts that repeat, or are long, cost less as a dictionary than hashed in each row.
+_LONG: Final = 64  # bytes of a text, on average
+_SAMPLE: Final = 4096  # rows of which the different texts are counted
+_DIFFERENT: Final = 0.98  # the least share of these
 _FLOATS: Final = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
@@ -71,6 +78,37 @@ def encoded_values(array: pa.Array) -> DictionaryColumn:
         codes[numbers(indices.is_null())] = len(values)
         values.append(None)
     return DictionaryColumn(codes, tuple(values))
+
+
+def text_column(array: pa.Array) -> DictionaryColumn:
+    """Many texts in the memory of the array, which become a dictionary when one is asked for: for
+    their hashes alone, it would take most of the time, unless the texts repeat. What is no UTF-8 is
+    left to Python's error."""
+    import pyarrow as pa
+
+    sample = array.slice(len(array) // 2, _SAMPLE)
+    repeat = len(sample.dictionary_encode().dictionary) < _DIFFERENT * len(sample)
+    _, ends, content = array.buffers()
+    width = np.dtype(np.int64 if pa.types.is_large_string(array.type) else np.int32)
+    offsets = np.frombuffer(ends, width, len(array) + 1, array.offset * width.itemsize)
+    start, end = offsets[[0, -1]].tolist()
+    if repeat or end - start > _LONG * len(array):
+        return encoded_values(array)
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return encoded_values(array)
+    data = np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
+    starts = offsets.astype(np.int64) - start
+    return TextColumn(data[start:end], starts, partial(encoded_values, array))
+
+
+def _are_many_texts(array: pa.Array) -> bool:
+    """Whether they are texts without nulls, of more rows than may wait."""
+    import pyarrow.types as kinds
+
+    is_plain = kinds.is_string(array.type) or kinds.is_large_string(array.type)
+    return is_plain and len(array) > MOST_ROWS and not array.null_count
 
 
 def numbers(array: pa.Array) -> NDArray[np.generic]:
@@ -132,6 +170,8 @@ def _plain_values(array: pa.Array, column: str) -> Values:
     if kinds.is_dictionary(kind) and not _is_text(kind.value_type):
         array = array.dictionary_decode()
         kind = array.type
+    if _are_many_texts(array):
+        return text_column(array)
     if kinds.is_dictionary(kind) or _is_text(kind):
         return encoded_values(array)
     if kinds.is_timestamp(kind):

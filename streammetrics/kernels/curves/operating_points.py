@@ -200,7 +200,10 @@ CRITERIA: Final[Mapping[str, Criterion]] = {
 }
 
 
-def best(steps: Steps, aim: Aim, least: Least = Least(), *, bounded: bool) -> Best:
+_NONE: Final = Least()
+
+
+def best(steps: Steps, aim: Aim, least: Least = _NONE, *, bounded: bool) -> Best:
     """All points between steps that have the best merit of those that meet the requirements; if
     `bounded`, the steps are buckets.
 
@@ -326,7 +329,7 @@ def _best_of(
 ) -> tuple[int | Fraction | None, NDArray[np.intp]]:
     """The greatest merit among the points that meet the requirements, and the indices of the points
     that have it; None and [] if none does."""
-    if not aim.of_rows and least == Least():
+    if not aim.of_rows and least == _NONE:
         return _greatest(steps, aim, tp, fp)
     is_met = least.met(steps, tp, fp)
     if aim.of_rows:

@@ -11,6 +11,8 @@ from streammetrics import (
     Accumulator,
     BinaryConfusion,
     CatalogMetrics,
+    DictionaryColumn,
+    GroupedAUC,
     HistogramAUC,
     InputError,
     MulticlassAUC,
@@ -18,8 +20,14 @@ from streammetrics import (
     RankingMetrics,
     Ratio,
     Units,
+    UserGroups,
     Windows,
+    hash_ids,
 )
+from streammetrics.core.ids.id_hashes import TextColumn
+from streammetrics.core.ids.keys import group_ids
+from streammetrics.core.ids.unit_hashes import unit_words
+from streammetrics.core.tables.arrow_values import arrow_column, encoded_values
 from streammetrics.engines import merged, partial, update_from
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
@@ -115,3 +123,68 @@ def test_a_slice_of_numbers_has_the_rows_of_the_slice(kind: str) -> None:
             numerators="label",
         )
         assert by_slice == by_value
+
+
+HOSTILE_TEXTS = ("", "a", "\x00", "ab" * 64, "c" * 129, "é", "日本語", "\U0001f600", "1", "01", " ")
+
+
+def many_texts(kind: pa.DataType) -> pa.Array:
+    """Texts of more rows than wait, of all lengths, most of them once."""
+    drawn = np.random.default_rng(3)
+    short = [f"user {number}" for number in drawn.integers(0, 1 << 40, 19_000).tolist()]
+    odd = [HOSTILE_TEXTS[i] for i in drawn.integers(0, len(HOSTILE_TEXTS), 1000).tolist()]
+    return pa.array([*HOSTILE_TEXTS, *short, *odd], kind)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("start", [0, 7])
+def test_the_hashes_of_many_texts_are_those_of_their_strings(kind: pa.DataType, start: int) -> None:
+    array = many_texts(kind)[start:-3]
+    column = arrow_column(array, "user")
+    names = array.to_pylist()
+    assert isinstance(column, TextColumn)
+    hashes = hash_ids(names)
+    assert np.array_equal(group_ids(column, "hashed"), hashes)
+    assert np.array_equal(unit_words(column, "user"), hashes.view(np.uint64))
+    assert len(column) == len(names)
+    assert [column.values[i] for i in column.codes.tolist()] == names
+    expected = group_ids(encoded_values(array), "exact")
+    exact = group_ids(column, "exact")
+    assert isinstance(exact, DictionaryColumn)
+    assert isinstance(expected, DictionaryColumn)
+    assert (exact.values, exact.codes.tolist()) == (expected.values, expected.codes.tolist())
+    with pytest.raises(InputError, match="integers"):
+        group_ids(column, "integer")
+
+
+def test_many_texts_count_as_their_strings_do() -> None:
+    array = many_texts(pa.string())
+    labels = np.arange(len(array)) % 3 == 0
+    scores = np.random.default_rng(5).random(len(array))
+    table = pa.table({"labels": labels, "scores": scores, "groups": array})
+    strings = encoded_values(array)
+    by_column, by_strings = GroupedAUC(ids="hashed"), GroupedAUC(ids="hashed")
+    by_column.update_from(table)
+    by_strings.update(labels, scores, groups=strings)
+    assert by_column == by_strings
+    of_users, of_strings = UserGroups(Ratio()), UserGroups(Ratio())
+    of_users.update_from(table, numerators="labels", groups="groups")
+    of_strings.update(groups=strings, numerators=labels)
+    assert of_users == of_strings
+
+
+def test_many_texts_that_are_no_utf8_are_refused_as_few_are() -> None:
+    for n in (2, 20_000):
+        octets = b"".join(b"\xff%d" % row for row in range(10_000, 10_000 + n))
+        ends = 6 * np.arange(n + 1, dtype=np.int32)
+        array = pa.StringArray.from_buffers(n, pa.py_buffer(ends), pa.py_buffer(octets))
+        with pytest.raises(UnicodeDecodeError):
+            arrow_column(array, "user")
+
+
+def test_texts_with_nulls_long_texts_and_those_that_repeat_are_a_dictionary() -> None:
+    names = [str(row) for row in range(20_000)]
+    long, repeated = [f"{name:>65}" for name in names], [name[-3:] for name in names]
+    for texts in (names[:10], long, repeated, [*names, None]):
+        column = arrow_column(pa.array(texts, pa.string()), "user")
+        assert type(column) is DictionaryColumn
