@@ -19,6 +19,7 @@ from streammetrics import (
     SettingsError,
     StoredPerKey,
     UnknownKeyError,
+    UserGroups,
     Windows,
 )
 from streammetrics.combine import children
@@ -202,6 +203,32 @@ def test_a_projection_is_the_state_of_one_metric_alone() -> None:
     assert both.digest() == before
     with pytest.raises(SettingsError, match="a PerKey of Tally"):
         alone.project("t")
+
+
+@pytest.mark.parametrize("keys", [["a", "b"], [f"{i}" for i in range(40)], []])
+def test_a_projection_with_a_limit_is_the_limited_projection(keys: list[str]) -> None:
+    panel = Panel({"t": Tally(), "users": UserGroups(Ratio())})
+    both = PerKey(panel, 30)
+    if keys:
+        cells = [i % 2 for i in range(len(keys))]
+        both.update(keys, cells=cells, groups=keys, numerators=cells)
+    before = both.to_bytes()
+    for name in panel.metrics:
+        for most in (30, 7, 1, 100):
+            again = PerKey(panel.metrics[name], most)
+            again.merge(both.project(name, most))  # its settings are those that it would be given
+            for limited in (both.project(name, most), both.project(name).limited(most)):
+                assert limited.to_bytes() == again.to_bytes() and limited.max_keys == most
+                limited.update(["new"], **{n: [1] for n in panel.metrics[name].arguments()})
+                assert limited.to_bytes() != again.to_bytes()
+            assert both.project(name, most).to_bytes() == again.to_bytes()
+        assert both.project(name).max_keys == 30
+        for bad in (0, 1 << 32, True, 1.5, "7", [7]):
+            with pytest.raises(SettingsError, match="max_keys"):
+                both.project(name, bad)  # type: ignore[arg-type]
+            with pytest.raises(SettingsError, match="max_keys"):
+                both.limited(bad)  # type: ignore[arg-type]
+    assert both.to_bytes() == before
 
 
 def test_extracted_states_are_independent() -> None:
