@@ -279,10 +279,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         >>> both.rekeyed(lambda key: key[0]).compute()["a"].ratio
         0.5
         """
-        state = self.empty()
-        state.__dict__["states"] = self._settled().rekeyed(key_of)
-        state._settled()
-        return part_of(self, state)
+        return self._with_states(self._settled().rekeyed(key_of), self._total_count)
 
     def limited(self, max_keys: int) -> PerKey[R]:
         """The same with another `max_keys`; rows already in the overflow state stay there."""
@@ -327,9 +324,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         """
         states = self._settled()
         seen_keys = keys_among(keys, states.index[0], "PerKey.chosen")
-        state = self.empty()
-        state.__dict__["states"] = states.some_keys(0, seen_keys, None)
-        return part_of(self, state)
+        return self._with_states(states.some_keys(0, seen_keys, None), self._total_count)
 
     def split(self, n: int) -> list[PerKey[R]]:
         """`n` shards by ranges of the keys' hash, which merge back into this state.
@@ -337,15 +332,14 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         The overflow state goes to the last shard.
         """
         n = check_number(n, 1, 1 << 31, "PerKey.split(n)", "pass the number of shards")
-        states = self._settled()
-        pieces = [self.empty() for _ in range(n)]
+        states, pieces = self._settled(), list[PerKey[R]]()
         chosen: list[list[Key]] = [[] for _ in range(n)]
         for key in states.index[0]:
             chosen[key_hash(encode_key(key)) * n >> 64].append(key)
-        for i, (piece, keys) in enumerate(zip(pieces, chosen, strict=True)):
+        for i, keys in enumerate(chosen):
             overflow = states.other.get(0) if i == n - 1 else None
-            piece.__dict__["states"] = states.some_keys(0, keys, overflow)
-            part_of(self, piece)
+            piece = states.some_keys(0, keys, overflow)
+            pieces.append(self._with_states(piece, self._total_count))
         return pieces
 
     def _child(self, slot: int) -> Accumulator:

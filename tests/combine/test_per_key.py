@@ -231,6 +231,26 @@ def test_a_projection_with_a_limit_is_the_limited_projection(keys: list[str]) ->
     assert both.to_bytes() == before
 
 
+@pytest.mark.parametrize("most", [3, 100])
+def test_keys_that_stay_apart_take_their_states_to_their_new_names(most: int) -> None:
+    keys = [("ranker", arm) for arm in ("a", "b", "c", None, 7)]
+    state = PerKey(UserGroups(Ratio()), most)
+    rng = np.random.default_rng(most)
+    for n in (1, 60):
+        drawn = [keys[i] for i in rng.integers(0, 5, n)]
+        state.update(drawn, groups=rng.integers(0, 9, n), numerators=rng.random(n))
+    before, counted = state.to_bytes(), state.keys()
+    for rename in (lambda key: key[1], lambda key: ("z", key[1]), lambda key: keys.index(key) - 2):
+        renamed = state.rekeyed(rename)
+        assert {*renamed.keys()} == {rename(key) for key in counted}
+        for key in counted:
+            assert renamed.state(rename(key)) == state.state(key)
+        assert renamed.overflow_state() == state.overflow_state()
+        assert PerKey.from_bytes(renamed.to_bytes()) == renamed
+        renamed.update([rename(keys[0])], groups=[1], numerators=[1])
+        assert state.to_bytes() == before
+
+
 def test_extracted_states_are_independent() -> None:
     state = tally(["a", "b", "c", "d", "e"])
     before = state.digest()
