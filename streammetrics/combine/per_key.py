@@ -165,7 +165,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     ) -> Batch:
         """The keys and the metric's rows, or InputError; changes nothing."""
         key_codes = self._key_codes(keys)
-        return _under_keys(key_codes, self.metric.check(**columns))
+        return _rows_by_key(key_codes, self.metric.check(**columns))
 
     def check_rows(self, keys: Keys, rows: Batch) -> Batch:
         """As `check`, of rows that the metric's own `check` accepted: so rows that count under
@@ -183,7 +183,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         >>> by_color.compute()["red"].ratio, by_size.compute()["M"].ratio
         (0.5, 1.0)
         """
-        return _under_keys(self._key_codes(keys), checked(rows, "PerKey.check_rows"))
+        return _rows_by_key(self._key_codes(keys), checked(rows, "PerKey.check_rows"))
 
     def _key_codes(self, keys: Keys) -> dict[str, DictionaryColumn]:
         index = self.states.index[0]
@@ -385,7 +385,7 @@ def checked(rows: object, where: str) -> Batch:
     return instance(rows, Batch, where, "rows that metric.check(...) returned", "pass them")
 
 
-def _under_keys(codes: Mapping[str, DictionaryColumn], rows: Batch) -> Batch:
+def _rows_by_key(codes: Mapping[str, DictionaryColumn], rows: Batch) -> Batch:
     for name, column in codes.items():
         require_as_many(len(column), rows.n, name)
     return Batch(rows.n, {**codes, "rows": rows}, rows.total * len(codes))

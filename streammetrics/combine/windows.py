@@ -290,15 +290,15 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     ) -> Batch:
         """The panes and the metric's rows, or InputError; changes nothing."""
         times = milliseconds(times_ms, "times_ms")
-        return self._in_panes(times, self.metric.check(**columns))
+        return self._rows_by_pane(times, self.metric.check(**columns))
 
     def check_rows(self, times_ms: ArrayLike | Sequence[datetime], rows: Batch) -> Batch:
         """As `check`, of rows that the metric's own `check`, or `check_rows`, returned: see
         `PerKey.check_rows`. times_ms: as in `update`, one for each of these rows."""
         times = milliseconds(times_ms, "times_ms")
-        return self._in_panes(times, checked(rows, "Windows.check_rows"))
+        return self._rows_by_pane(times, checked(rows, "Windows.check_rows"))
 
-    def _in_panes(self, times: NDArray[np.int64], rows: Batch) -> Batch:
+    def _rows_by_pane(self, times: NDArray[np.int64], rows: Batch) -> Batch:
         require_as_many(len(times), rows.n, "times_ms")
         pane_ms = self.pane_ms
         panes = dictionary_column(times // pane_ms)  # near each other, and so fast to distinguish
