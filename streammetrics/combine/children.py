@@ -263,6 +263,9 @@ class MapColumn(Column):
                 to[child_slot] = new._slot_of(slot, new_keys.values[code])
             if slot in self.other:
                 to[self.other[slot]] = new._other_of(slot)
+        if new.n_children == len(to):  # no two are summed
+            new.child = self.child._take(np.argsort(to))
+            return new
         new._make_room()
         new.child._merge_slots(self.child, to)
         return new

@@ -25,10 +25,10 @@ from streammetrics.core.codec import Writer
 from streammetrics.core.forms import ScoreForm
 from streammetrics.core.parts.collapsed_counts import CollapsedColumn
 from streammetrics.core.parts.collapsed_keys import MOST, Ints
-from streammetrics.core.parts.part import SeveralColumn, Slots
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
+from streammetrics.core.parts.part import SeveralColumn
 from streammetrics.core.parts.score_bits import Scores, result_type, score_keys, typed_values
 from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
-from streammetrics.core.weights import weighed_rows
 from streammetrics.kernels.tables.class_cells import scored_cells
 from streammetrics.kernels.tables.grids import CHUNK, Grid, Gridded, grid_of
 
@@ -85,23 +85,30 @@ class GroupScores:
         column: SeveralColumn[CollapsedColumn],
         rows: Batch,
         groups: NDArray[np.intp],
-        slots: Slots | None,
+        slots: AnySlots | None,
     ) -> None:
         """Count checked rows of the metric. groups: of their users, [n]; slots: None: all 0."""
-        if rows.quanta is not None:
-            rows = Batch(rows.n, {**rows.columns, "groups": groups}, rows.total)
-            rows, slots = weighed_rows(rows, slots)
-            groups = rows.groups
+        quanta = rows.quanta
+        if quanta is not None and np.count_nonzero(quanta) < rows.n:
+            weighing = np.flatnonzero(quanta)
+            rows, groups = rows.take(weighing), groups[weighing]
+            slots, quanta = None if slots is None else slots[weighing], quanta[weighing]
         for piece in self._pieces(rows):
             cells = groups[piece.rows] * self.kinds
             cells += piece.kinds
             targets = None if slots is None else slots[piece.rows]
             if piece.classes is not None:
-                targets = (
-                    piece.classes if targets is None else targets * self.curves + piece.classes
-                )
-            weights = None if rows.quanta is None else rows.quanta[piece.rows]
-            column.inner.add(piece.keys, cells, targets, weights)
+                targets = within(targets, self.curves, piece.classes)
+            weights = None if quanta is None else quanta[piece.rows]
+            if not isinstance(targets, ManySlots):
+                column.inner.add(piece.keys, cells, targets, weights)
+                continue
+            for some, to in targets.each():
+                if some is None:
+                    column.inner.add(piece.keys, cells, to, weights)
+                else:
+                    of_some = None if weights is None else weights[some]
+                    column.inner.add(piece.keys[some], cells[some], to, of_some)
 
     def keys(self, scores: Scores) -> Ints:
         """The key of each score: int64 [n]."""

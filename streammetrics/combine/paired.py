@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -38,6 +38,7 @@ from streammetrics.core.parts.exact_sums import ExactSums, require_finite
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.score_bits import codes_of
 from streammetrics.core.rows import DictionaryColumn, Terms
+from streammetrics.core.settings_property import settings_property
 from streammetrics.core.weights import weighed_rows
 from streammetrics.kernels.inference.paired import (
     SUMS,
@@ -149,13 +150,13 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         self._set("columns", tuple(name for name in taken if name in columns))
 
     # -- the sizes of the parts -----------------------------------------------------------
-    @cached_property
+    @settings_property
     def _models(self) -> Mapping[str, Accumulator]:
         metric = self.metric
         finer = metric._finer() if isinstance(metric, _FinerInPairs) else metric
         return dict.fromkeys(_MODELS, finer)
 
-    @cached_property
+    @settings_property
     def _row_means(self) -> Mapping[str, RowTerms]:
         """The views whose differences are summed row by row."""
         return row_means(self.metric)
@@ -164,7 +165,7 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
     def _n_means(self) -> int:
         return len(self._row_means)
 
-    @cached_property
+    @settings_property
     def _joint(self) -> JointBuckets | JointScores | None:
         """How rows are counted together, if both models have the labels in common."""
         return None if "labels" in self._own else self.metric._joint_rows()
@@ -191,7 +192,7 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
         return self._joint.max_rows if isinstance(self._joint, JointScores) else None
 
     # -- rows -----------------------------------------------------------------------------
-    @cached_property
+    @settings_property
     def _own(self) -> tuple[str, ...]:
         return self.columns or ()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -33,6 +32,7 @@ from streammetrics.core.settings import (
     rename_from_stored,
     rename_to_stored,
 )
+from streammetrics.core.settings_property import settings_property
 from streammetrics.core.slips import explained
 from streammetrics.core.totals import WithoutRows, totals_of
 from streammetrics.present.notebook import Shown
@@ -221,7 +221,7 @@ class Panel(Accumulator, schema="panel/1"):
                     roles[column] = inner.get(argument, argument)
         return roles
 
-    @cached_property
+    @settings_property
     def _takes(self) -> Mapping[str, bool]:
         takes: dict[str, bool] = {}
         for reader in self._readers:
@@ -229,7 +229,7 @@ class Panel(Accumulator, schema="panel/1"):
                 takes[column] = takes.get(column, False) or required
         return takes
 
-    @cached_property
+    @settings_property
     def _readers(self) -> tuple[Reader, ...]:
         return tuple(
             Reader(
@@ -244,11 +244,11 @@ class Panel(Accumulator, schema="panel/1"):
             for renamed in (self._renames.get(name, {}),)
         )
 
-    @cached_property
+    @settings_property
     def _reader_of(self) -> Mapping[str, Reader]:
         return {reader.name: reader for reader in self._readers}
 
-    @cached_property
+    @settings_property
     def _plans(self) -> dict[frozenset[str], Plan]:
         return {}
 

@@ -17,7 +17,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import SMALL
 from streammetrics.core.checks import check_choice, check_number
-from streammetrics.core.conversion import among
+from streammetrics.core.conversion import among, instance
 from streammetrics.core.errors import InputError, SettingsError, shown, unknown_key
 from streammetrics.core.ids.key_forms import keys_among, place_of_key, stored_key
 from streammetrics.core.ids.keys import (
@@ -126,9 +126,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "PerKey.metric"))
-        hint = "pass the maximum number of keys"
-        max_keys = check_number(self.max_keys, 1, 1 << 31, "PerKey.max_keys", hint)
-        self._set("max_keys", max_keys)
+        self._set("max_keys", _checked_max_keys(self.max_keys))
 
     def arguments(self) -> Mapping[str, bool]:
         return {"keys": True, **self.metric.arguments()}
@@ -166,15 +164,33 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         **columns: ArrayLike | DictionaryColumn | None,
     ) -> Batch:
         """The keys and the metric's rows, or InputError; changes nothing."""
+        key_codes = self._key_codes(keys)
+        return _rows_by_key(key_codes, self.metric.check(**columns))
+
+    def check_rows(self, keys: Keys, rows: Batch) -> Batch:
+        """As `check`, of rows that the metric's own `check` accepted: so rows that count under
+        several columns of keys, or in several states, are checked once.
+
+        rows: what `metric.check(...)` returned, or some of it: `rows.take(positions)`. Of a Panel,
+        rows that another one checked will do if it has these metrics and reads the same columns
+        for them. keys: as in `update`, one for each of these rows.
+
+        >>> from streammetrics import PerKey, Ratio
+        >>> by_color, by_size = PerKey(Ratio()), PerKey(Ratio())
+        >>> rows = by_color.metric.check(numerators=[1, 0, 1])
+        >>> by_color.update_checked(by_color.check_rows(["red", "red", "blue"], rows))
+        >>> by_size.update_checked(by_size.check_rows(["S", "M"], rows.take([0, 2])))
+        >>> by_color.compute()["red"].ratio, by_size.compute()["M"].ratio
+        (0.5, 1.0)
+        """
+        return _rows_by_key(self._key_codes(keys), checked(rows, "PerKey.check_rows"))
+
+    def _key_codes(self, keys: Keys) -> dict[str, DictionaryColumn]:
         index = self.states.index[0]
-        key_column = (
-            None if isinstance(keys, Mapping) or not index else found_keys(keys, index, SMALL)
-        )
-        codes = key_columns(keys) if key_column is None else {"keys": key_column}
-        rows = self.metric.check(**columns)
-        for name, column in codes.items():
-            require_as_many(len(column), rows.n, name)
-        return Batch(rows.n, {**codes, "rows": rows}, rows.total * len(codes))
+        if isinstance(keys, Mapping) or not index:
+            return key_columns(keys)
+        column = found_keys(keys, index, SMALL)
+        return key_columns(keys) if column is None else {"keys": column}
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         feed_by_key(self.states, batch, slots)
@@ -263,22 +279,19 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         >>> both.rekeyed(lambda key: key[0]).compute()["a"].ratio
         0.5
         """
-        state = self.empty()
-        state.__dict__["states"] = self._settled().rekeyed(key_of)
-        state._settled()
-        return part_of(self, state)
+        return self._with_states(self._settled().rekeyed(key_of), self._total_count)
 
     def limited(self, max_keys: int) -> PerKey[R]:
         """The same with another `max_keys`; rows already in the overflow state stay there."""
-        state = PerKey(cast("Computes[R]", self.metric), max_keys)
-        states = self._settled().take(np.zeros(1, np.intp))
-        states.max_keys = max_keys
-        state.__dict__["states"] = states
-        state._settled()
-        return part_of(self, state)
+        max_keys = _checked_max_keys(max_keys)
+        empty = self._related(max_keys, lambda: PerKey(cast("Computes[R]", self.metric), max_keys))
+        return empty._with_states(self._settled().take(SLOT_0), self._total_count)
 
-    def project(self, name: str) -> PerKey:
-        """The PerKey of one metric, from a PerKey of a Panel."""
+    def project(self, name: str, max_keys: int | None = None) -> PerKey:
+        """The PerKey of one metric, from a PerKey of a Panel.
+
+        max_keys: another one, as in `limited`.
+        """
         if not isinstance(self.metric, Panel):
             raise SettingsError(
                 expected="a PerKey of a Panel",
@@ -288,11 +301,17 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
             )
         if not among(name, self.metric.metrics):
             raise unknown_key(name, self.metric.metrics, "PerKey.project", "metrics")
-        states = self._settled()
-        of_one = states.child_view(cast("Panel", states.child).states.by_name[name])
-        state = PerKey(self.metric.metrics[name], self.max_keys)
-        state.__dict__["states"] = of_one.take(np.zeros(1, np.intp))
-        return part_of(self, state)
+        metric, states = self.metric.metrics[name], self._settled()
+        most = self.max_keys if max_keys is None else _checked_max_keys(max_keys)
+        empty = self._related((name, most), lambda: PerKey(metric, most))
+        of_one = states.child_view(cast("Panel", states.child).states.by_name[name]).take(SLOT_0)
+        return empty._with_states(of_one, self._total_count)
+
+    def _with_states(self, states: MapColumn, total: int) -> PerKey[R]:
+        """The states under these settings. total: as `_total_count`."""
+        states.max_keys = self.max_keys
+        states.settle()
+        return self._holding({"states": states}, 1, total)
 
     def chosen(self, keys: Iterable[KeyLike]) -> PerKey[R]:
         """The states of these keys alone, without the overflow state; unseen keys are left out.
@@ -305,9 +324,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         """
         states = self._settled()
         seen_keys = keys_among(keys, states.index[0], "PerKey.chosen")
-        state = self.empty()
-        state.__dict__["states"] = states.some_keys(0, seen_keys, None)
-        return part_of(self, state)
+        return self._with_states(states.some_keys(0, seen_keys, None), self._total_count)
 
     def split(self, n: int) -> list[PerKey[R]]:
         """`n` shards by ranges of the keys' hash, which merge back into this state.
@@ -315,15 +332,14 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         The overflow state goes to the last shard.
         """
         n = check_number(n, 1, 1 << 31, "PerKey.split(n)", "pass the number of shards")
-        states = self._settled()
-        pieces = [self.empty() for _ in range(n)]
+        states, pieces = self._settled(), list[PerKey[R]]()
         chosen: list[list[Key]] = [[] for _ in range(n)]
         for key in states.index[0]:
             chosen[key_hash(encode_key(key)) * n >> 64].append(key)
-        for i, (piece, keys) in enumerate(zip(pieces, chosen, strict=True)):
+        for i, keys in enumerate(chosen):
             overflow = states.other.get(0) if i == n - 1 else None
-            piece.__dict__["states"] = states.some_keys(0, keys, overflow)
-            part_of(self, piece)
+            piece = states.some_keys(0, keys, overflow)
+            pieces.append(self._with_states(piece, self._total_count))
         return pieces
 
     def _child(self, slot: int) -> Accumulator:
@@ -357,6 +373,22 @@ def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:
         for start in range(0, len(groupings), MOST):
             states.child._feed(rows, ManySlots(groupings[start : start + MOST]))
     states.tidy()
+
+
+def _checked_max_keys(max_keys: int) -> int:
+    hint = "pass the maximum number of keys"
+    return check_number(max_keys, 1, 1 << 31, "PerKey.max_keys", hint)
+
+
+def checked(rows: object, where: str) -> Batch:
+    """The rows, if they are some that a `check` returned; else InputError."""
+    return instance(rows, Batch, where, "rows that metric.check(...) returned", "pass them")
+
+
+def _rows_by_key(codes: Mapping[str, DictionaryColumn], rows: Batch) -> Batch:
+    for name, column in codes.items():
+        require_as_many(len(column), rows.n, name)
+    return Batch(rows.n, {**codes, "rows": rows}, rows.total * len(codes))
 
 
 def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, cast
 
 import numpy as np
@@ -43,9 +42,10 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.layouts import Schemas
 from streammetrics.core.parts.collapsed_keys import IN_PAIRS, MOST
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.many_slots import AnySlots, ManySlots
-from streammetrics.core.parts.part import SLOT_0, Slots
+from streammetrics.core.parts.many_slots import AnySlots
+from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.settings_property import settings_property
 
 _COLLAPSED: Final = "user-groups/2"  # of a metric whose scores are counted by collapsed keys
 
@@ -192,17 +192,17 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             state.__dict__[name].merge(column, np.zeros(1, np.intp))
         return state
 
-    @cached_property
+    @settings_property
     def group_metric(self) -> Accumulator | None:
         """The metric of each bucket; None if its scores are counted instead."""
         return group_metric(self.metric)
 
-    @cached_property
+    @settings_property
     def _forms(self) -> Mapping[Path, GroupScores]:
         """How scores are counted, of each metric that keeps them."""
         return group_scores(self.metric, self.distinct_scores or MOST)
 
-    @cached_property
+    @settings_property
     def _kept_whole(self) -> Mapping[str, Accumulator]:
         """The metric itself; nothing if the buckets add up to it."""
         metric = whole_metric(self.metric)
@@ -217,7 +217,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             **self.metric.stored_names(),
         }
 
-    @cached_property
+    @settings_property
     def _ids(self) -> str:
         """The argument of the users' ids: `groups`, unless the metric has groups of its own."""
         return "users" if "groups" in self.metric.arguments() else "groups"
@@ -282,14 +282,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         self.states.feed(rows, groups, slots)
         for path, form in self._forms.items():
             scored, column = rows_at(self.metric, rows, path), self.scores.by_path[path]
-            if isinstance(slots, ManySlots):
-                for rows_used, piece_slots in slots.each():
-                    if rows_used is None:
-                        form.add(column, scored, groups, piece_slots)
-                    else:
-                        form.add(column, scored.take(rows_used), groups[rows_used], piece_slots)
-            else:
-                form.add(column, scored, groups, slots)
+            form.add(column, scored, groups, slots)
 
     def rows_of_groups(self) -> tuple[int, ...]:
         """The rows of each bucket of users, [buckets]."""
@@ -399,7 +392,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         panel = cast("Panel", self.metric)
         metric = panel.metrics[name]
         most = self.distinct_scores if group_scores(metric) else None
-        state: UserGroups = UserGroups(metric, self.buckets, self.salt, distinct_scores=most)
+        empty = self._related(
+            name, lambda: UserGroups(metric, self.buckets, self.salt, distinct_scores=most)
+        )
         child = self.states.child
         if isinstance(child, Panel) and name in child.metrics:
             child = child.states.by_name[name]._take(self.states._positions(slots))
@@ -412,17 +407,16 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         whole = {
             key: cast("Panel", of_all).states.by_name[name]._take(slots)
             for key, of_all in self.whole.by_name.items()
-            if state._kept_whole
+            if empty._kept_whole
         }
         n = len(slots)
-        state.__dict__.update(
-            _width=n,
-            whole=ProductColumn(whole, n),
-            states=GroupsColumn(child, self.buckets, n),
-            group_rows=self.group_rows.take(slots),
-            scores=ScoresColumn(scores, n),
-        )
-        return part_of(self, state)
+        columns: dict[str, Column] = {
+            "whole": ProductColumn(whole, n),
+            "states": GroupsColumn(child, self.buckets, n),
+            "group_rows": self.group_rows.take(slots),
+            "scores": ScoresColumn(scores, n),
+        }
+        return empty._holding(columns, n, self._total_count)
 
 
 def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:

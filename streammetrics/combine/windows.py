@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.combine.children import Map
 from streammetrics.combine.panel import Computes, R, Results, part_of, require_empty
-from streammetrics.combine.per_key import feed_by_key, require_as_many
+from streammetrics.combine.per_key import checked, feed_by_key, require_as_many
 from streammetrics.core import intakes
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
@@ -290,7 +290,15 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     ) -> Batch:
         """The panes and the metric's rows, or InputError; changes nothing."""
         times = milliseconds(times_ms, "times_ms")
-        rows = self.metric.check(**columns)
+        return self._rows_by_pane(times, self.metric.check(**columns))
+
+    def check_rows(self, times_ms: ArrayLike | Sequence[datetime], rows: Batch) -> Batch:
+        """As `check`, of rows that the metric's own `check`, or `check_rows`, returned: see
+        `PerKey.check_rows`. times_ms: as in `update`, one for each of these rows."""
+        times = milliseconds(times_ms, "times_ms")
+        return self._rows_by_pane(times, checked(rows, "Windows.check_rows"))
+
+    def _rows_by_pane(self, times: NDArray[np.int64], rows: Batch) -> Batch:
         require_as_many(len(times), rows.n, "times_ms")
         pane_ms = self.pane_ms
         panes = dictionary_column(times // pane_ms)  # near each other, and so fast to distinguish

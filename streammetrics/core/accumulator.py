@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
-from typing import Any, ClassVar, Never, Self, cast
+from typing import Any, ClassVar, Final, Never, Self, TypeVar, cast
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from streammetrics.core.settings import Content, Setting, decode_head, nested_se
 from streammetrics.core.slips import NoItems, explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
 from streammetrics.core.updates import MAX_TOTAL_COUNT, Updates
+
+A = TypeVar("A")
+_MOST_RELATED: Final = 256
 
 
 class Accumulator(Updates, RowsInPairs, NoItems):
@@ -170,13 +174,26 @@ class Accumulator(Updates, RowsInPairs, NoItems):
 
     def _bare(self) -> Self:
         """An instance with these settings; the caller must set its state."""
-        new, state = object.__new__(type(self)), self.__dict__
-        if "_fixed" not in state and self._head():
-            names = {*self._settings, "_head_bytes", "schema", "_parts"} & state.keys()
-            state["_fixed"] = {name: state[name] for name in names}
-            state["_fixed"].update(_bound=self._bound, _appendable=self._appendable)
-        new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
+        new, shared = object.__new__(type(self)), self._fixed
+        new.__dict__.update(shared, _fixed=shared)
         return new
+
+    @cached_property
+    def _fixed(self) -> dict[str, Any]:
+        """What all states made from this one share: the settings, and what follows from them."""
+        self._head()
+        names = {*self._settings, "_head_bytes", "schema", "_parts"} & self.__dict__.keys()
+        return {name: self.__dict__[name] for name in names}
+
+    def _related(self, name: Hashable, metric: Callable[[], A]) -> A:
+        """An empty metric whose settings follow from these and the name: its settings are checked
+        once for all states made from this one."""
+        related = cast("dict[Hashable, A]", self._fixed.setdefault("_related_metrics", {}))
+        if name not in related:
+            if len(related) >= _MOST_RELATED:
+                related.clear()
+            related[name] = metric()
+        return related[name]
 
     def _holding(self, columns: Mapping[str, Column], width: int, total: int) -> Self:
         """An instance with these settings and this state."""

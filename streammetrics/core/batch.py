@@ -74,10 +74,9 @@ class Batch:
         return sum(sizes.values())
 
     def take(self, positions: Indices) -> Batch:
-        """The rows at these indices; `total` stays an upper bound."""
-        return Batch(
-            len(positions), {k: _taken(c, positions) for k, c in self.columns.items()}, self.total
-        )
+        """The rows at these indices; `total` stays an upper bound. A column that several metrics
+        read is taken once, and stays one object."""
+        return _taken(self, positions, {})
 
     def where(self, mask: NDArray[np.bool_], slots: Indices | None) -> tuple[Batch, Indices | None]:
         """The selected rows, with their slots."""
@@ -110,7 +109,24 @@ def _measure(batch: Batch, results: dict[int, int]) -> None:
             results[id(c)] = c.nbytes
 
 
-def _taken(column: Column, positions: Indices) -> Column:
+def _taken(batch: Batch, positions: Indices, results: dict[int, Column]) -> Batch:
+    columns: dict[str, Column] = {}
+    for name, c in batch.columns.items():
+        if isinstance(c, Batch):
+            columns[name] = _taken(c, positions, results)
+            continue
+        column = results.get(id(c))
+        if column is None:
+            column = results[id(c)] = _some(c, positions)
+        columns[name] = column
+    return Batch(len(positions), columns, batch.total)
+
+
+def _some(
+    column: NDArray[Any] | DictionaryColumn | Ragged[Any], positions: Indices
+) -> NDArray[Any] | DictionaryColumn | Ragged[Any]:
     if isinstance(column, DictionaryColumn):
         return DictionaryColumn(column.codes[positions], column.values)
-    return column.take(positions) if isinstance(column, (Ragged, Batch)) else column[positions]
+    if isinstance(column, Ragged):
+        return column.take(positions)
+    return column.take(positions, axis=0)  # in half of the time of an index

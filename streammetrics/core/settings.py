@@ -38,7 +38,8 @@ _LIBRARY: Final = __name__.partition(".")[0]
 MAX_NESTING: Final = 16  # metrics within metrics; three are in use
 CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
 _HEADS: Final[dict[bytes, StateHead]] = {}  # recently read ones
-_MOST_HEADS: Final = 64
+_MOST_HEADS: Final = 1024  # a metric of an experiment each, and few bytes
+_MOST_HEAD_BYTES: Final = 1 << 21
 
 
 class _FrozenMap(Mapping[str, Setting]):
@@ -126,7 +127,8 @@ def decode_head(head: bytes) -> StateHead:
     decoded = _HEADS.get(head)
     if decoded is None:
         decoded = _read_head(head)
-        if len(_HEADS) >= _MOST_HEADS:
+        room = _MOST_HEAD_BYTES - len(head)
+        if len(_HEADS) >= _MOST_HEADS or sum(map(len, [*_HEADS])) > room:
             _HEADS.clear()
         _HEADS[head] = decoded
     return decoded

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from streammetrics.core.inputs import Bound
 from streammetrics.core.intakes import Intake, Plans
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import Slots
+from streammetrics.core.settings_property import settings_property
 from streammetrics.core.validators import VALIDATORS, Validator
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
@@ -53,7 +53,7 @@ class Updates(Declared, ABC):
         if "rounded" in self._parts:
             self.__dict__["rounded"].add(np.zeros(batch.n, np.intp), slots)
 
-    @cached_property
+    @settings_property
     def _bound(self) -> Bound:
         """The inputs under these settings."""
         return Bound(self._inputs, self)
@@ -72,12 +72,10 @@ class Updates(Declared, ABC):
         is_declared = type(self)._read_rows is Updates._read_rows or self._reads_each_row
         return self._inputs.intakes(self) if is_declared and not self._own_check else {}
 
-    @cached_property
+    @settings_property
     def _intake_plans(self) -> Plans:
-        """Made for the first call; states made later, of equal settings, share them."""
-        plans = Plans(self._intakes, self.arguments())
-        self.__dict__.get("_fixed", {})["_intake_plans"] = plans
-        return plans
+        """How the intakes read each set of columns."""
+        return Plans(self._intakes, self.arguments())
 
     def _wait(self, given: Mapping[str, object]) -> bool:
         """Keep these rows, to be checked and counted with others; False if `check` must read them,
@@ -118,7 +116,7 @@ class Updates(Declared, ABC):
         if total > _HALF_TOTAL_COUNT:  # the fast path does not check the total count
             buffer.close()
 
-    @cached_property
+    @settings_property
     def _appendable(self) -> Mapping[str, Any]:
         """The validators of the buffer's fast path."""
         return {name: VALIDATORS[validator] for name, validator in self._validators.items()}

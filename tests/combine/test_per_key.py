@@ -19,6 +19,7 @@ from streammetrics import (
     SettingsError,
     StoredPerKey,
     UnknownKeyError,
+    UserGroups,
     Windows,
 )
 from streammetrics.combine import children
@@ -202,6 +203,52 @@ def test_a_projection_is_the_state_of_one_metric_alone() -> None:
     assert both.digest() == before
     with pytest.raises(SettingsError, match="a PerKey of Tally"):
         alone.project("t")
+
+
+@pytest.mark.parametrize("keys", [["a", "b"], [f"{i}" for i in range(40)], []])
+def test_a_projection_with_a_limit_is_the_limited_projection(keys: list[str]) -> None:
+    panel = Panel({"t": Tally(), "users": UserGroups(Ratio())})
+    both = PerKey(panel, 30)
+    if keys:
+        cells = [i % 2 for i in range(len(keys))]
+        both.update(keys, cells=cells, groups=keys, numerators=cells)
+    before = both.to_bytes()
+    for name in panel.metrics:
+        for most in (30, 7, 1, 100):
+            again = PerKey(panel.metrics[name], most)
+            again.merge(both.project(name, most))  # its settings are those that it would be given
+            for limited in (both.project(name, most), both.project(name).limited(most)):
+                assert limited.to_bytes() == again.to_bytes() and limited.max_keys == most
+                limited.update(["new"], **{n: [1] for n in panel.metrics[name].arguments()})
+                assert limited.to_bytes() != again.to_bytes()
+            assert both.project(name, most).to_bytes() == again.to_bytes()
+        assert both.project(name).max_keys == 30
+        for bad in (0, 1 << 32, True, 1.5, "7", [7]):
+            with pytest.raises(SettingsError, match="max_keys"):
+                both.project(name, bad)  # type: ignore[arg-type]
+            with pytest.raises(SettingsError, match="max_keys"):
+                both.limited(bad)  # type: ignore[arg-type]
+    assert both.to_bytes() == before
+
+
+@pytest.mark.parametrize("most", [3, 100])
+def test_keys_that_stay_apart_take_their_states_to_their_new_names(most: int) -> None:
+    keys = [("ranker", arm) for arm in ("a", "b", "c", None, 7)]
+    state = PerKey(UserGroups(Ratio()), most)
+    rng = np.random.default_rng(most)
+    for n in (1, 60):
+        drawn = [keys[i] for i in rng.integers(0, 5, n)]
+        state.update(drawn, groups=rng.integers(0, 9, n), numerators=rng.random(n))
+    before, counted = state.to_bytes(), state.keys()
+    for rename in (lambda key: key[1], lambda key: ("z", key[1]), lambda key: keys.index(key) - 2):
+        renamed = state.rekeyed(rename)
+        assert {*renamed.keys()} == {rename(key) for key in counted}
+        for key in counted:
+            assert renamed.state(rename(key)) == state.state(key)
+        assert renamed.overflow_state() == state.overflow_state()
+        assert PerKey.from_bytes(renamed.to_bytes()) == renamed
+        renamed.update([rename(keys[0])], groups=[1], numerators=[1])
+        assert state.to_bytes() == before
 
 
 def test_extracted_states_are_independent() -> None:

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics import IntraListSimilarity, Panel, PerKey, Windows, load
+from streammetrics import IntraListSimilarity, Panel, PerKey, Ratio, Windows, load
+from streammetrics.core import settings as module
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import SettingsError, StateError
@@ -341,3 +342,16 @@ def test_a_state_with_a_similarity_that_is_not_registered_here_is_read() -> None
     head = OF_SIMILARITY % json.dumps(OF_TABLE, separators=(",", ":"))
     made = decode_head(head.replace("cosine", "unheard-of").encode()).empty
     assert made.settings()["similarity"] == "unheard-of"
+
+
+def test_heads_of_the_metrics_of_many_experiments_are_read_once_each() -> None:
+    heads = [PerKey(Ratio(), 1 + i)._head() for i in range(200)]
+    first = [decode_head(head).empty for head in heads]
+    assert all(decode_head(head).empty is empty for head, empty in zip(heads, first, strict=True))
+
+
+def test_long_heads_are_forgotten_rather_than_held_without_end() -> None:
+    for i in range(40):
+        head = Panel({f"{i} {'x' * 200_000}": Ratio()})._head()
+        assert decode_head(head).empty is decode_head(head).empty
+    assert sum(map(len, module._HEADS)) <= 1 << 21

@@ -21,6 +21,7 @@ from streammetrics import (
     ExactAUC,
     HistogramAUC,
     InputError,
+    MulticlassAUC,
     Panel,
     PerKey,
     Ratio,
@@ -275,6 +276,32 @@ def test_several_keys_of_a_row_count_as_one_after_another(name: str) -> None:
             keys, some = with_a_key(column, pool, codes[column])
             apart.update(keys, **{name: values[some] for name, values in columns.items()})
         assert together.to_bytes() == apart.to_bytes(), n
+
+
+OF_USERS = {
+    "weights": HistogramAUC(weight_unit="1/4"),
+    "classes": MulticlassAUC(3, resolution=4),
+    "exact": ExactAUC(),
+}
+
+
+@pytest.mark.parametrize("name", OF_USERS)
+def test_scores_of_users_with_several_keys_count_as_one_after_another(name: str) -> None:
+    metric = UserGroups(OF_USERS[name], 4)
+    rng = np.random.default_rng(12)
+    together, apart = PerKey(metric), PerKey(metric)
+    for n in (1, 50, 17_000):
+        scores = rng.choice(np.arange(9) / 8, (n, 3) if name == "classes" else n)
+        rows = {"labels": rng.integers(0, 2, n), "scores": scores, "groups": rng.integers(0, 9, n)}
+        if name == "weights":
+            rows["weights"] = rng.choice([0, 0.25, 1, 3.5], n)
+        pools: dict[str, list[Any]] = {"all": ["a", "b"], "half": ["a", None], "none": [None]}
+        codes = {column: rng.integers(0, len(pool), n) for column, pool in pools.items()}
+        together.update({c: as_codes(pool, codes[c]) for c, pool in pools.items()}, **rows)
+        for column, pool in pools.items():
+            keys, some = with_a_key(column, pool, codes[column])
+            apart.update(keys, **{each: values[some] for each, values in rows.items()})
+    assert together.to_bytes() == apart.to_bytes()
 
 
 def with_a_key(name: str, pool: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarray]:

@@ -9,7 +9,7 @@ MOST = {
     "fields of the largest record of the library": 21,
     "fields of the largest record of the consumers": 34,
     "modules that a metric file imports, at most": 7,
-    "source files below 60 lines": 52,
+    "source files below 60 lines": 53,
     "functions that begin with a preposition": 142,
 }
 # These have a budget for the release, so that a day's work does not touch them.

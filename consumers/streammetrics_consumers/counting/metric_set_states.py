@@ -132,10 +132,13 @@ class MetricSetStates:
         another into (other). Coarser groupings have none where the row of the finest one can stand
         for them."""
         groupings, max_keys = self.metric_set.slices.by, self.metric_set.slices.max_keys
-        for whole, metric, base, coarser, spans in self.whole_states():
+        for panel, metric, base, coarser, spans in self._panel_states():
             for grouping in (base, *coarser):
-                state = whole if grouping == base else summed(whole, groupings, base, grouping)
-                state = state.limited(max_keys)
+                if grouping == base:
+                    state = panel.project(metric, max_keys)
+                else:
+                    whole = panel.project(metric)
+                    state = summed(whole, groupings, base, grouping).limited(max_keys)
                 shards = list(split(Pane(metric, grouping, *spans[0]), state, limit))
                 if grouping == base and coarser and can_stand_for_coarser(shards, state):
                     shards = [replace(shards[0], for_coarser=True)]
@@ -148,6 +151,11 @@ class MetricSetStates:
     def whole_states(self) -> Iterator[tuple[PerKey, str, int, Sequence[int], list[Span]]]:
         """Each different state of a metric and a finest grouping, with all of its keys: the state,
         the metric, the grouping, the coarser groupings derived from it, and the spans it covers."""
+        for panel, metric, base, coarser, spans in self._panel_states():
+            yield panel.project(metric), metric, base, coarser, spans
+
+    def _panel_states(self) -> Iterator[tuple[PerKey, str, int, Sequence[int], list[Span]]]:
+        """As `whole_states`, with the state of all metrics beside the name of each."""
         for base, coarser in self._coarser.items():
             windows, whole = self._windows[base], list[tuple[Accumulator, list[Span]]]()
             total: list[Span] = [(None, None)]
@@ -161,7 +169,7 @@ class MetricSetStates:
             for state, spans in whole:
                 assert isinstance(state, PerKey)
                 for metric in self.metric_set.metrics:
-                    yield state.project(metric.name), metric.name, base, coarser, spans
+                    yield state, metric.name, base, coarser, spans
 
     def _keys(self, decoded: Decoded, grouping: int) -> DictionaryColumn:
         """The key of each event in one grouping: (grouping, value, ...)."""

@@ -74,9 +74,16 @@ class StringIds(Ids):
     def __init__(self, names: Sequence[str] = ()) -> None:
         """names: different strings, whose indices are 0 to n - 1."""
         self.names = list(names)
-        # Looking up an unknown name gives it the next index.
-        self.positions = defaultdict(count(len(self.names)).__next__, zip(self.names, count()))
         self.strings = sum(map(getsizeof, self.names))
+        self._positions: defaultdict[str, int] | None = None  # made when first needed
+
+    @property
+    def positions(self) -> defaultdict[str, int]:
+        """The index of each name; looking up an unknown name gives it the next index."""
+        if self._positions is None:
+            next_index = count(len(self.names)).__next__
+            self._positions = defaultdict(next_index, zip(self.names, count()))
+        return self._positions
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -85,8 +92,10 @@ class StringIds(Ids):
 
     @property
     def nbytes(self) -> int:
-        # The strings, the list and the dict of them, and the numbers in it.
-        return self.strings + getsizeof(self.names) + getsizeof(self.positions) + _INT * self.n
+        total = self.strings + getsizeof(self.names)
+        if self._positions is not None:  # the dict, and the numbers in it
+            total += getsizeof(self._positions) + _INT * self.n
+        return total
 
     def index(self, ids: NDArray[np.int64] | DictionaryColumn) -> Indices:
         strings = cast("DictionaryColumn", ids)
@@ -112,7 +121,9 @@ class StringIds(Ids):
         return ranks
 
     def twin(self) -> Self:
-        return type(self)(self.names)
+        new = type(self)()
+        new.names, new.strings = self.names.copy(), self.strings
+        return new
 
     def words(self) -> NDArray[np.uint64]:
         return hashed_ids(self.names).view(np.uint64)

@@ -52,7 +52,19 @@ def test_strings_are_written_in_the_order_of_their_bytes() -> None:
 def test_memory_of_strings_is_near_what_they_take() -> None:
     names = [f"u{i:010d}" for i in range(10_000)]
     found = StringIds(names)
+    assert 60 * len(names) < found.nbytes < 100 * len(names)
+    found.index(DictionaryColumn(np.array([0]), (names[0],)))  # which makes the dict
     assert 100 * len(names) < found.nbytes < 250 * len(names)
+
+
+def test_copies_of_strings_get_indices_of_their_own() -> None:
+    found = StringIds(["a", "b"])
+    for copied in (found.twin(), found.subset(np.array([0, 1], np.uint32))[0]):
+        column = DictionaryColumn(np.array([0, 1, 2]), ("c", "b", "d"))
+        assert copied.index(column).tolist() == [2, 1, 3]
+        assert copied.nbytes > found.nbytes and copied.twin().names == ["a", "b", "c", "d"]
+    assert found.names == ["a", "b"]
+    assert found.index(DictionaryColumn(np.array([0]), ("x",))).tolist() == [2]
 
 
 # -- integers --------------------------------------------------------------------------------------
