@@ -20,6 +20,6 @@ MOST_CALLED = {
     "calls of functions in print(result)": 1368,
     "functions that UserGroups(...).interval crosses": 195,
     "functions that `results` of a store crosses": 538,
-    "functions that one Worker.step crosses": 119,
+    "functions that one Worker.step crosses": 124,
     "files that one Worker.step crosses": 29,
 }
