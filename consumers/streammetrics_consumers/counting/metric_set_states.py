@@ -5,7 +5,6 @@ slices, and the rows of the store that these become. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import TypeAlias
@@ -60,13 +59,16 @@ class MetricSetStates:
         columns: see `columns_of`.
         """
         positions = own_rows(self.metric_set, decoded)
-        if positions is not None:
-            decoded = self._part(decoded, positions)
-            columns = columns_of(decoded)
-            if not len(decoded):
-                return _add_nothing
-        with refusals_at(positions):
+        if positions is None:
             return self._checked(decoded, columns, expired=expired)
+        own = self._part(decoded, positions)
+        if not len(own):
+            return _add_nothing
+        try:
+            return self._checked(own, columns_of(own), expired=expired)
+        except InputError as error:
+            error.rows = positions[error.rows]
+            raise
 
     def _checked(self, decoded: Decoded, columns: Columns, *, expired: bool) -> Callable[[], None]:
         inputs = {name: column for name, column in columns.items() if name in self._takes}
@@ -113,8 +115,11 @@ class MetricSetStates:
         # The decoder bounds keys, so all groupings accept the same events.
         grouping, state = next(iter(self._expired.items()))
         inputs = {name: column for name, column in columns.items() if name in self._takes}
-        with refusals_at(positions):
+        try:
             state.check(self._keys(decoded, grouping), **inputs)
+        except InputError as error:
+            error.rows = error.rows if positions is None else positions[error.rows]
+            raise
 
     def _part(self, decoded: Decoded, positions: NDArray[np.intp]) -> Decoded:
         """The events at these positions, with the columns that the metric set reads."""
@@ -226,17 +231,6 @@ def key_column(metric_set: MetricSet, decoded: Decoded, name: str) -> Dictionary
 
 def _add_nothing() -> None:
     pass
-
-
-@contextmanager
-def refusals_at(positions: NDArray[np.intp] | None) -> Iterator[None]:
-    """Refusals of rows in this block are of the rows at these positions; None: of the same."""
-    try:
-        yield
-    except InputError as error:
-        if positions is not None:
-            error.rows = positions[error.rows]
-        raise
 
 
 def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryColumn]:

@@ -163,6 +163,20 @@ def test_a_store_of_many_has_the_states_of_each_alone_and_is_verified(tmp_path: 
         assert own == {k: data for k, data in together.items() if str(k[0]).startswith(prefix)}
 
 
+def test_what_the_metric_of_one_experiment_refuses_nothing_counts() -> None:
+    made = config(**parts("further", "plain"))
+    ctr = made.metrics[1]
+    assert ctr.name == "ctr"
+    alone = replace(made, metrics=(ctr,))  # so that only the experiment has the metric of scores
+    good = events(15, 40)
+    own = {**rows(15, 1)[0], "exps": {"further": "a"}, "score": 2.5}
+    for exps, is_refused in (({"further": "a"}, True), ({"plain": "a"}, False)):
+        bad = json.dumps({**own, "exps": exps}).encode()
+        found = fed(alone, [*good[:20], bad, *good[20:]])
+        assert [entry.offset for entry in found.quarantine] == [20] * is_refused
+        assert (digests(found) == digests(fed(alone, good))) == is_refused
+
+
 @pytest.mark.slow
 def test_what_a_retry_counts_is_counted_for_its_experiments_and_verified(tmp_path: Path) -> None:
     small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = '
