@@ -1,10 +1,7 @@
 """Tables of other libraries as arguments of `update`. Needs none of these libraries."""
 
-from streammetrics.core.tables.table_columns import (
-    Names,
-    Table,
-    arguments_of,
-    columns_read,
-)
+from streammetrics.core.tables.derived import of_table
+from streammetrics.core.tables.requests import Names, Request, needed_columns
+from streammetrics.core.tables.table_columns import Arguments, Table, arguments_of
 
-__all__ = ["Names", "Table", "arguments_of", "columns_read"]
+__all__ = ["Arguments", "Names", "Request", "Table", "arguments_of", "needed_columns", "of_table"]
