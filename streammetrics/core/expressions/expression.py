@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.conversion import instance
 from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.core.expressions.canonical import canonical_text
 from streammetrics.core.expressions.kinds import FieldKind, Kinds
 from streammetrics.core.expressions.numbers import (
     Numbers,
@@ -98,7 +99,8 @@ class Expression:
         hint = 'write, for example, "dwell_s >= 30"'
         source = Source(instance(text, str, where, "an expression as a text", hint), where)
         self._source = source
-        self._tree, self.text = parsed(source)
+        self._tree = parsed(source)
+        self.text = canonical_text(self._tree)
         kinds = Kinds(source, self._tree, kind)
         self.fields: Mapping[str, FieldKind | None] = kinds.fields
         self.kind = kinds.kind

@@ -166,9 +166,8 @@ class Source:
         return f"    {line}{after}\n    {' ' * _width(line[: len(before)])}^"
 
 
-def parsed(source: Source) -> tuple[Tree, str]:
-    """The tree of an expression, and its text in one canonical form; InputError for any text that
-    is none."""
+def parsed(source: Source) -> Tree:
+    """The tree of an expression; InputError for any text that is none."""
     text = source.text
     if len(text) > MAX_CHARACTERS:
         hint = "add a field with the value to the rows"
@@ -187,7 +186,7 @@ def parsed(source: Source) -> tuple[Tree, str]:
     tree = reading.tree(body)
     if not any(isinstance(part, Name) for part in parts_of(tree)):
         raise source.refused(lead, "an expression of at least one field", text, "name a field")
-    return tree, ast.unparse(body)
+    return tree
 
 
 def parts_of(tree: Tree) -> Iterator[Tree]:
@@ -285,7 +284,10 @@ class _Reading:
             ):
                 return self.constant(-value, start)
             case ast.UnaryOp(op=ast.USub()):
-                return Negation(start, self.tree(node.operand))
+                operand = self.tree(node.operand)
+                if isinstance(operand, Number) and isinstance(operand.value, int):
+                    return self.constant(-operand.value, start)
+                return Negation(start, operand)
             case ast.UnaryOp(op=ast.Not()):
                 return Not(start, self.tree(node.operand))
             case ast.BinOp() if type(node.op) in _ARITHMETIC:

@@ -91,12 +91,34 @@ def test_the_text_has_one_form_that_is_read_as_the_same_tree() -> None:
         "surface == 'search' and dwell_s >= 30"
     )
     assert Expression("a>1_000 or not(b<1e3)").text == "a > 1000 or not b < 1000.0"
+    assert Expression("not(a==b)and-(c+1)*2<d<=(e-(f-g))").text == (
+        "not a == b and -(c + 1) * 2 < d <= e - (f - g)"
+    )
+    assert Expression("(a/b)*c > a/(b*c) or (d or e) and (d and e)").text == (
+        "a / b * c > a / (b * c) or (d or e) and (d and e)"
+    )
     random = Random(7)
-    for i in range(200):
+    for i in range(400):
         text = (number if i % 2 else condition)(random, 3) + (" + clicks" if i % 2 else "")
-        canonical = ast.unparse(ast.parse(text.strip(), mode="eval"))
-        if any(isinstance(node, ast.Name) for node in ast.walk(ast.parse(canonical))):
-            assert Expression(text).text == Expression(canonical).text == canonical
+        canonical = Expression(text).text
+        assert Expression(canonical).text == canonical
+        trees = [
+            ast.dump(_folded(ast.parse(one.strip(), mode="eval"))) for one in (text, canonical)
+        ]
+        assert trees[0] == trees[1], text
+
+
+def _folded(tree: ast.AST) -> ast.AST:
+    """The tree with each negative number as one constant."""
+
+    class Fold(ast.NodeTransformer):
+        def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+            self.generic_visit(node)
+            if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+                return ast.Constant(-node.operand.value)  # type: ignore[operator]
+            return node
+
+    return Fold().visit(tree)
 
 
 def test_the_kinds_of_fields_follow_from_their_use() -> None:
