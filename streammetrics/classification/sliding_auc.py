@@ -22,7 +22,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.settings import named_settings
 from streammetrics.core.slips import FIRST_MS, explained, refuse_milliseconds
-from streammetrics.core.tables import Names, Request, Table, arguments_of, of_table
+from streammetrics.core.tables import Names, Request, Table, arguments_of, table_error
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.areas import SlidingArea
 
@@ -139,7 +139,7 @@ class SlidingAUC:
         try:
             self.update(**arguments)
         except InputError as error:
-            raise of_table(error, kept) from None
+            raise table_error(error, kept) from None
 
     def arguments(self) -> Mapping[str, bool]:
         """The arguments of `update`, each with whether it is required."""

@@ -35,7 +35,7 @@ from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import Content, Setting, decode_head, nested_settings
 from streammetrics.core.slips import NoItems, explained, operands
-from streammetrics.core.tables import Names, Request, Table, arguments_of, of_table
+from streammetrics.core.tables import Names, Request, Table, arguments_of, table_error
 from streammetrics.core.updates import MAX_TOTAL_COUNT, Updates
 
 
@@ -101,7 +101,7 @@ class Accumulator(Updates, RowsInPairs, NoItems):
         try:
             self.update(**arguments.values)
         except InputError as error:
-            raise of_table(error, arguments.kept) from None
+            raise table_error(error, arguments.kept) from None
 
     # -- defined by a metric --------------------------------------------------------------
     def update_checked(self, batch: Batch) -> None:

@@ -19,7 +19,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.provenance import Provenance, encoded_ranges
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.core.tables import Request, arguments_of, of_table
+from streammetrics.core.tables import Request, arguments_of, table_error
 from streammetrics.core.tables.arrow_values import numbers
 from streammetrics.engines.groups import (
     BUCKET,
@@ -222,7 +222,7 @@ class StatesOfGroups:
         try:
             rows = self.spec.check(**arguments)
         except InputError as error:
-            raise of_table(error, kept) from None
+            raise table_error(error, kept) from None
         require_as_many(n, rows.n, "by")
         if not self.by:
             self.whole = self.per_key.metric.empty() if self.whole is None else self.whole

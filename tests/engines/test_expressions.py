@@ -17,6 +17,7 @@ from streammetrics.engines import (
     update_from,
 )
 from streammetrics.engines.keyed import shards
+from tests.engines.every_case import Rows, every_case
 from tests.engines.hostile_rows import BY, COLUMNS, SPEC, WHERE, derived_alone, hostile_rows
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
@@ -88,3 +89,21 @@ def test_metrics_that_take_infinities_have_them() -> None:
     other = ExactQuantiles()
     other.update([math.inf, -math.inf, 0.25])
     assert state == other
+
+
+@pytest.mark.parametrize("rows", every_case(), ids=lambda rows: rows.name)
+def test_every_metric_counts_the_rows_that_meet_a_condition(rows: Rows) -> None:
+    keep = [i % 3 != 1 for i in range(rows.batch.num_rows)]
+    batch = rows.batch.append_column("is_kept", pa.array(keep))
+    all_rows, some, chosen = (rows.spec.empty() for _ in range(3))
+    update_from(all_rows, batch, where="is_kept or not is_kept")
+    assert all_rows.digest() == rows.whole.digest()
+    try:
+        update_from(chosen, rows.batch.filter(pa.array(keep)))
+    except InputError as error:  # fewer rows may be none
+        with pytest.raises(InputError) as refused:
+            update_from(some, batch, where="is_kept")
+        assert refused.value.expected == error.expected
+    else:
+        update_from(some, batch, where="is_kept")
+        assert some.digest() == chosen.digest()

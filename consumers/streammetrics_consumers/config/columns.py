@@ -108,7 +108,7 @@ def read_condition(
     if expression is None:
         return None
     reading = _Reading(section, event, {}, columns)
-    computed = reading.of_expression(expression, section.where(key))
+    computed = reading.resolved(expression, section.where(key))
     if computed is None:
         return None
     return Field(computed.text, "flag", name=f"where {computed.digest}", computed=computed)
@@ -116,14 +116,14 @@ def read_condition(
 
 def fields_read(fields: Iterable[Field]) -> list[Field]:
     """These fields, and all that they are computed of, each once."""
-    found: dict[Field, None] = {}
+    fields_and_operands: dict[Field, None] = {}
     pending = list(fields)
     while pending:
-        one = pending.pop(0)
-        if one not in found:
-            found[one] = None
-            pending += operands_of(one)
-    return list(found)
+        field = pending.pop(0)
+        if field not in fields_and_operands:
+            fields_and_operands[field] = None
+            pending += operands_of(field)
+    return list(fields_and_operands)
 
 
 def operands_of(field: Field) -> Iterable[Field]:
@@ -133,8 +133,10 @@ def operands_of(field: Field) -> Iterable[Field]:
 
 def computed_columns(fields: Iterable[Field]) -> dict[str, object]:
     """The columns of [columns] that these fields are computed of, by name, in plain values."""
-    computed = {one.path: one.computed for one in fields_read(fields)}
-    return {name: one.plain for name, one in sorted(computed.items()) if one is not None}
+    columns = {field.path: field.computed for field in fields_read(fields)}
+    return {
+        name: computed.plain for name, computed in sorted(columns.items()) if computed is not None
+    }
 
 
 def _is_name(name: str) -> bool:
@@ -187,7 +189,7 @@ class _Reading:
         if name in self.read or name in self.bad:
             return
         expression, where = self.expressions[name], self.section.where(name)
-        computed = self.of_expression(expression, where, (*path, name))
+        computed = self.resolved(expression, where, (*path, name))
         self.read.add(name)
         if computed is None:
             self.bad.add(name)
@@ -196,7 +198,7 @@ class _Reading:
         else:
             self.computed[name], self.kinds[name] = computed, expression.kind
 
-    def of_expression(
+    def resolved(
         self, expression: Expression, where: str, path: tuple[str, ...] = ()
     ) -> Computed | None:
         """An expression with the field of each name; None if one of them is bad."""

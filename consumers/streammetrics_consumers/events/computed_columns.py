@@ -70,9 +70,10 @@ class ComputedColumns:
         self.operands = [field for field in fields_read(self.fields) if field.computed is None]
         self._conditional = [field for field in fields if field.needed_where]
         self._convert = convert
-        computed = (field.computed for field in fields_read(self.fields))
         self._expressions = {
-            one.digest: Expression(one.text, where=one.where) for one in computed if one is not None
+            field.computed.digest: Expression(field.computed.text, where=field.computed.where)
+            for field in fields_read(self.fields)
+            if field.computed is not None
         }
 
     def __bool__(self) -> bool:

@@ -41,7 +41,9 @@ def _text(tree: Tree, least: int) -> str:
         case Text():
             return repr(tree.value)
         case Call():
-            return f"{tree.function}({', '.join(_text(one, _OR) for one in tree.arguments)})"
+            return (
+                f"{tree.function}({', '.join(_text(argument, _OR) for argument in tree.arguments)})"
+            )
         case Negation():
             return _inside(f"-{_text(tree.operand, _SIGN)}", _SIGN, least)
         case Not():

@@ -23,11 +23,11 @@ from streammetrics.core.expressions.numbers import (
     absolute,
     combined,
     compared,
+    float_numbers,
     greatest,
     least,
     negated,
-    of_floats,
-    of_integers,
+    whole_numbers,
 )
 from streammetrics.core.expressions.operands import Operand, Texts, kind_of, operand_of
 from streammetrics.core.expressions.syntax import (
@@ -308,8 +308,8 @@ def _names(tree: Tree) -> list[Name]:
 
 def _constant(value: int | float) -> Numbers:
     if isinstance(value, int):
-        return of_integers(np.array([value], np.int64))
-    return of_floats(np.array([value]))
+        return whole_numbers(np.array([value], np.int64))
+    return float_numbers(np.array([value]))
 
 
 def _flags(values: Numbers | Flags | Texts) -> Flags:

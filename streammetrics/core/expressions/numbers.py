@@ -66,12 +66,12 @@ class Numbers(NamedTuple):
         return objects
 
 
-def of_floats(floats: Floats) -> Numbers:
+def float_numbers(floats: Floats) -> Numbers:
     """These floats."""
     return Numbers(floats, None)
 
 
-def of_integers(ints: Integers) -> Numbers:
+def whole_numbers(ints: Integers) -> Numbers:
     """These whole numbers."""
     return Numbers(None, ints)
 
@@ -79,9 +79,9 @@ def of_integers(ints: Integers) -> Numbers:
 def mixed(floats: Floats, ints: Integers, whole: Flags) -> Numbers:
     """Whole numbers in these rows, and floats in the others."""
     if whole.all():
-        return of_integers(ints)
+        return whole_numbers(ints)
     if not whole.any():
-        return of_floats(floats)
+        return float_numbers(floats)
     zeros = np.where(whole, ints, 0)
     return Numbers(np.where(whole, zeros.astype(np.float64), floats), zeros, whole)
 
@@ -91,13 +91,13 @@ def combined(sign: str, a: Numbers, b: Numbers) -> tuple[Numbers, Flags | None]:
     with np.errstate(all="ignore"):
         both = _both_whole(a, b)
         if sign == "/":
-            return of_floats(_quotients(a, b, both)), None
+            return float_numbers(_quotients(a, b, both)), None
         floats: Floats | None = None
         if not isinstance(both, bool) or not both:
             floats = _FLOATS[sign](a.rounded(), b.rounded())
         if isinstance(both, bool) and not both:
             assert floats is not None
-            return of_floats(floats), None
+            return float_numbers(floats), None
         assert a.ints is not None and b.ints is not None
         ints, beyond = _INTEGERS[sign](a.ints, b.ints)
     beyond &= both
@@ -105,7 +105,7 @@ def combined(sign: str, a: Numbers, b: Numbers) -> tuple[Numbers, Flags | None]:
         ints = np.where(beyond, 0, ints)
     lost = beyond if beyond.any() else None
     if floats is None or isinstance(both, bool):
-        return of_integers(ints), lost
+        return whole_numbers(ints), lost
     return mixed(floats, ints, np.broadcast_to(both, ints.shape)), lost
 
 
@@ -127,7 +127,7 @@ def _changed(
     floats = None if a.floats is None else np.asarray(change(a.floats), np.float64)
     if a.ints is None:
         assert floats is not None
-        return of_floats(floats), None
+        return float_numbers(floats), None
     beyond = (a.ints == -_INT64) & rows
     ints = np.asarray(change(np.where(beyond, 0, a.ints)), np.int64)
     return Numbers(floats, ints, a.whole), beyond if beyond.any() else None
@@ -152,7 +152,7 @@ def _chosen(
     """negative: whether of two zeros the chosen one is -0.0, by whether each is."""
     both = _both_whole(a, b)
     if isinstance(both, bool) and both:
-        return of_integers(np.asarray(choose(a.ints, b.ints), np.int64))
+        return whole_numbers(np.asarray(choose(a.ints, b.ints), np.int64))
     x, y = a.rounded(), b.rounded()
     with np.errstate(all="ignore"):
         floats = np.asarray(choose(x, y), np.float64)
@@ -161,7 +161,7 @@ def _chosen(
         signs = np.where(negative(np.signbit(x), np.signbit(y)), -0.0, 0.0)
         floats = np.where(zeros, signs, floats)
     if isinstance(both, bool):
-        return of_floats(floats)
+        return float_numbers(floats)
     ints = np.asarray(choose(a.ints, b.ints), np.int64)
     return mixed(floats, ints, np.broadcast_to(both, ints.shape))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streammetrics.core.conversion import require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.expressions.kinds import FieldKind
-from streammetrics.core.expressions.numbers import Numbers, mixed, of_floats, of_integers
+from streammetrics.core.expressions.numbers import Numbers, float_numbers, mixed, whole_numbers
 from streammetrics.core.rows import DictionaryColumn
 
 Flags: TypeAlias = "NDArray[np.bool_]"
@@ -48,11 +48,11 @@ def operand_of(column: object, name: str, kind: FieldKind | None) -> Operand:
     name: for errors. InputError for a column of another kind.
     """
     if isinstance(column, DictionaryColumn):
-        operand = _of_dictionary(column, name)
+        operand = _dictionary_operand(column, name)
     elif isinstance(column, list | tuple):
-        operand = _of_objects(column, name)
+        operand = _object_operand(column, name)
     else:
-        operand = _of_array(vector(column, name), name)
+        operand = _array_operand(vector(column, name), name)
     own = kind_of(operand)
     if kind is None or own == kind:
         return operand
@@ -77,14 +77,14 @@ def _nothing(kind: FieldKind, n: int) -> Numbers | Flags | Texts:
         return np.zeros(n, np.bool_)
     if kind == "text":
         return Texts(np.zeros(n, np.intp), ("",))
-    return of_integers(np.zeros(n, np.int64))
+    return whole_numbers(np.zeros(n, np.int64))
 
 
-def _of_dictionary(column: DictionaryColumn, name: str) -> Operand:
+def _dictionary_operand(column: DictionaryColumn, name: str) -> Operand:
     """A dictionary-encoded column, converted once for each different value."""
     if not len(column):
         return Operand(Texts(np.zeros(0, np.intp), ()))
-    inner = _of_objects(column.values, name)
+    inner = _object_operand(column.values, name)
     codes = column.codes
     null = None if inner.null is None else inner.null[codes]
     beyond = None if inner.beyond is None else inner.beyond[codes]
@@ -96,34 +96,34 @@ def _of_dictionary(column: DictionaryColumn, name: str) -> Operand:
     return Operand(values[codes], null, beyond)
 
 
-def _of_array(array: NDArray[Any], name: str) -> Operand:
+def _array_operand(array: NDArray[Any], name: str) -> Operand:
     kind = array.dtype.kind
     if kind == "b":
         return Operand(np.asarray(array, np.bool_))
     if kind == "i":
-        return Operand(of_integers(array.astype(np.int64, copy=False)))
+        return Operand(whole_numbers(array.astype(np.int64, copy=False)))
     if kind == "u":
         large = array >= _INT64 if array.dtype.itemsize == 8 else np.zeros(1, np.bool_)
         if not large.any():
-            return Operand(of_integers(array.astype(np.int64)))
-        return Operand(of_integers(np.where(large, 0, array).astype(np.int64)), beyond=large)
+            return Operand(whole_numbers(array.astype(np.int64)))
+        return Operand(whole_numbers(np.where(large, 0, array).astype(np.int64)), beyond=large)
     if kind == "f" and array.dtype.itemsize <= 8:
-        return Operand(of_floats(array.astype(np.float64, copy=False)))
+        return Operand(float_numbers(array.astype(np.float64, copy=False)))
     if kind == "U":
         values, codes = np.unique(array, return_inverse=True)
         return Operand(Texts(codes.astype(np.intp), tuple(values.tolist())))
     if kind == "T":
         require_strings(array, name)
     if kind in "OT":
-        return _of_objects(array.tolist(), name)
+        return _object_operand(array.tolist(), name)
     if not len(array):
-        return Operand(of_floats(np.zeros(0)))
+        return Operand(float_numbers(np.zeros(0)))
     got = f"{shown(array[0])} of {array.dtype}"
     expected = "numbers of at most 64 bits, True or False, or texts"
     raise bad_rows(array, np.arange(len(array)), name, expected, "convert the column first", got)
 
 
-def _of_objects(values: Sequence[object], name: str) -> Operand:
+def _object_operand(values: Sequence[object], name: str) -> Operand:
     """Values of any type, of which None is a null. A value is read by itself, never by its
     neighbours, so that it does not matter how the rows are cut into batches."""
     kinds = {type(value) for value in values}
@@ -145,11 +145,11 @@ def _plain_numbers(values: Sequence[Any], kinds: set[type], null: Flags | None) 
         return None
     given = values if null is None else [0 if value is None else value for value in values]
     if int not in kinds:
-        return of_floats(np.array(given, np.float64))
+        return float_numbers(np.array(given, np.float64))
     whole = np.fromiter((type(value) is not float for value in given), np.bool_, len(given))
     try:
         if float not in kinds:
-            return of_integers(np.array(given, np.int64))
+            return whole_numbers(np.array(given, np.int64))
         ints = [value if is_whole else 0 for value, is_whole in zip(given, whole, strict=True)]
         return mixed(np.array(given, np.float64), np.array(ints, np.int64), whole)
     except OverflowError:

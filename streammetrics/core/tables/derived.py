@@ -49,10 +49,12 @@ class Written(NamedTuple):
         column = None if name in own else self.columns.get(name)
         if name in path:
             raise self.cycle(path, name)
-        if isinstance(column, Expression):
-            self._add_fields(column, own, needed, (*path, name))
+        if column is None:
+            needed[name] = None
+        elif isinstance(column, str):
+            self._add(column, own, needed, (*path, name))
         else:
-            needed[name if column is None else column] = None
+            self._add_fields(column, own, needed, (*path, name))
 
     def _add_fields(
         self,
@@ -169,7 +171,7 @@ def taken(values: object, positions: Positions, n: int, name: str) -> object:
     return array[positions]
 
 
-def of_table(error: InputError, kept: Positions | None) -> InputError:
+def table_error(error: InputError, kept: Positions | None) -> InputError:
     """An error about the rows that meet a condition, with the numbers that they have in the
     table."""
     if kept is None or not len(error.rows) or int(error.rows.max()) >= len(kept):

@@ -192,3 +192,21 @@ def test_time_variant_and_user_are_fields_themselves() -> None:
 def test_kafka_records_may_be_chosen_by_key_and_headers() -> None:
     found = of_format("json", metrics='m = { type = "Ratio", where = "header.x == \'a\'" }')
     assert found.metrics[0].where is not None
+
+
+def test_a_condition_holds_in_experiments_too() -> None:
+    experiment = '[experiment]\ncontrol = "a"\ndecision = ["long_share", "auc"]\n'
+    found = made(COLUMNS + experiment)
+    names = [[metric.name for metric in one.metrics] for one in found.metric_sets]
+    assert names == [
+        ["auc", "mean_gain"],
+        ["long_share"],
+        ["experiment/auc", "experiment/units"],
+        ["experiment/long_share"],
+    ]
+    plain, experiments = found.metric_sets[1], found.metric_sets[3]
+    assert experiments.rows.flags[-1:] == plain.rows.flags
+    described = found.descriptions
+    assert described["experiment/long_share"]["condition"] == described["long_share"]["condition"]
+    needed = {field.path: field.needed_where for field in found.fields}
+    assert needed["is_long"] and not needed["score"]
