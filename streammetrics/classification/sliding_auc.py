@@ -22,7 +22,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.settings import named_settings
 from streammetrics.core.slips import FIRST_MS, explained, refuse_milliseconds
-from streammetrics.core.tables import Names, Request, Table, arguments_of, table_error
+from streammetrics.core.tables import Names, Table, TableRequest, arguments_of, table_error
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.areas import SlidingArea
 
@@ -133,7 +133,7 @@ class SlidingAUC:
         >>> metric.compute().auc
         1.0
         """
-        request = Request(names, "SlidingAUC.update_from", columns, where)
+        request = TableRequest(names, "SlidingAUC.update_from", columns, where)
         values, kept = arguments_of(self, table, request)
         arguments: dict[str, Any] = values
         try:

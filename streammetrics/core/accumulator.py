@@ -35,7 +35,7 @@ from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import Content, Setting, decode_head, nested_settings
 from streammetrics.core.slips import NoItems, explained, operands
-from streammetrics.core.tables import Names, Request, Table, arguments_of, table_error
+from streammetrics.core.tables import Names, Table, TableRequest, arguments_of, table_error
 from streammetrics.core.updates import MAX_TOTAL_COUNT, Updates
 
 
@@ -96,7 +96,7 @@ class Accumulator(Updates, RowsInPairs, NoItems):
         >>> long.compute().numerator, long.compute().denominator
         (2.0, 3.0)
         """
-        request = Request(names, f"{type(self).__name__}.update_from", columns, where)
+        request = TableRequest(names, f"{type(self).__name__}.update_from", columns, where)
         arguments = arguments_of(self, table, request)
         try:
             self.update(**arguments.values)

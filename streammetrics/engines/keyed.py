@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from streammetrics.combine import PerKey
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.tables import Request
+from streammetrics.core.tables import TableRequest
 from streammetrics.engines.groups import Group, columns_of, group_types
 from streammetrics.engines.merging import (
     Figures,
@@ -58,7 +58,7 @@ def aggregate(
     """
     import pyarrow as pa
 
-    states = StatesOfGroups(spec, by, Request({}, "aggregate", columns, where))
+    states = StatesOfGroups(spec, by, TableRequest({}, "aggregate", columns, where))
     fields: list[pa.Field] | None = None
     for batch in batches:
         fields = group_types(batch.schema, by) if fields is None else fields
@@ -83,7 +83,7 @@ def shards(
 
     The shard of a group depends on its key alone, so each may be merged by itself.
     """
-    states = StatesOfGroups(spec, by, Request({}, "aggregate", columns, where))
+    states = StatesOfGroups(spec, by, TableRequest({}, "aggregate", columns, where))
     for batch in batches:
         states.update(batch)
     n = 1 + states.per_key.nbytes // (SHARDS * _BYTES)  # pieces of a shard

@@ -19,7 +19,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.provenance import Provenance, encoded_ranges
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.core.tables import Request, arguments_of, table_error
+from streammetrics.core.tables import TableRequest, arguments_of, table_error
 from streammetrics.core.tables.arrow_values import numbers
 from streammetrics.engines.groups import (
     BUCKET,
@@ -158,7 +158,7 @@ def partial(
     """
     schema, ranges = None, Counted(counted)
     keys = [*by, bucket] if isinstance(bucket, str) else [*by]
-    states = StatesOfGroups(spec, keys, Request({}, "partial", columns, where))
+    states = StatesOfGroups(spec, keys, TableRequest({}, "partial", columns, where))
     for batch in batches:
         if schema is None:
             schema = states_schema(batch.schema, by)
@@ -193,7 +193,7 @@ def states_by_group(
     >>> {group: state.compute().ratio for group, state in states}
     {('a',): 0.5, ('b',): 0.0}
     """
-    states = StatesOfGroups(spec, by, Request({}, "states_by_group", columns, where))
+    states = StatesOfGroups(spec, by, TableRequest({}, "states_by_group", columns, where))
     fields: list[pa.Field] | None = None
     for batch in batches:
         fields = group_types(batch.schema, by) if fields is None else fields
@@ -205,7 +205,7 @@ def states_by_group(
 class StatesOfGroups:
     """The states of the groups of rows: one state if there are no columns of groups."""
 
-    def __init__(self, spec: Accumulator, by: Sequence[str], request: Request) -> None:
+    def __init__(self, spec: Accumulator, by: Sequence[str], request: TableRequest) -> None:
         self.spec, self.by, self.request = spec, by, request
         self.per_key = PerKey(spec, max_keys=_ALL_GROUPS)
         self.whole: Accumulator | None = None  # of all rows, where no column tells groups apart

@@ -9,11 +9,11 @@ MOST = {
     "fields of the largest record of the library": 21,
     "fields of the largest record of the consumers": 34,
     "modules that a metric file imports, at most": 7,
-    "source files below 60 lines": 52,
+    "source files below 60 lines": 53,
     "functions that begin with a preposition": 142,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 4_400, "lines of the source": 109_100, "lines of tests": 104_600}
+BUDGETS = {"lines of config": 4_790, "lines of the source": 111_750, "lines of tests": 106_800}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 69,
     "functions that print(result) crosses": 163,

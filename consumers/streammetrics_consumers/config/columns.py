@@ -24,7 +24,7 @@ from keyword import iskeyword
 from typing import Final
 
 from streammetrics import Expression, InputError
-from streammetrics_consumers.config.event import ROLES, Computed, EventConfig, Field, Kind
+from streammetrics_consumers.config.event import ROLES, EventConfig, Field, FieldExpression, Kind
 from streammetrics_consumers.config.section import Problem, Section
 
 MAX_COLUMNS: Final = 100
@@ -47,7 +47,7 @@ _HINT: Final = 'write for example gain = "reward * weight"'
 class ColumnsConfig:
     """[columns]: the expression of each name, and the fields that the others are names of."""
 
-    computed: Mapping[str, Computed]
+    computed: Mapping[str, FieldExpression]
     kinds: Mapping[str, str | None]
     renamed: Mapping[str, str]
 
@@ -92,7 +92,7 @@ def read_columns(section: Section, event: EventConfig) -> ColumnsConfig:
         if name in texts:
             hint = "name the field itself"
             section.problem(f"[event] {role}", "a field of the event", name, hint)
-    reading = _Reading(section, event, expressions)
+    reading = _NameResolver(section, event, expressions)
     for name in expressions:
         reading.column(name, ())
     return ColumnsConfig(reading.computed, reading.kinds, reading.renamed)
@@ -107,7 +107,7 @@ def read_condition(
     expression = _expression(section, key, is_condition=True)
     if expression is None:
         return None
-    reading = _Reading(section, event, {}, columns)
+    reading = _NameResolver(section, event, {}, columns)
     computed = reading.resolved(expression, section.where(key))
     if computed is None:
         return None
@@ -162,7 +162,7 @@ def _add_problem(section: Section, error: InputError) -> None:
     section.problems.append(Problem(error.where, error.expected, error.got, error.hint))
 
 
-class _Reading:
+class _NameResolver:
     """Finds the field of each name in expressions. columns: those that are read already."""
 
     def __init__(
@@ -200,7 +200,7 @@ class _Reading:
 
     def resolved(
         self, expression: Expression, where: str, path: tuple[str, ...] = ()
-    ) -> Computed | None:
+    ) -> FieldExpression | None:
         """An expression with the field of each name; None if one of them is bad."""
         fields: dict[str, Field] = {}
         for name, kind in expression.fields.items():
@@ -210,7 +210,7 @@ class _Reading:
             if operand is None:
                 return None
             fields[name] = operand
-        computed = Computed("", expression.text, fields, where)
+        computed = FieldExpression("", expression.text, fields, where)
         text = json.dumps(computed.plain, sort_keys=True)
         return replace(computed, digest=hashlib.sha256(text.encode()).hexdigest()[:16])
 

@@ -167,7 +167,7 @@ class EventConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class FieldExpression:
     """An expression of which a column is computed.
 
     digest: of all that determines the values, by which two are compared. text: its canonical form.
@@ -210,7 +210,7 @@ class Field:
     texts: tuple[str, ...] | None = None
     optional: bool = False
     condition: Condition | None = None
-    computed: Computed | None = None
+    computed: FieldExpression | None = None
     needed_where: tuple[str, ...] = ()
 
     @property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn, Expression
 from streammetrics_consumers.config.columns import fields_read
-from streammetrics_consumers.config.event import Computed, Field
+from streammetrics_consumers.config.event import Field, FieldExpression
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.columns import Bad, Column, Converted, missing, wrong
 
@@ -125,7 +125,9 @@ class _Batch:
         self._expressions, self._columns, self._faults = expressions, columns, faults
         self._values: dict[str, tuple[NDArray[np.generic] | DictionaryColumn, Bad]] = {}
 
-    def values(self, computed: Computed) -> tuple[NDArray[np.generic] | DictionaryColumn, Bad]:
+    def values(
+        self, computed: FieldExpression
+    ) -> tuple[NDArray[np.generic] | DictionaryColumn, Bad]:
         """The values of an expression, and the reason of each event that has none."""
         known = self._values.get(computed.digest)
         if known is not None:

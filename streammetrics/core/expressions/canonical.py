@@ -7,13 +7,13 @@ from typing import Final
 from streammetrics.core.expressions.syntax import (
     Arithmetic,
     Call,
-    Comparison,
     Logic,
     Name,
     Negation,
     Not,
     Number,
-    Text,
+    Relation,
+    TextLiteral,
     Tree,
 )
 
@@ -37,31 +37,31 @@ def _text(tree: Tree, least: int) -> str:
             return tree.name
         case Number():
             is_negative = repr(tree.value).startswith("-")
-            return _inside(repr(tree.value), _SIGN if is_negative else _WHOLE, least)
-        case Text():
+            return _parenthesized(repr(tree.value), _SIGN if is_negative else _WHOLE, least)
+        case TextLiteral():
             return repr(tree.value)
         case Call():
             return (
                 f"{tree.function}({', '.join(_text(argument, _OR) for argument in tree.arguments)})"
             )
         case Negation():
-            return _inside(f"-{_text(tree.operand, _SIGN)}", _SIGN, least)
+            return _parenthesized(f"-{_text(tree.operand, _SIGN)}", _SIGN, least)
         case Not():
-            return _inside(f"not {_text(tree.operand, _NOT)}", _NOT, least)
+            return _parenthesized(f"not {_text(tree.operand, _NOT)}", _NOT, least)
         case Arithmetic():
             own = _STRENGTHS[tree.sign]
             left, right = _text(tree.left, own), _text(tree.right, own + 1)
-            return _inside(f"{left} {tree.sign} {right}", own, least)
+            return _parenthesized(f"{left} {tree.sign} {right}", own, least)
         case Logic():
             own = _STRENGTHS[tree.word]
             operands = (_text(operand, own + 1) for operand in tree.operands)
-            return _inside(f" {tree.word} ".join(operands), own, least)
-        case Comparison():
+            return _parenthesized(f" {tree.word} ".join(operands), own, least)
+        case Relation():
             operands = (_text(operand, _SUM) for operand in tree.operands)
             pairs = zip(("", *tree.signs), operands, strict=True)
             text = " ".join(f"{sign} {operand}".strip() for sign, operand in pairs)
-            return _inside(text, _COMPARISON, least)
+            return _parenthesized(text, _COMPARISON, least)
 
 
-def _inside(text: str, own: int, least: int) -> str:
+def _parenthesized(text: str, own: int, least: int) -> str:
     return f"({text})" if own < least else text

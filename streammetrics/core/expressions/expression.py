@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from streammetrics.core.conversion import instance
 from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.expressions.canonical import canonical_text
-from streammetrics.core.expressions.kinds import FieldKind, Kinds
+from streammetrics.core.expressions.kinds import FieldKind, FieldKinds
 from streammetrics.core.expressions.numbers import (
     Numbers,
     absolute,
@@ -29,18 +29,18 @@ from streammetrics.core.expressions.numbers import (
     negated,
     whole_numbers,
 )
-from streammetrics.core.expressions.operands import Operand, Texts, kind_of, operand_of
+from streammetrics.core.expressions.operands import Operand, TextValues, kind_of, operand_of
 from streammetrics.core.expressions.syntax import (
     Arithmetic,
     Call,
-    Comparison,
+    ExpressionText,
     Logic,
     Name,
     Negation,
     Not,
     Number,
-    Source,
-    Text,
+    Relation,
+    TextLiteral,
     Tree,
     parsed,
     parts_of,
@@ -97,11 +97,11 @@ class Expression:
         self, text: str, *, where: str = "expression", kind: FieldKind | None = None
     ) -> None:
         hint = 'write, for example, "dwell_s >= 30"'
-        source = Source(instance(text, str, where, "an expression as a text", hint), where)
+        source = ExpressionText(instance(text, str, where, "an expression as a text", hint), where)
         self._source = source
         self._tree = parsed(source)
         self.text = canonical_text(self._tree)
-        kinds = Kinds(source, self._tree, kind)
+        kinds = FieldKinds(source, self._tree, kind)
         self.fields: Mapping[str, FieldKind | None] = kinds.fields
         self.kind = kinds.kind
 
@@ -172,7 +172,7 @@ class _Evaluation:
 
     def __init__(
         self,
-        source: Source,
+        source: ExpressionText,
         kinds: Mapping[str, FieldKind | None],
         column: Callable[[str], object],
     ) -> None:
@@ -187,7 +187,7 @@ class _Evaluation:
         n = self.n
         codes = np.broadcast_to(codes, n) if len(codes) != n else codes
         array: Values
-        if isinstance(values, Texts):
+        if isinstance(values, TextValues):
             array = DictionaryColumn(values.codes, tuple(values.values))
         else:
             plain = values.array() if isinstance(values, Numbers) else values
@@ -205,7 +205,7 @@ class _Evaluation:
             try:
                 operand = operand_of(column, name, self.kinds[name])
             except InputError as error:
-                raise self._at(start, error) from None
+                raise self._placed(start, error) from None
             if not first:
                 first, self.n = name, len(operand)
             elif len(operand) != self.n:
@@ -219,7 +219,7 @@ class _Evaluation:
                 codes = self._unknown(codes, operand.beyond, Unknown(None, start))
             self.operands[name] = operand, codes
 
-    def _at(self, start: int, error: InputError) -> InputError:
+    def _placed(self, start: int, error: InputError) -> InputError:
         """The error about a column, with the place that reads it."""
         place = self.source.refused(start, error.expected, error.got, error.hint)
         return place.of_rows(f"{error.where}, read by {place.where}", error.rows)
@@ -231,15 +231,15 @@ class _Evaluation:
         self.reasons.append(why)
         return np.where((codes == 0) & rows, np.int32(len(self.reasons)), codes)
 
-    def _values(self, tree: Tree) -> tuple[Numbers | Flags | Texts, Codes]:
+    def _values(self, tree: Tree) -> tuple[Numbers | Flags | TextValues, Codes]:
         match tree:
             case Name():
                 operand, codes = self.operands[tree.name]
                 return operand.values, codes
             case Number():
                 return _constant(tree.value), _KNOWN
-            case Text():
-                return Texts(np.zeros(1, np.intp), (tree.value,)), _KNOWN
+            case TextLiteral():
+                return TextValues(np.zeros(1, np.intp), (tree.value,)), _KNOWN
             case Negation():
                 return self._number(tree.start, negated, tree.operand)
             case Arithmetic():
@@ -263,7 +263,7 @@ class _Evaluation:
                     lambda a, b: _joined(a, b, decisive=decisive),
                     [(_flags(flags), codes) for flags, codes in conditions],
                 )
-            case Comparison():
+            case Relation():
                 return self._compared(tree)
 
     def _number(
@@ -273,16 +273,14 @@ class _Evaluation:
         operand: Tree,
     ) -> tuple[Numbers, Codes]:
         values, codes = self._values(operand)
-        assert isinstance(values, Numbers)
-        numbers, beyond = change(values)
+        numbers, beyond = change(cast("Numbers", values))
         return numbers, self._unknown(codes, beyond, Unknown(None, start))
 
     def _both(self, left: Tree, right: Tree) -> tuple[Numbers, Numbers, Codes]:
         (a, codes), (b, other_codes) = self._values(left), self._values(right)
-        assert isinstance(a, Numbers) and isinstance(b, Numbers)
-        return a, b, _either(codes, other_codes)
+        return cast("Numbers", a), cast("Numbers", b), _either(codes, other_codes)
 
-    def _compared(self, tree: Comparison) -> tuple[Flags, Codes]:
+    def _compared(self, tree: Relation) -> tuple[Flags, Codes]:
         operands = [self._values(operand) for operand in tree.operands]
         flags = []
         for i, sign in enumerate(tree.signs):
@@ -312,9 +310,8 @@ def _constant(value: int | float) -> Numbers:
     return float_numbers(np.array([value]))
 
 
-def _flags(values: Numbers | Flags | Texts) -> Flags:
-    assert isinstance(values, np.ndarray)
-    return values
+def _flags(values: Numbers | Flags | TextValues) -> Flags:
+    return cast("Flags", values)  # as the kinds of the tree say
 
 
 def _either(a: Codes, b: Codes) -> Codes:
@@ -337,10 +334,12 @@ def _joined(
     return flags, np.where(decided, np.int32(0), _either(codes, other_codes))
 
 
-def _equal_or_ordered(sign: str, a: Numbers | Flags | Texts, b: Numbers | Flags | Texts) -> Flags:
+def _equal_or_ordered(
+    sign: str, a: Numbers | Flags | TextValues, b: Numbers | Flags | TextValues
+) -> Flags:
     if isinstance(a, Numbers) and isinstance(b, Numbers):
         return compared(sign, a, b)
-    if isinstance(a, Texts) and isinstance(b, Texts):
+    if isinstance(a, TextValues) and isinstance(b, TextValues):
         numbers: dict[str, int] = {}
         equal = np.equal(_numbered(a, numbers), _numbered(b, numbers))
     else:
@@ -348,7 +347,7 @@ def _equal_or_ordered(sign: str, a: Numbers | Flags | Texts, b: Numbers | Flags 
     return np.asarray(equal if sign == "==" else ~equal, np.bool_)
 
 
-def _numbered(texts: Texts, numbers: dict[str, int]) -> NDArray[np.intp]:
+def _numbered(texts: TextValues, numbers: dict[str, int]) -> NDArray[np.intp]:
     """The number of each text, a new one for each that has none."""
     of_values = [numbers.setdefault(value, len(numbers)) for value in texts.values]
     return np.array(of_values or [0], np.intp)[texts.codes]

@@ -8,14 +8,14 @@ from streammetrics.core.errors import InputError, shown
 from streammetrics.core.expressions.syntax import (
     Arithmetic,
     Call,
-    Comparison,
+    ExpressionText,
     Logic,
     Name,
     Negation,
     Not,
     Number,
-    Source,
-    Text,
+    Relation,
+    TextLiteral,
     Tree,
 )
 
@@ -28,14 +28,14 @@ KIND_WORDS: Final[dict[FieldKind, str]] = {
 _EQUALITY: Final = ("==", "!=")
 
 
-class Kinds:
+class FieldKinds:
     """The kinds of the fields of an expression, from how they are used.
 
     fields: None is a field of any kind: one that is the whole expression, or that is only compared
     for equality with such a field. pairs: the fields that are compared with each other.
     """
 
-    def __init__(self, source: Source, tree: Tree, wanted: FieldKind | None = None) -> None:
+    def __init__(self, source: ExpressionText, tree: Tree, wanted: FieldKind | None = None) -> None:
         """wanted: the kind of the whole expression, if it must be of one."""
         self.source = source
         self.fields: dict[str, FieldKind | None] = {}
@@ -78,7 +78,7 @@ class Kinds:
         own = self._kind(tree)
         words = {"number": "a number", "bool": "a condition", "text": "a text"}
         got, hint = words[own or "text"], "compare it with ==, or leave it out"
-        if isinstance(tree, Text):
+        if isinstance(tree, TextLiteral):
             got, hint = f"the text {shown(tree.value)}", "compare texts with a field, by == or !="
         elif isinstance(tree, Number):
             got = f"the number {tree.value!r}"
@@ -107,7 +107,7 @@ class Kinds:
         match tree:
             case Number():
                 return "number"
-            case Text():
+            case TextLiteral():
                 return "text"
             case Negation():
                 return self._require(tree.operand, "number")
@@ -124,22 +124,21 @@ class Kinds:
                 for operand in tree.operands:
                     self._require(operand, "bool")
                 return "bool"
-            case Comparison():
+            case Relation():
                 self._compare(tree)
         return "bool"
 
-    def _compare(self, tree: Comparison) -> None:
+    def _compare(self, tree: Relation) -> None:
         for sign, left, right in zip(tree.signs, tree.operands, tree.operands[1:], strict=False):
             if sign not in _EQUALITY:
                 self._require(left, "number")
                 self._require(right, "number")
                 continue
-            if isinstance(left, Text | Number) and isinstance(right, Text | Number):
+            if isinstance(left, TextLiteral | Number) and isinstance(right, TextLiteral | Number):
                 got, hint = "two constants", "compare a field with one of them"
                 raise self.source.refused(left.start, "a field on one side", got, hint)
             a, b = self._kind(left), self._kind(right)
-            if a is None and b is None:
-                assert isinstance(left, Name) and isinstance(right, Name)
+            if isinstance(left, Name) and isinstance(right, Name) and a is None and b is None:
                 self.pairs.append((left, right))
             elif a is None:
                 self._require(left, b or "number")

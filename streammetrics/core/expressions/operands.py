@@ -24,7 +24,7 @@ _WORDS: Final[dict[FieldKind, tuple[str, str]]] = {
 }
 
 
-class Texts(NamedTuple):
+class TextValues(NamedTuple):
     """Texts [n]: row i has `values[codes[i]]`."""
 
     codes: NDArray[np.intp]
@@ -34,12 +34,12 @@ class Texts(NamedTuple):
 class Operand(NamedTuple):
     """The values of a column [n], and which rows have none: null, or beyond 64 bits."""
 
-    values: Numbers | Flags | Texts
+    values: Numbers | Flags | TextValues
     null: Flags | None = None
     beyond: Flags | None = None
 
     def __len__(self) -> int:
-        return len(self.values.codes if isinstance(self.values, Texts) else self.values)
+        return len(self.values.codes if isinstance(self.values, TextValues) else self.values)
 
 
 def operand_of(column: object, name: str, kind: FieldKind | None) -> Operand:
@@ -67,30 +67,34 @@ def kind_of(operand: Operand) -> FieldKind:
     """The kind of the values."""
     values = operand.values
     return (
-        "number" if isinstance(values, Numbers) else "text" if isinstance(values, Texts) else "bool"
+        "number"
+        if isinstance(values, Numbers)
+        else "text"
+        if isinstance(values, TextValues)
+        else "bool"
     )
 
 
-def _nothing(kind: FieldKind, n: int) -> Numbers | Flags | Texts:
+def _nothing(kind: FieldKind, n: int) -> Numbers | Flags | TextValues:
     """Values in place of nulls."""
     if kind == "bool":
         return np.zeros(n, np.bool_)
     if kind == "text":
-        return Texts(np.zeros(n, np.intp), ("",))
+        return TextValues(np.zeros(n, np.intp), ("",))
     return whole_numbers(np.zeros(n, np.int64))
 
 
 def _dictionary_operand(column: DictionaryColumn, name: str) -> Operand:
     """A dictionary-encoded column, converted once for each different value."""
     if not len(column):
-        return Operand(Texts(np.zeros(0, np.intp), ()))
+        return Operand(TextValues(np.zeros(0, np.intp), ()))
     inner = _object_operand(column.values, name)
     codes = column.codes
     null = None if inner.null is None else inner.null[codes]
     beyond = None if inner.beyond is None else inner.beyond[codes]
     values = inner.values
-    if isinstance(values, Texts):
-        return Operand(Texts(values.codes[codes], values.values), null, beyond)
+    if isinstance(values, TextValues):
+        return Operand(TextValues(values.codes[codes], values.values), null, beyond)
     if isinstance(values, Numbers):
         return Operand(values.take(codes), null, beyond)
     return Operand(values[codes], null, beyond)
@@ -111,7 +115,7 @@ def _array_operand(array: NDArray[Any], name: str) -> Operand:
         return Operand(float_numbers(array.astype(np.float64, copy=False)))
     if kind == "U":
         values, codes = np.unique(array, return_inverse=True)
-        return Operand(Texts(codes.astype(np.intp), tuple(values.tolist())))
+        return Operand(TextValues(codes.astype(np.intp), tuple(values.tolist())))
     if kind == "T":
         require_strings(array, name)
     if kind in "OT":
@@ -156,10 +160,10 @@ def _plain_numbers(values: Sequence[Any], kinds: set[type], null: Flags | None) 
         return None
 
 
-def _texts(values: Sequence[Any]) -> Texts:
+def _texts(values: Sequence[Any]) -> TextValues:
     numbers: dict[str, int] = {}
     codes = [0 if value is None else numbers.setdefault(value, len(numbers)) for value in values]
-    return Texts(np.array(codes, np.intp), tuple(numbers))
+    return TextValues(np.array(codes, np.intp), tuple(numbers))
 
 
 def _numbers(values: Sequence[object], name: str, null: Flags | None) -> Operand:

@@ -77,7 +77,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextLiteral:
     """A text that a field is compared with."""
 
     start: int
@@ -103,7 +103,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Relation:
     """Each operand compared with the next; all must hold."""
 
     start: int
@@ -137,11 +137,13 @@ class Call:
     arguments: tuple[Tree, ...]
 
 
-Tree: TypeAlias = "Name | Number | Text | Negation | Arithmetic | Comparison | Not | Logic | Call"
+Tree: TypeAlias = (
+    "Name | Number | TextLiteral | Negation | Arithmetic | Relation | Not | Logic | Call"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ExpressionText:
     """The text of an expression, and where it was given, for errors."""
 
     text: str
@@ -166,7 +168,7 @@ class Source:
         return f"    {line}{after}\n    {' ' * _width(line[: len(before)])}^"
 
 
-def parsed(source: Source) -> Tree:
+def parsed(source: ExpressionText) -> Tree:
     """The tree of an expression; InputError for any text that is none."""
     text = source.text
     if len(text) > MAX_CHARACTERS:
@@ -182,7 +184,7 @@ def parsed(source: Source) -> Tree:
     if "#" in text:
         _refuse_comment(source)
     _require_small(source, body)
-    reading = _Reading(source, text[lead:].encode(), lead)
+    reading = _TreeReader(source, text[lead:].encode(), lead)
     tree = reading.tree(body)
     if not any(isinstance(part, Name) for part in parts_of(tree)):
         raise source.refused(lead, "an expression of at least one field", text, "name a field")
@@ -203,7 +205,7 @@ def operands_of(tree: Tree) -> tuple[Tree, ...]:
             return (tree.operand,)
         case Arithmetic():
             return (tree.left, tree.right)
-        case Comparison() | Logic():
+        case Relation() | Logic():
             return tree.operands
         case Call():
             return tree.arguments
@@ -216,7 +218,7 @@ def _width(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
-def _body(source: Source, text: str, lead: int) -> ast.expr:
+def _body(source: ExpressionText, text: str, lead: int) -> ast.expr:
     if not text:
         raise source.refused(0, "an expression", "an empty text", "write, for example, a * b")
     hint = "write, for example, reward * weight or dwell_s >= 30"
@@ -233,7 +235,7 @@ def _body(source: Source, text: str, lead: int) -> ast.expr:
         raise source.refused(lead, "an expression", "one that is nested too deeply", hint) from None
 
 
-def _refuse_comment(source: Source) -> None:
+def _refuse_comment(source: ExpressionText) -> None:
     """Refuse a comment, which Python leaves out of the tree."""
     for token in generate_tokens(StringIO(source.text.lstrip(" ")).readline):
         if token.type == COMMENT:
@@ -241,7 +243,7 @@ def _refuse_comment(source: Source) -> None:
             raise source.refused(start, "no comment", shown(token.string), "leave it out")
 
 
-def _require_small(source: Source, body: ast.expr) -> None:
+def _require_small(source: ExpressionText, body: ast.expr) -> None:
     """Refuse a tree that is too large to walk by recursion."""
     pending: list[tuple[ast.AST, int]] = [(body, 1)]
     count = 0
@@ -256,10 +258,10 @@ def _require_small(source: Source, body: ast.expr) -> None:
         pending += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
 
 
-class _Reading:
+class _TreeReader:
     """Makes the tree of an expression from that of Python."""
 
-    def __init__(self, source: Source, data: bytes, lead: int) -> None:
+    def __init__(self, source: ExpressionText, data: bytes, lead: int) -> None:
         self.source, self.data, self.lead = source, data, lead
 
     def start(self, node: ast.expr) -> int:
@@ -299,14 +301,14 @@ class _Reading:
             case ast.Compare() if all(type(sign) in _COMPARISONS for sign in node.ops):
                 operands = tuple(map(self.tree, (node.left, *node.comparators)))
                 signs = tuple(_COMPARISONS[type(sign)] for sign in node.ops)
-                return Comparison(start, signs, operands)
+                return Relation(start, signs, operands)
             case ast.Call():
                 return self.call(node, start)
         raise self.unknown(node, start)
 
     def constant(self, value: object, start: int) -> Tree:
         if isinstance(value, str):
-            return Text(start, value)
+            return TextLiteral(start, value)
         if type(value) is int:
             if -_INT64 <= value < _INT64:
                 return Number(start, value)

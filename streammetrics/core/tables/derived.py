@@ -97,8 +97,7 @@ class RowsOfTable:
         self._computed: dict[str, object] = {}
         self._path: tuple[str, ...] = ()
         if written.condition is not None:
-            flags = self._evaluated(written.condition)
-            assert isinstance(flags, np.ndarray)
+            flags = np.asarray(self._evaluated(written.condition), np.bool_)
             self._computed.clear()  # which are of all rows
             self.kept, self._n = np.flatnonzero(flags), len(flags)
 

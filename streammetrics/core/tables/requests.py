@@ -26,7 +26,7 @@ class TakesColumns(Protocol):
     def _roles(self) -> Mapping[str, str]: ...
 
 
-class Request(NamedTuple):
+class TableRequest(NamedTuple):
     """What is asked of tables for `update`.
 
     names: argument -> column, or several columns: a table where the argument takes one, else
@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
 
 def written_columns(
-    spec: TakesColumns, own: Collection[object], request: Request
+    spec: TakesColumns, own: Collection[object], request: TableRequest
 ) -> tuple[Written, dict[str, Names]]:
     """The written columns and the condition of a request, and the column of each argument that it
     names. own: the columns of the table. InputError as `arguments_of`, before any row is read."""
@@ -89,7 +89,7 @@ def written_columns(
     return Written(columns, condition, where), names
 
 
-def _given_columns(request: Request) -> Mapping[str, Names]:
+def _given_columns(request: TableRequest) -> Mapping[str, Names]:
     given: object = request.columns
     if given is None:
         return {}
@@ -172,7 +172,7 @@ def _unknown_argument(
 
 
 def needed_columns(
-    spec: TakesColumns, own: Sequence[str], request: Request
+    spec: TakesColumns, own: Sequence[str], request: TableRequest
 ) -> tuple[dict[str, Names], list[str]]:
     """The column of each argument, and the columns of a table that are needed for them and for the
     condition. own: all columns of the table. InputError as `arguments_of`."""

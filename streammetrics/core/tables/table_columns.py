@@ -19,7 +19,7 @@ from streammetrics.core.tables.derived import RowsOfTable
 from streammetrics.core.tables.frame_values import pandas_column, polars_column
 from streammetrics.core.tables.requests import (
     Names,
-    Request,
+    TableRequest,
     TakesColumns,
     columns_read,
     written_columns,
@@ -67,7 +67,7 @@ class Columns(NamedTuple):
     column: Callable[[Any], object]
 
 
-class Arguments(NamedTuple):
+class TableArguments(NamedTuple):
     """The keywords of `update` from a table. kept: the positions of the rows that meet the
     condition, None if all are kept."""
 
@@ -75,7 +75,7 @@ class Arguments(NamedTuple):
     kept: NDArray[np.intp] | None
 
 
-def arguments_of(spec: TakesColumns, table: Table, request: Request) -> Arguments:
+def arguments_of(spec: TakesColumns, table: Table, request: TableRequest) -> TableArguments:
     """The keywords of `spec.update` from a table [n rows]. InputError for an unknown argument or
     column, and for what is no expression."""
     where, takes, roles = request.where, spec.arguments(), spec._roles()
@@ -112,7 +112,7 @@ def arguments_of(spec: TakesColumns, table: Table, request: Request) -> Argument
         several = [_values(table_columns, name, argument, where, column_names) for name in column]
         join = _table if argument in widths else _tuples
         arguments[argument] = join(argument, column, several)
-    return Arguments(arguments, kept)
+    return TableArguments(arguments, kept)
 
 
 def _keys(

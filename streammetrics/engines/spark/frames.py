@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.tables import Names, Request, needed_columns
+from streammetrics.core.tables import Names, TableRequest, needed_columns
 from streammetrics.engines import Positions, Sealing, Task, partial
 from streammetrics.engines.groups import BUCKET, STATE, require_users
 from streammetrics.engines.keyed import (
@@ -356,7 +356,7 @@ def columns_of(
     """Argument of `spec.update` -> column, by default that of its own name; and the columns of the
     table that these and the condition are computed of. SettingsError as `update_from`."""
     try:
-        return needed_columns(spec, df.columns, Request({}, "states", columns, where))
+        return needed_columns(spec, df.columns, TableRequest({}, "states", columns, where))
     except InputError as error:
         raise SettingsError(
             expected=error.expected, got=error.got, where=error.where, hint=error.hint
