@@ -16,7 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from streammetrics_consumers.config.arms import ArmsConfig
-from streammetrics_consumers.config.columns import NO_COLUMNS, ColumnsConfig, read_columns
+from streammetrics_consumers.config.column_expressions import (
+    NO_COLUMNS,
+    ColumnsConfig,
+    read_columns,
+)
 from streammetrics_consumers.config.drift import DriftEntry, read_drifts
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (

@@ -26,7 +26,7 @@ from streammetrics import (
     UserGroups,
 )
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
-from streammetrics_consumers.config.columns import (
+from streammetrics_consumers.config.column_expressions import (
     NO_COLUMNS,
     ColumnsConfig,
     fields_read,

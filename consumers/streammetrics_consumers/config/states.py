@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final, cast
 
 from streammetrics import JoinRows, LabelDelays, Panel, PerKey, Windows
-from streammetrics_consumers.config.columns import (
+from streammetrics_consumers.config.column_expressions import (
     NO_COLUMNS,
     ColumnsConfig,
     computed_columns,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn, Expression
-from streammetrics_consumers.config.columns import fields_read
+from streammetrics_consumers.config.column_expressions import fields_read
 from streammetrics_consumers.config.event import Field, FieldExpression
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.columns import Bad, Column, Converted, missing, wrong

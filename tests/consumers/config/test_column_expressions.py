@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from streammetrics_consumers.config.columns import fields_read
+from streammetrics_consumers.config.column_expressions import fields_read
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.section import ConfigError
 
