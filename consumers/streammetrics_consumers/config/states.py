@@ -257,6 +257,8 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
 def _read_for_both(field: Field, other: Field) -> Field:
     """A field as two readers of one column need it: of the arms of either, and in the events of
     either."""
+    if field == other:
+        return field
     texts = field.texts
     if field.kind == "arm":  # of experiments with other arms
         texts = tuple(dict.fromkeys((*(field.texts or ()), *(other.texts or ()))))

@@ -6,6 +6,6 @@ from streammetrics.core.expressions.expression import (
     Unknown,
     expression_of,
 )
-from streammetrics.core.expressions.kinds import FieldKind
+from streammetrics.core.expressions.field_kinds import FieldKind
 
 __all__ = ["Evaluated", "Expression", "FieldKind", "Unknown", "expression_of"]

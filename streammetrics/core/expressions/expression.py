@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from streammetrics.core.conversion import instance
 from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.expressions.canonical import canonical_text
-from streammetrics.core.expressions.kinds import FieldKind, FieldKinds
+from streammetrics.core.expressions.field_kinds import FieldKind, FieldKinds
 from streammetrics.core.expressions.numbers import (
     Numbers,
     absolute,

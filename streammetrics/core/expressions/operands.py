@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.conversion import require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
-from streammetrics.core.expressions.kinds import FieldKind
+from streammetrics.core.expressions.field_kinds import FieldKind
 from streammetrics.core.expressions.numbers import Numbers, float_numbers, mixed, whole_numbers
 from streammetrics.core.rows import DictionaryColumn
 
