@@ -100,10 +100,11 @@ def combined(sign: str, a: Numbers, b: Numbers) -> tuple[Numbers, Flags | None]:
             return float_numbers(floats), None
         assert a.ints is not None and b.ints is not None
         ints, beyond = _INTEGERS[sign](a.ints, b.ints)
-    beyond &= both
+    lost: Flags | None = None
     if beyond.any():
-        ints = np.where(beyond, 0, ints)
-    lost = beyond if beyond.any() else None
+        lost = beyond & both
+        ints = np.where(lost, 0, ints)
+        lost = lost if lost.any() else None
     if floats is None or isinstance(both, bool):
         return whole_numbers(ints), lost
     return mixed(floats, ints, np.broadcast_to(both, ints.shape)), lost
@@ -227,18 +228,32 @@ def _quotients(a: Numbers, b: Numbers, both: bool | Flags) -> Floats:
     return quotients
 
 
+def _largest(a: Integers) -> int:
+    """The largest absolute value."""
+    return max(a.item(a.argmax()), -a.item(a.argmin())) if len(a) else 0
+
+
+_NONE: Final = np.zeros(1, np.bool_)
+
+
 def _sums(a: Integers, b: Integers) -> tuple[Integers, Flags]:
     sums = a + b
+    if _largest(a) + _largest(b) < _INT64:
+        return sums, _NONE
     return sums, ((a ^ sums) & (b ^ sums)) < 0
 
 
 def _differences(a: Integers, b: Integers) -> tuple[Integers, Flags]:
     differences = a - b
+    if _largest(a) + _largest(b) < _INT64:
+        return differences, _NONE
     return differences, ((a ^ b) & (a ^ differences)) < 0
 
 
 def _products(a: Integers, b: Integers) -> tuple[Integers, Flags]:
     products = a * b
+    if _largest(a) * _largest(b) < _INT64:
+        return products, _NONE
     beyond = np.abs(a.astype(np.float64) * b.astype(np.float64)) >= _SAFE
     if beyond.any():
         shape = beyond.shape

@@ -42,12 +42,38 @@ class TableRequest(NamedTuple):
     condition: str | None = None
 
 
+def named_columns(
+    spec: TakesColumns,
+    takes: Mapping[str, bool],
+    own: Collection[object],
+    request: TableRequest,
+) -> dict[str, Names]:
+    """The column of each argument that the names of a request name. takes: the arguments."""
+    names = {_long(name, takes): column for name, column in request.names.items()}
+    _require_arguments(spec, takes, own, names, request.where)
+    return names
+
+
+def _require_arguments(
+    spec: TakesColumns,
+    takes: Mapping[str, bool],
+    own: Collection[object],
+    names: Mapping[str, Names],
+    where: str,
+) -> None:
+    """Refuse names that are no arguments, and what is no name of a column."""
+    for argument, column in names.items():
+        if argument not in takes:
+            raise _unknown_argument(spec, own, names, argument, column, where)
+        _require_names(argument, column, where, spec._roles())
+
+
 def written_columns(
     spec: TakesColumns, own: Collection[object], request: TableRequest
 ) -> tuple[Written, dict[str, Names]]:
     """The written columns and the condition of a request, and the column of each argument that it
     names. own: the columns of the table. InputError as `arguments_of`, before any row is read."""
-    takes, roles, where = spec.arguments(), spec._roles(), request.where
+    takes, where = spec.arguments(), request.where
     names = {_long(name, takes): column for name, column in request.names.items()}
     columns: dict[str, Expression | str] = {}
     given = _given_columns(request)
@@ -81,11 +107,9 @@ def written_columns(
     condition = None
     if request.condition is not None:
         condition = expression_of(request.condition, f"{where}, where", "bool")
-    _refuse_unread(spec, own, names, columns, condition, where)
-    for argument, column in names.items():
-        if argument not in takes:
-            raise _unknown_argument(spec, own, names, argument, column, where)
-        _require_names(argument, column, where, roles)
+    if columns:
+        _refuse_unread(spec, own, names, columns, condition, where)
+    _require_arguments(spec, takes, own, names, where)
     return Written(columns, condition, where), names
 
 

@@ -22,6 +22,7 @@ from streammetrics.core.tables.requests import (
     TableRequest,
     TakesColumns,
     columns_read,
+    named_columns,
     written_columns,
 )
 
@@ -80,9 +81,11 @@ def arguments_of(spec: TakesColumns, table: Table, request: TableRequest) -> Tab
     column, and for what is no expression."""
     where, takes, roles = request.where, spec.arguments(), spec._roles()
     table_columns = columns_of(table, where)
-    written, column_names = written_columns(spec, table_columns.names, request)
     kept: NDArray[np.intp] | None = None
-    if written.columns or written.condition is not None:
+    if request.columns is None and request.condition is None:
+        column_names = named_columns(spec, takes, table_columns.names, request)
+    else:
+        written, column_names = written_columns(spec, table_columns.names, request)
         own = table_columns
         rows = RowsOfTable(written, own.names, lambda name: own_column(own, name))
         kept = rows.kept
