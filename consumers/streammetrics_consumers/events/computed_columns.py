@@ -18,7 +18,7 @@ from streammetrics import DictionaryColumn, Expression
 from streammetrics_consumers.config.column_expressions import fields_read
 from streammetrics_consumers.config.event import Field, FieldExpression
 from streammetrics_consumers.events import Unfit
-from streammetrics_consumers.events.columns import Bad, Column, Converted, missing, wrong
+from streammetrics_consumers.events.columns import Bad, Column, Converted, wrong
 
 OPERANDS: Final = ("number", "truth", "plain_text", "plain")
 _TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
@@ -153,10 +153,16 @@ class _Batch:
                 bad[i] = Unfit("out_of_range", None, detail)
                 continue
             operand = computed.fields[why.field]
-            cause = operand_bad[why.field].get(i) or missing(operand.path)
+            cause = operand_bad[why.field].get(i) or _no_value(operand.path)
             bad[i] = replace(cause, detail=f"{cause.detail}; read by {place}")
         self._values[computed.digest] = evaluated.values, bad
         return evaluated.values, bad
+
+
+def _no_value(path: str) -> Unfit:
+    """The refusal of an event whose record has no value of the needed kind in its key or
+    headers."""
+    return Unfit("missing_field", path, "there is no value of the kind that is needed")
 
 
 def _with_nulls(values: NDArray[np.generic] | DictionaryColumn, bad: Bad) -> object:

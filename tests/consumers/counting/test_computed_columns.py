@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,32 @@ def test_slices_may_be_computed() -> None:
         (0, "false"): 1,
         (0, "true"): 2,
     }
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_keys_and_headers_are_operands_too(format: str) -> None:
+    metrics = """
+    own = { type = "Ratio", inputs = { numerators = "wide" }, where = "header.model == 'v7'" }
+    all = { type = "Ratio", inputs = { numerators = "click" } }
+    """
+    columns = '[columns]\nwide = "header.width * key.scale > 100 or click == 1"\n'
+    made = of_format(format, event=ROLES, slices="by = [[]]", metrics=metrics, rest=columns)
+    event = json.dumps({"ts": "2024-01-01T00:00:00Z", "variant": "a", "click": 0}).encode()
+    sent = records(format, [event] * 4, [1, 2, 3])
+    headers = [
+        [("model", b"v7"), ("width", b"60")],
+        [("model", b"v8")],
+        [("model", b"v7"), ("width", b"wide")],
+        [("model", b"v7"), ("width", b" 40 ")],
+    ]
+    (whole,) = in_chunks(sent, [])
+    delta = counted(made, [replace(whole, keys=[b'{"scale":2}'] * 4, headers=headers)])
+    assert [(entry.offset, entry.field) for entry in delta.quarantine] == [(2, "header.width")]
+    assert "no value of the kind that is needed; read by [columns] wide, column 1" in (
+        delta.quarantine[0].detail
+    )
+    rows = {one.metric: rows_of(one.state, (0,)) for one in states_of(delta)}
+    assert rows == {"own": 2, "all": 3}
 
 
 def run_of(folder: Path, rest: str = "", metrics: str = METRICS, roles: str = ROLES) -> Run:
