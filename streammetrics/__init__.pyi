@@ -15,6 +15,7 @@ from streammetrics.core.errors import SettingsError as SettingsError
 from streammetrics.core.errors import StateError as StateError
 from streammetrics.core.errors import StreamMetricsError as StreamMetricsError
 from streammetrics.core.errors import UnknownKeyError as UnknownKeyError
+from streammetrics.core.expressions import Expression as Expression
 from streammetrics.core.ids.id_hashes import HashedIds as HashedIds
 from streammetrics.core.ids.id_hashes import hash_ids as hash_ids
 from streammetrics.core.ids.id_hashes import hash_texts as hash_texts

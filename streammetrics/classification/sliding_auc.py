@@ -22,7 +22,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.settings import named_settings
 from streammetrics.core.slips import FIRST_MS, explained, refuse_milliseconds
-from streammetrics.core.tables import Names, Table, arguments_of
+from streammetrics.core.tables import Names, Table, TableRequest, arguments_of, table_error
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.areas import SlidingArea
 
@@ -115,7 +115,15 @@ class SlidingAUC:
             self._enter(y[i], s[i], t[i] if t else _NEVER)
 
     @explained
-    def update_from(self, table: Table, /, **columns: Names) -> None:
+    def update_from(
+        self,
+        table: Table,
+        /,
+        *,
+        columns: Mapping[str, Names] | None = None,
+        where: str | None = None,
+        **names: Names,
+    ) -> None:
         """Add the rows of a table, in their order; as in `ExactAUC.update_from`. `time` is short
         for `times_s`.
 
@@ -125,8 +133,13 @@ class SlidingAUC:
         >>> metric.compute().auc
         1.0
         """
-        arguments: dict[str, Any] = arguments_of(self, table, columns, "SlidingAUC.update_from")
-        self.update(**arguments)
+        request = TableRequest(names, "SlidingAUC.update_from", columns, where)
+        values, kept = arguments_of(self, table, request)
+        arguments: dict[str, Any] = values
+        try:
+            self.update(**arguments)
+        except InputError as error:
+            raise table_error(error, kept) from None
 
     def arguments(self) -> Mapping[str, bool]:
         """The arguments of `update`, each with whether it is required."""

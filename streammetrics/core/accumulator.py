@@ -28,7 +28,7 @@ from streammetrics.core.codec import (
     write_file,
 )
 from streammetrics.core.conversion import instance
-from streammetrics.core.errors import SettingsError, StateError
+from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.joint_rows import RowsInPairs
 from streammetrics.core.layouts import columns, written
@@ -36,7 +36,7 @@ from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import Content, Setting, decode_head, nested_settings
 from streammetrics.core.slips import NoItems, explained, operands
-from streammetrics.core.tables import Names, Table, arguments_of
+from streammetrics.core.tables import Names, Table, TableRequest, arguments_of, table_error
 from streammetrics.core.updates import MAX_TOTAL_COUNT, Updates
 
 A = TypeVar("A")
@@ -64,23 +64,48 @@ class Accumulator(Updates, RowsInPairs, NoItems):
         raise NotImplementedError
 
     @explained
-    def update_from(self, table: Table, /, **columns: Names) -> None:
+    def update_from(
+        self,
+        table: Table,
+        /,
+        *,
+        columns: Mapping[str, Names] | None = None,
+        where: str | None = None,
+        **names: Names,
+    ) -> None:
         """Count the rows of a table: of pandas, polars, Arrow (anything with its PyCapsule
         interface, such as a relation of DuckDB), or a dict of arrays; all rows or none.
 
-        columns: the column of each argument of `update`; several columns are a table [n, columns]
+        names: the column of each argument of `update`; several columns are a table [n, columns]
         where the argument takes one, else a tuple in each row. An argument that is not named has
         the column of its own name; other columns are ignored. `key` is short for `keys`, which may
         be a dict, and `time` for `times_ms`. Texts, categories, lists and times with a zone are
         what `update` takes; a `datetime64` without a zone is in UTC. InputError: no such column.
+
+        columns: expressions of the table's columns, by argument or by the name of a new column,
+        such as `{"gain": "reward * weight"}`; see `Expression`. A name is also an expression.
+        where: a condition such as `"surface == 'search' and dwell_s >= 30"`; only the rows that
+        meet it are counted, and nothing is computed in the others. InputError where a row has no
+        value because a column that decides it has none.
 
         >>> from streammetrics import Ratio
         >>> ctr = Ratio()
         >>> ctr.update_from({"click": [1, 0, 1, 1], "day": [1, 1, 2, 2]}, numerators="click")
         >>> ctr.compute().ratio
         0.75
+        >>> long = Ratio()
+        >>> rows = {"dwell_s": [12, 45, 31, 8], "surface": ["search", "search", "search", "home"]}
+        >>> columns = {"numerators": "dwell_s >= 30"}
+        >>> long.update_from(rows, columns=columns, where="surface == 'search'")
+        >>> long.compute().numerator, long.compute().denominator
+        (2.0, 3.0)
         """
-        self.update(**arguments_of(self, table, columns, f"{type(self).__name__}.update_from"))
+        request = TableRequest(names, f"{type(self).__name__}.update_from", columns, where)
+        arguments = arguments_of(self, table, request)
+        try:
+            self.update(**arguments.values)
+        except InputError as error:
+            raise table_error(error, arguments.kept) from None
 
     # -- defined by a metric --------------------------------------------------------------
     def update_checked(self, batch: Batch) -> None:

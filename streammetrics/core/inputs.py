@@ -354,6 +354,9 @@ class Weights(Input):
         return weight_intake(unit, rounding=bool(rounding))
 
 
+_OF_CALLS: Final = ("self", "columns", "where")  # `update`, and `update_from`
+
+
 # -- all of a metric's inputs -------------------------------------------------------------------
 class Inputs:
     """The inputs of a metric by name, in the order of the arguments of `update`.
@@ -367,7 +370,8 @@ class Inputs:
         self.columns = {k: c for k, c in columns.items() if not isinstance(c, Weights)}
         self.stored_as = {name: c.stored_as for name, c in self.columns.items() if c.stored_as}
         for name, column in columns.items():
-            if hasattr(Batch, name) or name == "self" or iskeyword(name) or not name.isidentifier():
+            is_taken = hasattr(Batch, name) or name in _OF_CALLS or iskeyword(name)
+            if is_taken or not name.isidentifier():
                 raise TypeError(f"no input can be called {name!r}: the name is reserved")
             if isinstance(column, Weights) and name != "weights":
                 raise TypeError(f"the input of weights must be called weights, not {name!r}")

@@ -94,7 +94,8 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
     provenance is noted. Gives the bytes of the sum. Without a `spec` there must be at least one
     state: `CombineGlobally(StatesFn()).without_defaults()`.
 
-    spec: an empty accumulator. columns: argument of its `update` -> column of the tables.
+    spec: an empty accumulator. columns: argument of its `update` -> column of the tables, or
+    expression of columns; where: the condition on rows; as in `Accumulator.update_from`.
     replay: "refuse" states that count the same rows, or "skip" states already fully counted.
 
     >>> from streammetrics import Ratio, load
@@ -111,12 +112,13 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         spec: Accumulator | None = None,
         *,
         columns: Mapping[str, str] | None = None,
+        where: str | None = None,
         replay: str = "refuse",
     ) -> None:
         super().__init__()
         require_replay(replay)
         self._spec = spec
-        self._columns = columns
+        self._columns, self._where = columns, where
         self._replay = replay
 
     def create_accumulator(self) -> Accumulator | None:
@@ -137,7 +139,7 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
                 hint="pass the spec, StatesFn(spec), to count rows",
             )
         for batch in batches_of(element):
-            update_from(state, batch, self._columns)
+            update_from(state, batch, self._columns, self._where)
         return state
 
     def merge_accumulators(self, accumulators: Iterable[Accumulator | None]) -> Accumulator | None:
@@ -176,13 +178,14 @@ class Counting(beam.DoFn):  # type: ignore[misc]
         spec: Accumulator,
         by: tuple[str, ...],
         columns: Mapping[str, str] | None,
+        where: str | None,
         sealing: Sealing | None,
         counted: str | Positions | None,
     ) -> None:
         super().__init__()
         self._spec = spec
         self._by = by
-        self._columns = columns
+        self._columns, self._where = columns, where
         self._sealing = sealing
         self._counted = counted
         self._waiting: dict[BoundedWindow, list[pa.RecordBatch]] = {}
@@ -226,6 +229,7 @@ class Counting(beam.DoFn):  # type: ignore[misc]
             self._spec,
             self._by,
             columns=self._columns,
+            where=self._where,
             bucket=0 if self._sealing is None else _BUCKET,
             counted=counted,
         ):
@@ -245,7 +249,8 @@ class States(beam.PTransform):  # type: ignore[misc]
 
     spec: an empty accumulator. by: group columns, of strings, integers or bools; a null is its own
     group. columns: argument of the spec's `update` -> column of the tables (default: the same
-    names).
+    names), or expression of columns; where: the condition on rows; as in
+    `Accumulator.update_from`.
 
     provenance: True notes each task of this job: by the number of a numbered table, so that a
     table counted twice refuses to merge, else by a random number for each emission, so that a
@@ -268,6 +273,7 @@ class States(beam.PTransform):  # type: ignore[misc]
         by: Sequence[str] = (),
         *,
         columns: Mapping[str, str] | None = None,
+        where: str | None = None,
         user: str | None = None,
         n_buckets: int | None = None,
         scope: str = "",
@@ -283,7 +289,7 @@ class States(beam.PTransform):  # type: ignore[misc]
         counted: str | Positions | None = positions
         if provenance is True:
             counted = f"beam-{token_hex(8)}" if job is None else job
-        self._counting = Counting(spec, tuple(by), columns, self._sealing, counted)
+        self._counting = Counting(spec, tuple(by), columns, where, self._sealing, counted)
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         states = pcoll | "count" >> beam.ParDo(self._counting)
@@ -337,6 +343,7 @@ class Aggregate(beam.PTransform):  # type: ignore[misc]
         by: Sequence[str] = (),
         *,
         columns: Mapping[str, str] | None = None,
+        where: str | None = None,
         user: str | None = None,
         n_buckets: int | None = None,
         scope: str = "",
@@ -349,6 +356,7 @@ class Aggregate(beam.PTransform):  # type: ignore[misc]
             spec,
             by,
             columns=columns,
+            where=where,
             user=user,
             n_buckets=n_buckets,
             scope=scope,

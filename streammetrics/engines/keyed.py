@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from streammetrics.combine import PerKey
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.tables import TableRequest
 from streammetrics.engines.groups import Group, columns_of, group_types
 from streammetrics.engines.merging import (
     Figures,
@@ -38,11 +39,13 @@ def aggregate(
     by: Sequence[str] = (),
     *,
     columns: Mapping[str, str] | None = None,
+    where: str | None = None,
 ) -> pa.Table:
     """A table (by..., metric, view, value, low, high): the results of each group of these rows.
 
     The groups are in the order of their keys, and the rows of a group are `results_rows` of its
-    state. spec, by and columns: as in `partial`. No batches have an empty table without `by`.
+    state. spec, by, columns and where: as in `partial`. No batches have an empty table without
+    `by`.
 
     Raises InputError for rows that the metric refuses, and for missing columns.
 
@@ -55,7 +58,7 @@ def aggregate(
     """
     import pyarrow as pa
 
-    states = StatesOfGroups(spec, by, columns, "aggregate(columns)")
+    states = StatesOfGroups(spec, by, TableRequest({}, "aggregate", columns, where))
     fields: list[pa.Field] | None = None
     for batch in batches:
         fields = group_types(batch.schema, by) if fields is None else fields
@@ -74,12 +77,13 @@ def shards(
     spec: Accumulator,
     by: Sequence[str],
     columns: Mapping[str, str] | None,
+    where: str | None = None,
 ) -> Iterator[tuple[int, bytes]]:
     """The states of all groups of these rows as pairs (shard, bytes of a PerKey), after all rows.
 
     The shard of a group depends on its key alone, so each may be merged by itself.
     """
-    states = StatesOfGroups(spec, by, columns, "aggregate(columns)")
+    states = StatesOfGroups(spec, by, TableRequest({}, "aggregate", columns, where))
     for batch in batches:
         states.update(batch)
     n = 1 + states.per_key.nbytes // (SHARDS * _BYTES)  # pieces of a shard

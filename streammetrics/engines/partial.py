@@ -18,7 +18,8 @@ from streammetrics.core.codec import FILE_MAGIC, frame
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.provenance import Provenance, encoded_ranges
-from streammetrics.core.tables import arguments_of
+from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.tables import TableRequest, arguments_of, table_error
 from streammetrics.core.tables.arrow_values import numbers
 from streammetrics.engines.groups import (
     BUCKET,
@@ -129,6 +130,7 @@ def partial(
     by: Sequence[str] = (),
     *,
     columns: Mapping[str, str] | None = None,
+    where: str | None = None,
     bucket: int | str = 0,
     counted: Task | Positions | None = None,
     sealing: Sealing | None = None,
@@ -138,7 +140,8 @@ def partial(
     A state is an envelope, the format of `save`: the state with its provenance.
 
     spec: an empty accumulator. columns: argument of its `update` -> column of the batches
-    (default: the same names). by: group columns, of strings, integers or bools; a null is its own
+    (default: the same names) or expression of columns; where: the condition on rows; both as in
+    `Accumulator.update_from`. by: group columns, of strings, integers or bools; a null is its own
     group. bucket: the number of the task's user bucket, or its column; the rows of each bucket have
     their own states. counted: the provenance of each state. sealing: seal each state; its users
     must be complete in this task, see `seal`.
@@ -155,7 +158,7 @@ def partial(
     """
     schema, ranges = None, Counted(counted)
     keys = [*by, bucket] if isinstance(bucket, str) else [*by]
-    states = StatesOfGroups(spec, keys, columns, "partial(columns)")
+    states = StatesOfGroups(spec, keys, TableRequest({}, "partial", columns, where))
     for batch in batches:
         if schema is None:
             schema = states_schema(batch.schema, by)
@@ -172,13 +175,14 @@ def states_by_group(
     by: Sequence[str] = (),
     *,
     columns: Mapping[str, str] | None = None,
+    where: str | None = None,
 ) -> Iterator[tuple[Group, Accumulator]]:
     """(group, state) of each group of the rows of all batches: what `partial` emits as bytes, for a
     program that reads the states itself.
 
     Without `by`, all rows are one group, `()`; no rows have no group. The groups are in the order
-    of their keys. spec, by and columns: as in `partial`; a bool stays a bool. The states do not
-    depend on how the rows are cut into batches; many rows at once cost less a row.
+    of their keys. spec, by, columns and where: as in `partial`; a bool stays a bool. The states do
+    not depend on how the rows are cut into batches; many rows at once cost less a row.
 
     Raises InputError for rows that the metric refuses, and for missing columns.
 
@@ -189,7 +193,7 @@ def states_by_group(
     >>> {group: state.compute().ratio for group, state in states}
     {('a',): 0.5, ('b',): 0.0}
     """
-    states = StatesOfGroups(spec, by, columns, "states_by_group(columns)")
+    states = StatesOfGroups(spec, by, TableRequest({}, "states_by_group", columns, where))
     fields: list[pa.Field] | None = None
     for batch in batches:
         fields = group_types(batch.schema, by) if fields is None else fields
@@ -199,19 +203,10 @@ def states_by_group(
 
 
 class StatesOfGroups:
-    """The states of the groups of rows: one state if there are no columns of groups.
+    """The states of the groups of rows: one state if there are no columns of groups."""
 
-    where: the argument that names the columns, for errors.
-    """
-
-    def __init__(
-        self,
-        spec: Accumulator,
-        by: Sequence[str],
-        columns: Mapping[str, str] | None,
-        where: str,
-    ) -> None:
-        self.spec, self.by, self.columns, self.where = spec, by, columns or {}, where
+    def __init__(self, spec: Accumulator, by: Sequence[str], request: TableRequest) -> None:
+        self.spec, self.by, self.request = spec, by, request
         self.per_key = PerKey(spec, max_keys=_ALL_GROUPS)
         self.whole: Accumulator | None = None  # of all rows, where no column tells groups apart
 
@@ -220,13 +215,22 @@ class StatesOfGroups:
         if not batch.num_rows:
             return
         # Not `update`: its argument `keys` may also be a column of the metric.
-        rows = self.spec.check(**arguments_of(self.spec, batch, self.columns, self.where))
-        require_as_many(batch.num_rows, rows.n, "by")
+        arguments, kept = arguments_of(self.spec, batch, self.request)
+        n = batch.num_rows if kept is None else len(kept)
+        if not n:
+            return
+        try:
+            rows = self.spec.check(**arguments)
+        except InputError as error:
+            raise table_error(error, kept) from None
+        require_as_many(n, rows.n, "by")
         if not self.by:
             self.whole = self.per_key.metric.empty() if self.whole is None else self.whole
             self.whole.update_checked(rows)
             return
         groups = dictionary_column(grouped(batch, self.by), "by")
+        if kept is not None:
+            groups = DictionaryColumn(groups.codes[kept], groups.values)
         self.per_key._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
 
     def groups(self) -> list[Group]:
@@ -306,11 +310,15 @@ def states_schema(schema: pa.Schema, by: Sequence[str]) -> pa.Schema:
 
 
 def update_from(
-    state: Accumulator, batch: pa.RecordBatch, columns: Mapping[str, str] | None = None
+    state: Accumulator,
+    batch: pa.RecordBatch,
+    columns: Mapping[str, str] | None = None,
+    where: str | None = None,
 ) -> None:
-    """`state.update_from(batch, **columns)`, and nothing for a batch without rows.
+    """`state.update_from(batch, columns=columns, where=where)`, and nothing for a batch without
+    rows.
 
-    columns: as in `partial`. If it raises InputError, the state is unchanged.
+    columns and where: as in `partial`. If it raises InputError, the state is unchanged.
     """
     if batch.num_rows:
-        state.update_from(batch, **(columns or {}))
+        state.update_from(batch, columns=columns, where=where)

@@ -80,8 +80,8 @@ TWO = 'for a table, name its columns: update_from(table, labels="...", scores=".
         ),
         (
             lambda: AUC.update_from(DAY, "click", "p"),  # type: ignore[call-arg]
-            "HistogramAUC.update_from: expected the arguments table, **columns, got 2 more by "
-            f"position; {FOR_A_TABLE}",
+            "HistogramAUC.update_from: expected the arguments table, columns, where, **names, "
+            f"got 2 more by position; {FOR_A_TABLE}",
         ),
         (
             lambda: SlidingAUC(9).update([0], score=[0.5]),  # type: ignore[call-arg]

@@ -16,6 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from streammetrics_consumers.config.arms import ArmsConfig
+from streammetrics_consumers.config.column_expressions import (
+    NO_COLUMNS,
+    ColumnsConfig,
+    read_columns,
+)
 from streammetrics_consumers.config.drift import DriftEntry, read_drifts
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
@@ -52,6 +57,7 @@ from streammetrics_consumers.config.states import (
     describe_join,
     fields_of,
     slice_field,
+    split_by_condition,
 )
 from streammetrics_consumers.config.tables import (
     DedupConfig,
@@ -75,7 +81,8 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
     "event": keys_of(EventConfig),
     "windows": keys_of(WindowsConfig),
     "slices": keys_of(SlicesConfig),
-    "metrics": {},  # the user chooses the names
+    "columns": {},  # the user chooses the names
+    "metrics": {},
     "drift": {},
     "store": keys_of(StoreConfig),
     "quarantine": keys_of(QuarantineConfig),
@@ -121,11 +128,12 @@ class Config:
     join: JoinConfig | None = None
     dedup: DedupConfig | None = None
     drifts: tuple[DeclaredDrift, ...] = ()
+    columns: ColumnsConfig = NO_COLUMNS
 
     @cached_property
     def metric_sets(self) -> tuple[MetricSet, ...]:
         """All metric sets: the metrics by the slices, and those of each experiment."""
-        keys = {name: slice_field(self.event, name) for name in self.slices.names}
+        keys = {name: slice_field(self.event, name, self.columns) for name in self.slices.names}
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
         slice_set = MetricSet(
@@ -143,10 +151,14 @@ class Config:
             )
             for name, experiment in self.experiments.items()
         ]
-        return slice_set, *(
-            replace(metric_set, declared={**metric_set.declared, **declared})
-            for metric_set in experiment_sets
+        metric_sets = (
+            slice_set,
+            *(
+                replace(metric_set, declared={**metric_set.declared, **declared})
+                for metric_set in experiment_sets
+            ),
         )
+        return tuple(part for whole in metric_sets for part in split_by_condition(whole))
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -228,7 +240,8 @@ def load_config(
     server = read(section("server"), ServerConfig)
     join = read_join(section("join"), source, event, windows) if is_given("join") else None
     dedup = read_dedup(section("dedup"), source) if is_given("dedup") else None
-    metrics = read_metrics(section("metrics"), event, directory, join)
+    columns = read_columns(section("columns"), event)
+    metrics = read_metrics(section("metrics"), event, directory, join, columns)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiments = read_experiments(section, is_given, event, metrics)
     refuse_clashes(section("metrics"), event, slices, metrics, *paths_of(experiments, event))
@@ -252,6 +265,7 @@ def load_config(
         join=join,
         dedup=dedup,
         drifts=drifts,
+        columns=columns,
     )
 
 

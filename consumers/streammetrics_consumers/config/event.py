@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
 from streammetrics_consumers.config.keys import Required, ValueKind, key, read, state_key
@@ -47,6 +47,10 @@ Kind = Literal[
     "real_or_row",  # one value, or such an array
     "has_id",  # whether the field can be read as an id
     "condition",  # whether the field meets a condition
+    "number",  # of an expression: a whole number or a float, exactly
+    "truth",  # of an expression: true or false
+    "plain_text",  # of an expression: a text alone
+    "plain",  # of an expression: one of these three
     "outcome",  # of [join]: not a field of an event
 ]
 
@@ -163,6 +167,29 @@ class EventConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldExpression:
+    """An expression of which a column is computed.
+
+    digest: of all that determines the values, by which two are compared. text: its canonical form.
+    fields: the field of each name in it. where: the setting that has it, for errors.
+    """
+
+    digest: str
+    text: str = field(compare=False)
+    fields: Mapping[str, Field] = field(compare=False)
+    where: str = field(compare=False)
+
+    @property
+    def plain(self) -> list[object]:
+        """The expression in plain values, for fingerprints: its text, and the path of each name, or
+        the expression of a name that is computed too."""
+        paths: dict[str, object] = {}
+        for name, operand in sorted(self.fields.items()):
+            paths[name] = operand.path if operand.computed is None else operand.computed.digest
+        return [self.text, paths]
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One field of an event, the kind that it is read as, and its column.
 
@@ -170,6 +197,10 @@ class Field:
     column, if path and kind do not determine it. texts: the accepted variants, None for any.
     optional: whether an event without it, or with a value of another kind, is good. condition: of
     a column of flags, the condition on the field.
+
+    computed: the expression of which the column is computed, if it is no field of the event itself;
+    its path is then the name of the expression. needed_where: columns of flags; an event needs the
+    field only if one of these is true; if there are none, always.
     """
 
     path: str
@@ -179,6 +210,8 @@ class Field:
     texts: tuple[str, ...] | None = None
     optional: bool = False
     condition: Condition | None = None
+    computed: FieldExpression | None = None
+    needed_where: tuple[str, ...] = ()
 
     @property
     def column(self) -> str:

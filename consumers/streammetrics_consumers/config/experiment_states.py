@@ -66,7 +66,7 @@ def _count_by_unit(
         elif experiment.cluster == "groups":
             empty, type_name = group_users(empty), "UserGroups"
             inputs[next(iter(empty.arguments()))] = unit
-    return MetricConfig(metric.name, type_name, metric.settings, inputs, empty)
+    return MetricConfig(metric.name, type_name, metric.settings, inputs, empty, where=metric.where)
 
 
 def experiment_metric_set(

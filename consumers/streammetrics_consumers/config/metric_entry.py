@@ -92,6 +92,12 @@ class MetricEntry:
         None,
         "the better direction, or a target; by default that of its view",
     )
+    where: str | None = key(
+        ValueKind("expression"),
+        None,
+        "a condition such as `\"surface == 'search' and dwell_s >= 30\"`, see *Columns*: "
+        "the metric counts only events that meet it, and only they need its fields",
+    )
     views: tuple[str, ...] = key(
         ValueKind('list of views, such as `["quantile(0.999)"]`'),
         (),

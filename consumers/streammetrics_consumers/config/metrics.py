@@ -26,6 +26,12 @@ from streammetrics import (
     UserGroups,
 )
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
+from streammetrics_consumers.config.column_expressions import (
+    NO_COLUMNS,
+    ColumnsConfig,
+    fields_read,
+    read_condition,
+)
 from streammetrics_consumers.config.event import (
     ARGUMENT_ROLES,
     ROLE_ARGUMENTS,
@@ -86,7 +92,8 @@ class MetricConfig:
     """One entry of [metrics]: its settings, the field of each argument, and the empty metric.
 
     better: the better direction, if the config declares it. position: its index in the file.
-    views: to show beside its headline views.
+    views: to show beside its headline views. where: the column of flags of the events that it
+    counts, None for all.
     """
 
     name: str
@@ -97,6 +104,7 @@ class MetricConfig:
     better: Better | None = None
     position: int = 0
     views: tuple[str, ...] = ()
+    where: Field | None = None
 
     @property
     def plain(self) -> Accumulator:
@@ -126,12 +134,16 @@ class WatchedView(NamedTuple):
 
 
 def read_metrics(
-    section: Section, event: EventConfig, directory: Path, join: JoinConfig | None = None
+    section: Section,
+    event: EventConfig,
+    directory: Path,
+    join: JoinConfig | None = None,
+    columns: ColumnsConfig = NO_COLUMNS,
 ) -> tuple[MetricConfig, ...]:
     """Read [metrics], and construct each metric once to check its settings.
 
     directory: the base of relative paths in settings. join: the origin of the labels, if they are
-    not in the events themselves.
+    not in the events themselves. columns: those of [columns].
     """
     n_metrics = len(section.table)
     if not n_metrics:
@@ -143,7 +155,8 @@ def read_metrics(
         )
     metrics = list(
         section.each(
-            lambda section, name: _read_metric(section, name, event, directory, join), MAX_METRICS
+            lambda section, name: _read_metric(section, name, event, directory, join, columns),
+            MAX_METRICS,
         )
     )
     section.done()
@@ -154,7 +167,12 @@ def read_metrics(
 
 
 def _read_metric(
-    section: Section, name: str, event: EventConfig, directory: Path, join: JoinConfig | None
+    section: Section,
+    name: str,
+    event: EventConfig,
+    directory: Path,
+    join: JoinConfig | None,
+    columns: ColumnsConfig,
 ) -> MetricConfig:
     if not NAME.fullmatch(name):
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-`"
@@ -167,7 +185,7 @@ def _read_metric(
     paths, labels = {**model_paths, **declared.inputs}, dict[str, Field]()
     if join is not None:
         paths, labels = read_labels(entry.inner(entry.where("inputs"), paths), join, empty)
-    inputs = _read_inputs(entry, paths, event, empty, labels)
+    inputs = _read_inputs(entry, paths, event, empty, labels, columns)
     if join is not None:
         refuse_arrays(entry, inputs)
     return MetricConfig(
@@ -179,6 +197,7 @@ def _read_metric(
         declared.better,
         position=list(section.table).index(name),
         views=read_views(entry, empty),
+        where=read_condition(entry, event, columns),
     )
 
 
@@ -278,6 +297,7 @@ def _read_inputs(
     event: EventConfig,
     empty: Accumulator,
     labels: Mapping[str, Field],
+    columns: ColumnsConfig,
 ) -> dict[str, Field]:
     """The field of each argument: by its path, else by its role. labels: those of outcomes."""
     takes = {a: required for a, required in empty.arguments().items() if a not in _OF_BATCHES}
@@ -303,9 +323,16 @@ def _read_inputs(
         role = ARGUMENT_ROLES.get(stored_names.get(argument, argument))
         path = paths.get(argument, getattr(event, role) if role else None)
         if is_path(path):
-            inputs[argument] = _field(
-                event.path(str(path)), argument, empty, by_role=argument not in paths
+            field = _field(
+                columns.path(event.path(str(path))), argument, empty, by_role=argument not in paths
             )
+            computed = columns.field(field)
+            if computed is None:
+                expected = f"for `{argument}` a field of the event, or a computed number or flag"
+                entry.problem(
+                    entry.where("inputs"), expected, path, "a column of [columns] has one value"
+                )
+            inputs[argument] = computed or field
         elif required and argument not in paths:
             hint = f"name [event] {role}, or" if role else "write"
             hint += f' inputs = {{ {argument} = "..." }}'
@@ -391,11 +418,17 @@ def refuse_clashes(
             if field.kind == "outcome":
                 continue
             where = f"[metrics] {entry.name}, {argument}"
+            if field.computed is not None:
+                uses += [(where, read.path, _ONE) for read in fields_read([field])[1:]]
+                continue
             if field.width:
                 uses.append((where, field.path, f"an array of {field.width} values"))
             if not field.kind.endswith("_or_row"):
                 is_list = field.kind.endswith(("_list", "_row"))
                 uses.append((where, field.path, _MANY if is_list else _ONE))
+        if entry.where is not None:
+            where = f"[metrics] {entry.name}, where"
+            uses += [(where, read.path, _ONE) for read in fields_read([entry.where])[1:]]
     first: dict[tuple[str, bool], tuple[str, str]] = {}
     for where, path, read_as in uses:
         of_width = read_as not in (_ONE, _MANY)

@@ -14,6 +14,12 @@ from functools import cached_property
 from typing import Final, cast
 
 from streammetrics import JoinRows, LabelDelays, Panel, PerKey, Windows
+from streammetrics_consumers.config.column_expressions import (
+    NO_COLUMNS,
+    ColumnsConfig,
+    computed_columns,
+    operands_of,
+)
 from streammetrics_consumers.config.event import EventConfig, Field, Kind
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.metrics import MetricConfig
@@ -135,6 +141,7 @@ class MetricSet:
         """
         event, windows = self.event, self.windows
         groupings = [[[name, self.keys[name].path] for name in names] for names in self.slices.by]
+        groupings_fields = [self.keys[name] for name in self.slices.names]
         shown = {"variants": list(event.variants or ()), "idle_timeout_s": windows.idle_timeout_s}
         positions = {metric.name: metric.position for metric in self.metrics}
         return {
@@ -151,6 +158,7 @@ class MetricSet:
                 "windows": {"size_s": windows.size_s, "slide_s": windows.slide_s},
                 "max_ahead_s": windows.max_ahead_s,
                 **where_of(event),
+                **_expressions_of(metric, groupings_fields),
                 "slices": groupings,
                 "max_keys": self.slices.max_keys,
                 SHOWN: {
@@ -177,10 +185,43 @@ class MetricSet:
         return {DRIFT: drifts} if drifts else {}
 
 
-def slice_field(event: EventConfig, name: str) -> Field:
+def split_by_condition(metric_set: MetricSet) -> tuple[MetricSet, ...]:
+    """A metric set for each `where` of the metrics, the one without first: each counts only some
+    of the events."""
+    sets: dict[Field | None, list[MetricConfig]] = {None: []}
+    for metric in metric_set.metrics:
+        sets.setdefault(metric.where, []).append(metric)
+    if len(sets) == 1:
+        return (metric_set,)
+    rows = metric_set.rows
+    return tuple(
+        replace(
+            metric_set,
+            metrics=tuple(metrics),
+            rows=rows if where is None else replace(rows, flags=(*rows.flags, where)),
+        )
+        for where, metrics in sets.items()
+        if metrics
+    )
+
+
+def _expressions_of(metric: MetricConfig, keys: Iterable[Field]) -> dict[str, object]:
+    """The expressions that determine what a metric counts, in plain values; empty without any, as
+    before they existed."""
+    fields = [*metric.inputs.values(), *keys]
+    where = metric.where
+    columns = computed_columns([*fields, *(() if where is None else operands_of(where))])
+    plain: dict[str, object] = {"columns": columns} if columns else {}
+    if where is not None and where.computed is not None:
+        plain["condition"] = where.computed.plain
+    return plain
+
+
+def slice_field(event: EventConfig, name: str, columns: ColumnsConfig = NO_COLUMNS) -> Field:
     """The field of a name in [slices] by."""
-    path = event.path(name)
-    return Field(path, "slice", name="variant" if path == event.variant else f"slice {name}")
+    path = columns.path(event.path(name))
+    column = "variant" if path == event.variant else f"slice {name}"
+    return columns.field(Field(path, "slice", name=column)) or Field(path, "slice", name=column)
 
 
 def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Field, ...]:
@@ -196,18 +237,34 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
         derived = set() if metric_set.epochs is None else {EPOCH}
         fields += [key for name, key in metric_set.keys.items() if name not in derived]
     for metric_set in metric_sets:
+        conditions = tuple(flag.column for flag in metric_set.rows.flags if flag.computed)
         for metric in metric_set.metrics:
             # An outcome is not a field of an event: [join] creates it.
-            fields += [field for field in metric.inputs.values() if field.kind != "outcome"]
+            fields += [
+                replace(field, needed_where=conditions)
+                for field in metric.inputs.values()
+                if field.kind != "outcome"
+            ]
     for metric_set in metric_sets:
         fields += metric_set.rows.fields
     by_column: dict[str, Field] = {}
     for event_field in sorted(fields, key=lambda event_field: event_field.optional):
         known = by_column.setdefault(event_field.column, event_field)
-        if event_field.kind == "arm" and known != event_field:  # of experiments with other arms
-            texts = tuple(dict.fromkeys((*(known.texts or ()), *(event_field.texts or ()))))
-            by_column[event_field.column] = replace(known, texts=texts)
+        by_column[event_field.column] = _read_for_both(known, event_field)
     return tuple(by_column.values())
+
+
+def _read_for_both(field: Field, other: Field) -> Field:
+    """A field as two readers of one column need it: of the arms of either, and in the events of
+    either."""
+    if field == other:
+        return field
+    texts = field.texts
+    if field.kind == "arm":  # of experiments with other arms
+        texts = tuple(dict.fromkeys((*(field.texts or ()), *(other.texts or ()))))
+    is_always_needed = not field.needed_where or not other.needed_where
+    needed = tuple(dict.fromkeys((*field.needed_where, *other.needed_where)))
+    return replace(field, texts=texts, needed_where=() if is_always_needed else needed)
 
 
 def where_of(event: EventConfig) -> dict[str, object]:
@@ -250,7 +307,13 @@ def describe_join(
         **where_of(event),
         SHOWN: {"warn_cut": join.warn_cut},
     }
-    inputs = {field.column: [field.path, field.kind] for field in columns_to_keep(fields)}
+    kept = columns_to_keep(fields)
+    inputs = {field.column: [field.path, field.kind] for field in kept}
+    expressions = {
+        field.column: field.computed.plain for field in kept if field.computed is not None
+    }
+    columns = computed_columns(operand for field in kept for operand in operands_of(field))
+    shared |= {"expressions": expressions, "columns": columns} if expressions else {}
     rows, delays = empty_rows(fields, join), empty_delays(join)
     return {
         ROWS: {"type": rows.schema, "settings": settings_of(rows), "inputs": inputs, **shared},

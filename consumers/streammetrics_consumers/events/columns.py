@@ -42,7 +42,10 @@ MAX_NAME: Final = 480  # bytes of a slice value as JSON: eight and a bit fit int
 _EXACT_DIGITS: Final = 15  # a double represents every whole number of this many digits
 # The kinds that a text of CSV is read as unchanged.
 _TEXTS: Final = frozenset(
-    ("variant", "arm", "slice", "text_id", "hashed_id", "has_id", "condition", "time_iso")
+    (
+        *("variant", "arm", "slice", "text_id", "hashed_id", "has_id", "condition", "time_iso"),
+        *("plain_text", "plain"),
+    )
 )
 
 
@@ -434,7 +437,7 @@ def from_text(kind: str, text: str) -> object:
     stripped = text.strip(" \t")
     if not stripped:
         return None
-    logical = kind == "flag" or kind.startswith("label")
+    logical = kind in ("flag", "truth") or kind.startswith("label")
     if logical and stripped in ("true", "false", "True", "False"):
         return stripped in ("true", "True")
     if kind.endswith(("_list", "_row")) and ("_or_" not in kind or stripped[0] == "["):
@@ -442,7 +445,8 @@ def from_text(kind: str, text: str) -> object:
             return msgspec.json.decode(stripped)
         except msgspec.DecodeError:
             return text
-    return _number(stripped, whole=kind in ("int_id", "count", "time_s", "time_ms"))
+    is_whole = kind == "number" and _is_whole(stripped)
+    return _number(stripped, whole=is_whole or kind in ("int_id", "count", "time_s", "time_ms"))
 
 
 def _number(text: str, *, whole: bool) -> object:

@@ -47,6 +47,12 @@ from streammetrics_consumers.events.columns import (
     times_iso,
     variants,
 )
+from streammetrics_consumers.events.computed_columns import (
+    OPERANDS,
+    ComputedColumns,
+    operand_array,
+    operands,
+)
 from streammetrics_consumers.events.csv_rows import read_csv, require_columns
 from streammetrics_consumers.events.json_events import JsonReader, parsed_slowly, value_at
 from streammetrics_consumers.events.messages import EventRows, some_rows
@@ -109,6 +115,8 @@ def converter(field: Field) -> Converter:
         return meets(field.condition)
     if field.kind == "hashed_id" and field.optional:
         return optional_ids
+    if field.kind in OPERANDS:
+        return operands(field.kind)
     row = _ROWS.get(field.kind)
     return _CONVERTERS[field.kind] if row is None else partial(row, width=field.width)
 
@@ -131,8 +139,17 @@ def paths(fields: Iterable[Field]) -> dict[str, frozenset[str]]:
     kinds_by_path: dict[str, set[str]] = {}
     for field in fields:
         kinds = kinds_by_path.setdefault(field.path, set())
-        kinds.update(() if field.optional else (field.kind,))
+        kinds.update(() if is_lenient(field) else (field.kind,))
     return {path: frozenset(kinds - {"slice"} or kinds) for path, kinds in kinds_by_path.items()}
+
+
+def is_lenient(field: Field) -> bool:
+    """Whether no value of a field refuses an event while it is read: whether the event needs it is
+    known only then. An array that some events need is needed in all, since what is read leniently
+    is no array."""
+    return field.optional or (
+        bool(field.needed_where) and not field.kind.endswith(("_list", "_row"))
+    )
 
 
 def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Texts) -> Converted:
@@ -168,6 +185,9 @@ def _each_once(field: Field, distinct: list[object], codes: NDArray[np.intp]) ->
 def _numbers(field: Field, values: NDArray[np.generic]) -> Converted | None:
     """Numbers converted as a whole array; None if they need conversion one by one."""
     kind = values.dtype.kind
+    if field.kind in OPERANDS:
+        operand = operand_array(field.kind, values)
+        return None if operand is None else (operand, {})
     if field.kind == "flag" and kind == "b":
         return values.astype(np.bool_), {}
     if kind in {"real": "fiu", "label": "fiub"}.get(field.kind, ""):
@@ -224,6 +244,8 @@ class RecordFields:
         for field in self._optional:
             texts = text_beside(field.path, chunk)
             known = [None if isinstance(text, Unfit) else text for text in texts]
+            if field.kind in OPERANDS and not field.path.startswith("key."):
+                known = [None if v is None else from_text(field.kind, str(v)) for v in known]
             columns[field.column], _ = converter(field)(known, field.path)
         return columns, bad
 
@@ -317,6 +339,8 @@ class FieldReader:
     values refuse no event."""
 
     def __init__(self, fields: Sequence[Field], *, in_kafka: bool) -> None:
+        self.computed = ComputedColumns(fields, from_store)
+        fields = [field for field in fields if field.computed is None] + self.computed.operands
         fields_beside = [field for field in fields if in_kafka and is_beside(field.path)]
         self.beside = RecordFields(fields_beside) if fields_beside else None
         inside = [field for field in fields if field not in fields_beside]
@@ -346,7 +370,7 @@ class FieldReader:
         `events` has their columns."""
         chunk = events.chunk
         fields, unread = self._fields(chunk, rows)
-        columns, unfit = self._columns(fields, chunk)
+        columns, unfit, faults = self._columns(fields, chunk)
         if self.beside is not None:
             messages = events.messages_of(np.delete(rows, list(unread)) if unread else rows)
             of_records = events.record_columns
@@ -356,6 +380,8 @@ class FieldReader:
                 record_columns, wrong = self.beside.read(some_rows(events.messages, messages))
                 columns |= record_columns
                 unfit = {**wrong, **unfit}
+        if self.computed:
+            unfit = {**self.computed.apply(columns, faults), **unfit}
         if unread and unfit:
             places = np.delete(np.arange(len(rows)), list(unread))
             unfit = {int(places[i]): why for i, why in unfit.items()}
@@ -375,10 +401,14 @@ class FieldReader:
             return {path: fields.get(path, absent) for path in self.paths}, bad
         return self._json.read(values, chunk.longest)
 
-    def _columns(self, fields: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
-        """The columns of fields, and the first reason for each bad row."""
+    def _columns(
+        self, fields: Mapping[str, Values], chunk: Chunk
+    ) -> tuple[dict[str, Column], Bad, dict[str, Bad]]:
+        """The columns of fields, the first reason for each bad row, and by column the reasons of
+        fields that not every event needs."""
         columns: dict[str, Column] = {}
         unfit: Bad = {}
+        faults: dict[str, Bad] = {}
         is_json = chunk.columns is None and chunk.fields is None
         for field, name, convert in self._of_json if is_json else self._inside:
             values = fields[field.path]
@@ -388,9 +418,12 @@ class FieldReader:
                 if chunk.fields is not None:
                     values = [from_text(field.kind, v) for v in values if isinstance(v, str)]
                 columns[name], wrong = convert(values, field.path)
+            if field.kind in OPERANDS or (field.needed_where and is_lenient(field)):
+                faults[name] = wrong
+                continue
             for i, why in wrong.items():
                 unfit.setdefault(i, why)
-        return {name: columns[first] for name, first in self._names.items()}, unfit
+        return {name: columns[first] for name, first in self._names.items()}, unfit, faults
 
     def _stored(
         self, columns: Mapping[str, Values], rows: Positions, n: int

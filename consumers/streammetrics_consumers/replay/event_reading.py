@@ -23,7 +23,10 @@ from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.model.generation import DELAYS, ROWS, Generation
 
 # The keys of a description that must be equal.
-_EQUAL: Final[tuple[str, ...]] = ("type", "settings", "windows", "max_keys", "experiment")
+_EQUAL: Final[tuple[str, ...]] = (
+    *("type", "settings", "windows", "max_keys", "experiment"),
+    *("columns", "condition"),  # also the paths in them: they are part of what a state means
+)
 
 
 def reading_of(config: Config) -> str:
@@ -78,7 +81,9 @@ def with_reading(config: Config, reading: str) -> Config:
                         str(field["path"]),
                         cast("Kind", field["kind"]),
                         int(str(field["width"])),
-                        optional=metric.inputs[name].optional if name in metric.inputs else False,
+                        name=same.name if (same := metric.inputs.get(name)) else None,
+                        optional=same.optional if same else False,
+                        computed=same.computed if same else None,
                     )
                     for name, field in inputs[metric.name].items()
                 },
@@ -134,7 +139,8 @@ def require_same_states(config: Config, of: Generation) -> None:
     live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
     counted = {metric.name: (_EQUAL, True) for metric in config.counted}
     if config.join is not None:
-        counted |= dict.fromkeys((ROWS, DELAYS), (("type", "settings", "pane_ms"), False))
+        of_join = ("type", "settings", "pane_ms", "columns", "expressions")
+        counted |= dict.fromkeys((ROWS, DELAYS), (of_join, False))
     differences = [f"metric {name}: not in the config" for name in live if name not in counted]
     for name, (keys, is_ours) in counted.items():
         description = live.get(name)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.checks import same_length
 from streammetrics.core.conversion import vector
-from streammetrics.core.errors import InputError, argument_hint, nearest, shown
+from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.ids.keys import key_column, tuples_of
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.tables.arrow_values import Lists, Values, arrow_column, refused
+from streammetrics.core.tables.derived import RowsOfTable
 from streammetrics.core.tables.frame_values import pandas_column, polars_column
+from streammetrics.core.tables.requests import (
+    Names,
+    TableRequest,
+    TakesColumns,
+    columns_read,
+    named_columns,
+    written_columns,
+)
 
 _OF_IDS: Final = ("subtopics",)  # whose rows are lists of ids, of any lengths
 
@@ -46,21 +55,9 @@ class Frame(Protocol):
         """The rows by position."""
 
 
-class TakesColumns(Protocol):
-    """A metric, as `Declared` describes the arguments of its `update`."""
-
-    def arguments(self) -> Mapping[str, bool]: ...
-    def widths(self) -> Mapping[str, tuple[int | None, ...]]: ...
-    def _roles(self) -> Mapping[str, str]: ...
-
-
 Table: TypeAlias = "Frame | ArrowStream | ArrowArray | Mapping[str, object]"
-Names: TypeAlias = "str | Sequence[str] | Mapping[str, str | Sequence[str]]"
-N = TypeVar("N", bound=Names)
 
 OFFSETS: Final = "offsets"  # the argument of metrics whose rows are lists
-_KEYS: Final = "keys"  # the argument that takes several columns by name
-_SHORT: Final = {"key": ("keys",), "time": ("times_ms", "times_s")}  # in the words of a table
 _A_TABLE: Final = "a table: pandas, polars, Arrow, or a dict of arrays"
 
 
@@ -71,29 +68,29 @@ class Columns(NamedTuple):
     column: Callable[[Any], object]
 
 
-def arguments_of(
-    spec: TakesColumns, table: Table, columns: Mapping[str, Names], where: str
-) -> dict[str, object]:
-    """The keywords of `spec.update` from a table [n rows].
+class TableArguments(NamedTuple):
+    """The keywords of `update` from a table. kept: the positions of the rows that meet the
+    condition, None if all are kept."""
 
-    columns: argument -> column, or several columns: a table where the argument takes one, else
-    tuples; for keys also a dict of these by name. An argument that is not named has the column of
-    its own name, which may be missing if the argument is optional. InputError for an unknown
-    argument or column. where: for errors.
-    """
-    table_columns, takes, roles = columns_of(table, where), spec.arguments(), spec._roles()
-    column_names = {_long(name, takes): column for name, column in columns.items()}
-    for argument, column in column_names.items():
-        if argument not in takes:
-            raise InputError(
-                expected=f"arguments of update ({', '.join(takes)})" if takes else "no argument",
-                got=shown(argument),
-                where=where,
-                hint=argument_hint(
-                    [argument], takes, _instead(spec, column_names, table_columns.names, column)
-                ),
-            )
-        _require_names(argument, column, where, roles)
+    values: dict[str, object]
+    kept: NDArray[np.intp] | None
+
+
+def arguments_of(spec: TakesColumns, table: Table, request: TableRequest) -> TableArguments:
+    """The keywords of `spec.update` from a table [n rows]. InputError for an unknown argument or
+    column, and for what is no expression."""
+    where, takes, roles = request.where, spec.arguments(), spec._roles()
+    table_columns = columns_of(table, where)
+    kept: NDArray[np.intp] | None = None
+    if request.columns is None and request.condition is None:
+        column_names = named_columns(spec, takes, table_columns.names, request)
+    else:
+        written, column_names = written_columns(spec, table_columns.names, request)
+        own = table_columns
+        rows = RowsOfTable(written, own.names, lambda name: own_column(own, name))
+        kept = rows.kept
+        names = [name for name in written.columns if name not in own.names]
+        table_columns = Columns([*own.names, *names], rows.values)
     arguments: dict[str, object] = {}
     widths = spec.widths()
     offsets = [argument for argument in takes if roles.get(argument, argument) == OFFSETS]
@@ -118,7 +115,7 @@ def arguments_of(
         several = [_values(table_columns, name, argument, where, column_names) for name in column]
         join = _table if argument in widths else _tuples
         arguments[argument] = join(argument, column, several)
-    return arguments
+    return TableArguments(arguments, kept)
 
 
 def _keys(
@@ -139,18 +136,6 @@ def _keys(
         column,
         [_values(table_columns, name, argument, where, column_names) for name in column],
     )
-
-
-def columns_read(
-    spec: TakesColumns, names: Collection[object], columns: Mapping[str, N]
-) -> dict[str, N | str]:
-    """Argument of `spec.update` -> column: the one in `columns`, or that of its own name. Optional
-    arguments without a column are left out."""
-    return {
-        argument: columns.get(argument, argument)
-        for argument, required in spec.arguments().items()
-        if required or argument in columns or argument in names
-    }
 
 
 def columns_of(table: object, where: str) -> Columns:
@@ -230,38 +215,18 @@ def _table_instead(table: object) -> str:
     return "read it first, for example with pandas.read_parquet"
 
 
-def _long(name: str, takes: Collection[str]) -> str:
-    """The argument that a short name stands for."""
-    longer = [long for long in _SHORT.get(name, ()) if long in takes]
-    return longer[0] if longer and name not in takes else name
-
-
-def _require_names(argument: str, column: object, where: str, roles: Mapping[str, str]) -> None:
-    if isinstance(column, str):
-        return
-    if roles.get(argument, argument) == _KEYS and isinstance(column, Mapping):
-        for name, key_column in column.items():
-            _require_names(f"{argument}[{shown(name)}]", key_column, where, roles)
-        return
-    is_list = isinstance(column, Sequence) and len(column) > 0
-    spelled = f'{argument}="name"' if argument.isidentifier() else 'keys={"variant": "name"}'
-    if not is_list or not all(isinstance(name, str) for name in column):  # type: ignore[attr-defined]
-        raise InputError(
-            expected="the name of a column, or a list of names",
-            got=f"{type(column).__name__} {shown(column)}",
-            where=f"{where}, {argument}",
-            hint=f"pass {spelled}; columns themselves go to update",
-        )
-
-
-def _instead(
-    spec: TakesColumns, column_names: Mapping[str, Names], names: Collection[object], column: Names
-) -> str:
-    """The hint for an unknown argument: the argument that its column may be meant for."""
-    for argument, required in spec.arguments().items():
-        if required and argument not in column_names and argument not in names:
-            return f"name the column of {argument}, as in {argument}={column!r}"
-    return "correct the name"
+def own_column(table_columns: Columns, name: str) -> object:
+    """A column of a table, converted by its own library; InputError if several have its name."""
+    if list(table_columns.names).count(name) > 1:
+        raise refused(name, "one column of this name", "several", "rename the others")
+    column = table_columns.column(name)
+    if hasattr(column, "iloc"):
+        return pandas_column(column, name)
+    if hasattr(column, "to_physical"):
+        return polars_column(column, name)
+    if hasattr(column, "dictionary_encode"):
+        return arrow_column(column, name)
+    return column
 
 
 def _values(
@@ -282,16 +247,7 @@ def _values(
             where=f"{where}, {argument}",
             hint=nearest(name, texts, instead),
         )
-    if list(table_columns.names).count(name) > 1:
-        raise refused(name, "one column of this name", "several", "rename the others")
-    column = table_columns.column(name)
-    if hasattr(column, "iloc"):
-        return pandas_column(column, name)
-    if hasattr(column, "to_physical"):
-        return polars_column(column, name)
-    if hasattr(column, "dictionary_encode"):
-        return arrow_column(column, name)
-    return column
+    return own_column(table_columns, name)
 
 
 def _few(names: Sequence[object]) -> str:

@@ -26,8 +26,8 @@ from pyspark.sql.types import (
 )
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.tables import columns_read
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.tables import Names, TableRequest, needed_columns
 from streammetrics.engines import Positions, Sealing, Task, partial
 from streammetrics.engines.groups import BUCKET, STATE, require_users
 from streammetrics.engines.keyed import (
@@ -50,6 +50,7 @@ def states(
     by: Sequence[str] = (),
     *,
     columns: Mapping[str, str] | None = None,
+    where: str | None = None,
     user: str | None = None,
     n_buckets: int | None = None,
     scope: str = "",
@@ -59,7 +60,8 @@ def states(
     """A table (by..., bucket int, state binary): the state of each task, to store or merge.
 
     spec: an empty accumulator. by: columns of strings, integers or bools; null is a group. columns:
-    argument of `spec.update` -> column, if the names differ.
+    argument of `spec.update` -> column, if the names differ, or expression of columns; where: the
+    condition on rows; both as in `Accumulator.update_from`, and evaluated as there, not by Spark.
 
     user, n_buckets: the rows of a user are in one of `n_buckets` buckets; each group and bucket is
     counted separately, so that a task holds one of them at a time. scope: a name for the rows, such
@@ -73,7 +75,7 @@ def states(
     positions = positions_of(provenance, "states(provenance)")
     # Evaluated on `df` itself: in a union the number of the running task would be different.
     task = F.spark_partition_id()
-    rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, task)
+    rows = rows_of(df, spec, by, columns, where, user, n_buckets, scope, positions, task)
     job_name = (job or f"spark-{uuid.uuid4().hex}") if provenance is True else None
     if user is None:
         return rows.table.mapInArrow(_count_partition(rows, job_name, positions), rows.out())
@@ -117,6 +119,7 @@ def aggregate(
     by: Sequence[str] = (),
     *,
     columns: Mapping[str, str] | None = None,
+    where: str | None = None,
     user: str | None = None,
     n_buckets: int | None = None,
     scope: str = "",
@@ -127,9 +130,18 @@ def aggregate(
     of the groups, so that twenty thousand groups cost little more than two.
     """
     if user is not None or not by:
-        counted = states(df, spec, by, columns=columns, user=user, n_buckets=n_buckets, scope=scope)
+        counted = states(
+            df,
+            spec,
+            by,
+            columns=columns,
+            where=where,
+            user=user,
+            n_buckets=n_buckets,
+            scope=scope,
+        )
         return results(counted)
-    rows = rows_of(df, spec, by, columns, user, n_buckets, scope, None, F.lit(0))
+    rows = rows_of(df, spec, by, columns, where, user, n_buckets, scope, None, F.lit(0))
     counted = rows.table.mapInArrow(_count_shards(rows), "shard int, state binary")
     out = _results_type(rows.table, rows.by)
     return counted.groupBy("shard").applyInArrow(_read_shard(rows), out)
@@ -151,7 +163,7 @@ def groups_of(states_df: DataFrame) -> tuple[str, ...]:
 def _count_partition(
     rows: Rows, job: str | None, positions: Positions | None
 ) -> Callable[[Batches], Batches]:
-    spec, group_columns, columns = rows.spec, rows.by, rows.columns
+    spec, group_columns, columns, where = rows.spec, rows.by, rows.columns, rows.where
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next((batch for batch in batches if batch.num_rows), None)
@@ -160,7 +172,13 @@ def _count_partition(
             counted = positions if job is None else Task(job, number)
             rows = chain([first], batches)
             yield from partial(
-                rows, spec, group_columns, columns=columns, bucket=number, counted=counted
+                rows,
+                spec,
+                group_columns,
+                columns=columns,
+                where=where,
+                bucket=number,
+                counted=counted,
             )
 
     return count
@@ -169,7 +187,8 @@ def _count_partition(
 def _count_group(
     rows: Rows, job: str | None, positions: Positions | None
 ) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
-    spec, group_columns, columns, sealing = rows.spec, rows.by, rows.columns, rows.sealing
+    spec, group_columns, columns, where = rows.spec, rows.by, rows.columns, rows.where
+    sealing = rows.sealing
 
     # A task is identified by its bucket, because adaptive execution coalesces partitions.
     def count(
@@ -182,6 +201,7 @@ def _count_group(
             spec,
             group_columns,
             columns=columns,
+            where=where,
             bucket=bucket,
             counted=counted,
             sealing=sealing,
@@ -191,10 +211,10 @@ def _count_group(
 
 
 def _count_shards(rows: Rows) -> Callable[[Batches], Batches]:
-    spec, group_columns, columns = rows.spec, rows.by, rows.columns
+    spec, group_columns, columns, where = rows.spec, rows.by, rows.columns, rows.where
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for shard, state in shards(batches, spec, group_columns, columns):
+        for shard, state in shards(batches, spec, group_columns, columns, where):
             row = [pa.array([shard], pa.int32()), pa.array([state], pa.binary())]
             yield pa.RecordBatch.from_arrays(row, ["shard", STATE])
 
@@ -264,12 +284,14 @@ def _read(keys: Sequence[str]) -> Callable[[Batches], Batches]:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table with only the counted columns, and the bucket of each row."""
+    """A table with only the counted columns, and the bucket of each row. columns and where: as they
+    were given."""
 
     table: DataFrame
     spec: Accumulator
     by: tuple[str, ...]
     columns: Mapping[str, str]
+    where: str | None
     sealing: Sealing | None
 
     def out(self) -> StructType:
@@ -282,6 +304,7 @@ def rows_of(
     spec: Accumulator,
     by: Sequence[str],
     columns: Mapping[str, str] | None,
+    where: str | None,
     user: str | None,
     n_buckets: int | None,
     scope: str,
@@ -298,9 +321,9 @@ def rows_of(
             where="states",
             hint="pass the column of the users and the number of buckets",
         )
-    column_names = columns_of(df, spec, columns)
+    _, counted = columns_of(df, spec, columns, where)
     source_columns = () if positions is None else (*positions.source, positions.offset)
-    needed = dict.fromkeys([*group_columns, *column_names.values(), *source_columns])
+    needed = dict.fromkeys([*group_columns, *counted, *source_columns])
     require_columns(df, [*needed, *([] if user is None else [user])])
     if BUCKET in needed or STATE in group_columns:
         raise SettingsError(
@@ -315,9 +338,8 @@ def rows_of(
         # xxhash64 and pmod of a long do not overflow, with or without ANSI arithmetic.
         bucket = F.pmod(F.xxhash64(F.col(quoted(user))), F.lit(n_buckets)).cast("int")
     counted_columns = [F.col(quoted(name)) for name in needed]
-    rows = Rows(
-        df.select(*counted_columns, bucket.alias(BUCKET)), spec, group_columns, column_names, None
-    )
+    table = df.select(*counted_columns, bucket.alias(BUCKET))
+    rows = Rows(table, spec, group_columns, columns or {}, where, None)
     if user is None or n_buckets is None or not scope:
         return rows
     # An int, a bigint and a string of the same number have different hashes: the name has the type.
@@ -326,20 +348,19 @@ def rows_of(
 
 
 def columns_of(
-    df: DataFrame, spec: Accumulator, columns: Mapping[str, str] | None
-) -> dict[str, str]:
-    """Argument of `spec.update` -> column; by default the column of the argument's name."""
-    columns = columns or {}
-    takes = spec.arguments()
-    unknown = sorted(columns.keys() - takes.keys())
-    if unknown:
+    df: DataFrame,
+    spec: Accumulator,
+    columns: Mapping[str, str] | None,
+    where: str | None = None,
+) -> tuple[Mapping[str, Names], list[str]]:
+    """Argument of `spec.update` -> column, by default that of its own name; and the columns of the
+    table that these and the condition are computed of. SettingsError as `update_from`."""
+    try:
+        return needed_columns(spec, df.columns, TableRequest({}, "states", columns, where))
+    except InputError as error:
         raise SettingsError(
-            expected=f"one or more of {', '.join(takes)}",
-            got=", ".join(unknown),
-            where="states(columns)",
-            hint=f"name arguments of {type(spec).__name__}.update",
-        )
-    return columns_read(spec, df.columns, columns)
+            expected=error.expected, got=error.got, where=error.where, hint=error.hint
+        ) from None
 
 
 def states_type(df: DataFrame, by: Sequence[str]) -> StructType:

@@ -23,6 +23,7 @@ def stream(
     by: Sequence[str] = (),
     *,
     columns: Mapping[str, str] | None = None,
+    where: str | None = None,
     user: str | None = None,
     n_buckets: int | None = None,
     scope: str = "",
@@ -40,7 +41,7 @@ def stream(
     with Positions the ranges of offsets.
     """
     positions = positions_of(provenance, "stream(provenance)")
-    rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, F.lit(0))
+    rows = rows_of(df, spec, by, columns, where, user, n_buckets, scope, positions, F.lit(0))
     added = rows.table.mapInArrow(_count(rows, positions), rows.out())
     processor = Cumulative(rows.by, rows.sealing, note_batches=provenance is True)
     return added.groupBy(*rows.by, BUCKET).transformWithState(
@@ -97,11 +98,17 @@ def _note_batch(state: Accumulator, piece: str) -> None:
 def _count(
     rows: Rows, positions: Positions | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    spec, group_columns, columns = rows.spec, rows.by, rows.columns
+    spec, group_columns, columns, where = rows.spec, rows.by, rows.columns, rows.where
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from partial(
-            batches, spec, group_columns, columns=columns, bucket=BUCKET, counted=positions
+            batches,
+            spec,
+            group_columns,
+            columns=columns,
+            where=where,
+            bucket=BUCKET,
+            counted=positions,
         )
 
     return count

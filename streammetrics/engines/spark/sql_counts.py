@@ -36,7 +36,8 @@ def counts(
 
     spec: BinaryConfusion, or HistogramAUC(grid="equal"), whose buckets are exact in floats, without
     weights. The scores must be of type float or double. Python reads one row for each non-empty
-    cell; `benchmarks/spark_routes.py` measures the gain.
+    cell; `benchmarks/spark_routes.py` measures the gain. Columns are columns of the table, for
+    SQL rounds and compares otherwise than the expressions of `states`.
     """
     cells, column_names = _checked(df, spec, columns)
     noted = flag(provenance, "counts(provenance)", SettingsError)
@@ -62,7 +63,8 @@ def _checked(
     if cells is None:
         raise _refused('BinaryConfusion or HistogramAUC(grid="equal")', shown(spec), "spec")
     spec.from_counts([], [], [])  # refuses a spec with weights
-    column_names = columns_of(df, spec, columns)
+    read, _ = columns_of(df, spec, columns)
+    column_names = {argument: str(column) for argument, column in read.items()}
     if "weights" in column_names:
         raise _refused("rows without weights", shown(column_names["weights"]), "columns")
     require_columns(df, list(column_names.values()))
