@@ -20,6 +20,7 @@ from streammetrics import (
     StateError,
     Units,
     UserGroups,
+    hash_ids,
 )
 from streammetrics.combine import UnitsResult, in_several
 from streammetrics.combine.units import keeps_units, without_units
@@ -40,6 +41,17 @@ def test_a_unit_counts_once_however_often_it_is_seen() -> None:
     assert found.hashes().tolist() == sorted(
         hash_of(name, "streammetrics units") for name in ("ann", "bo")
     )
+
+
+@pytest.mark.parametrize("ids", [["a", "a\0"], ["", "\0", "\0\0"], ["a\0", "b"] * 3])
+def test_ids_that_differ_in_zeros_at_their_end_are_different_units(ids: list[str]) -> None:
+    state, hashed, rows = Units(), Units(), Units()
+    state.update(ids)
+    hashed.update(hash_ids(ids))
+    for unit in ids:
+        rows.update([unit])
+    assert state.compute().units == len(set(ids))
+    assert state.to_bytes() == hashed.to_bytes() == rows.to_bytes()
 
 
 def test_a_sample_has_the_units_whose_hash_lies_under_the_share() -> None:
