@@ -38,5 +38,9 @@ from streammetrics.policies import *
 from streammetrics.ranking import *
 from streammetrics.registry import load as load
 from streammetrics.results import Bounded as Bounded
+from streammetrics.stored.store_reader import StoreReader as StoreReader
+from streammetrics.stored.store_reader import open as open
+from streammetrics.stored.stored_experiment import StoredExperiment as StoredExperiment
+from streammetrics.stored.stored_experiment import StoredFinding as StoredFinding
 
 __version__: str
