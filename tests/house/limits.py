@@ -13,7 +13,11 @@ MOST = {
     "functions that begin with a preposition": 142,
 }
 # These have a budget for the release, so that a day's work does not touch them.
+<<<<<<< HEAD
 BUDGETS = {"lines of config": 4_400, "lines of the source": 118_000, "lines of tests": 113_000}
+=======
+BUDGETS = {"lines of config": 4_400, "lines of the source": 118_000, "lines of tests": 113_000}
+>>>>>>> 34c9749b (export --results writes results as rows, and follows a store, each change once)
 MOST_CALLED = {
     'functions that interval("auc") crosses': 69,
     "functions that print(result) crosses": 163,

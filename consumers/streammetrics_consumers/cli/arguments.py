@@ -22,6 +22,7 @@ from streammetrics_consumers.cli.flags import (
     DROP_WINDOWS,
     EVERY,
     EXPERIMENT,
+    FOLLOW,
     GENERATION,
     JSON,
     LABEL,
@@ -32,6 +33,7 @@ from streammetrics_consumers.cli.flags import (
     PORT,
     REPLAY,
     RESTART,
+    RESULTS,
     RESUME,
     STORE,
     STORE_WORD,
@@ -46,6 +48,7 @@ from streammetrics_consumers.cli.flags import (
 ENVIRONMENT: Final = "Flags may also be set as STREAMMETRICS_<FLAG>; a flag has precedence"
 
 
+OF_RESULTS: Final = (EXPERIMENT, WINDOW, BY, WHERE, METRIC, GENERATION, VIEWS)
 RUN: Final = (
     Flag("until-end", "stop at the present end of the log", bool),
     Flag("close", "at that end, count all pending impressions: no more events will arrive", bool),
@@ -230,9 +233,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("run", "Read events into a store, and serve its results.", "CONFIG",
             "the config file (TOML)", RUN),
     Command("results", "Print the results of a store.", "STORE", STORE_WORD,
-            (JSON, EXPERIMENT, WINDOW, BY, WHERE, METRIC, GENERATION, VIEWS)),
-    Command("export", "Write one slice of a store into a state file.", "STORE", STORE_WORD,
-            (OUTPUT, EXPERIMENT, WINDOW, WHERE, METRIC, GENERATION)),
+            (JSON, *OF_RESULTS)),
+    Command("export", "Write the results of a store as rows, or one slice as a state file.",
+            "STORE", STORE_WORD, (RESULTS, FOLLOW, EVERY, OUTPUT, *OF_RESULTS)),
     Command("merge", "Merge state files.", "FILE", "state files", (OUTPUT, REPLAY), nargs="+"),
     Command("show", "Print the contents of a state file.", "FILE", "a state file", (JSON,)),
     Command("drift", "Print how far one state file has drifted from another.", "FILE",

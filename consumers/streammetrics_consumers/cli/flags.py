@@ -66,11 +66,19 @@ EXPERIMENT: Final = Flag(
     "experiment", "only this experiment: its arms, and how they compare", metavar="NAME"
 )  # fmt: skip
 EVERY: Final = Flag(
-    "every", "seconds between two updates", float, metavar="SECONDS", default=1.0
+    "every", "seconds between two updates; of export 60 by default, and 0 appends once", float,
+    metavar="SECONDS", default=1.0,
+)  # fmt: skip
+RESULTS: Final = Flag(
+    "results", "write the results as rows: a file .parquet, .csv or .jsonl", metavar="FILE"
+)
+FOLLOW: Final = Flag(
+    "follow", "append to the file of --results what has changed since the last time, each change "
+    "once, and go on", bool,
 )  # fmt: skip
 CONFIG: Final = Flag("config", "for retry: the config to read the events with", metavar="FILE")
 VIEWS: Final = Flag(
-    "views", "for JSON: headline (default), the main views of a metric, or all",
+    "views", "for JSON and rows: headline (default), the main views of a metric, or all",
     choices=("headline", "all"), default="headline",
 )  # fmt: skip
 TOKEN: Final = Flag(

@@ -38,11 +38,13 @@ ACTIONS = ("list", "export", "retry")
 
 def read(arguments: Arguments, monotonic: Clock) -> int:
     """Run one of these commands."""
+    from streammetrics_consumers.cli.export_command import export
+
     commands: dict[str, Callable[[Arguments], None]] = {
         "results": lambda given: _results(given, monotonic),
         "status": _status,
         "quarantine": lambda given: _quarantine(given, monotonic),
-        "export": lambda given: _export(given, monotonic),
+        "export": lambda given: export(given, monotonic, query_of(given)),
         "merge": lambda given: _merge(given, monotonic),
         "show": _show,
         "drift": _drift,
@@ -126,19 +128,6 @@ def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
             _write(quarantine.as_json(ledger))
         else:
             _print(f"{line}\n" for line in quarantine.listing(ledger))
-
-
-def _export(arguments: Arguments, monotonic: Clock) -> None:
-    from streammetrics_consumers.query.state_files import export, write_state
-
-    output, query = _output(arguments), query_of(arguments)
-    logs.to_stderr("text")
-    with (
-        closing(Ledger.open(arguments.words[0])) as ledger,
-        progress.counted("reading", "bytes", monotonic) as update,
-    ):
-        state = export(ledger, query, update)
-    write_state(state, output)
 
 
 def _merge(arguments: Arguments, monotonic: Clock) -> None:

@@ -150,12 +150,24 @@ def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> 
         return with_states(ledger, query, lambda seen, _, states: results_of(
             seen, states, query), report)  # fmt: skip
 
-    return _whole(ledger, query, read)
+    totals: Totals = {}
+    results = _compared(ledger, query, totals, read)
+    return indexed(ExperimentIndex(ledger, totals), query, Last(), results)
 
 
 def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Iterator[bytes]:
     """The JSON of `read_results`, piece by piece: the rows are in a temporary file, so that memory
     is bounded. The store is read before the first piece."""
+    totals: Totals = {}
+    spool, results = read_spooled(ledger, query, report, totals)
+    return spool.pieces(indexed(ExperimentIndex(ledger, totals), query, Last(), results))
+
+
+def read_spooled(
+    ledger: Ledger, query: Query, report: Progress = no_report, totals: Totals | None = None
+) -> tuple[RowSpool, ResultsAnswer]:
+    """The answer of `read_results` without the index, most of its rows in a temporary file.
+    totals: those of experiments, which other readers may share."""
     spools: list[RowSpool] = []
 
     def read() -> ResultsAnswer:
@@ -165,16 +177,16 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
         return with_states(ledger, query, lambda seen, _, states: results_of(
             seen, states, query, spools[0].keep), report)  # fmt: skip
 
-    results = _whole(ledger, query, read)
-    return spools[0].pieces(results)
+    results = _compared(ledger, query, {} if totals is None else totals, read)
+    return spools[0], results
 
 
-def _whole(ledger: Ledger, query: Query, read: Callable[[], ResultsAnswer]) -> ResultsAnswer:
-    """The results of `read` with the experiment, the join and the index of experiments."""
-    totals: Totals = {}
+def _compared(
+    ledger: Ledger, query: Query, totals: Totals, read: Callable[[], ResultsAnswer]
+) -> ResultsAnswer:
+    """The results of `read` with the experiment and the join."""
     shown = partial(ComparisonReader(ledger, query, totals).with_experiment, read)
-    results = with_join(ledger, query, JoinReader(ledger), Last(), shown)
-    return indexed(ExperimentIndex(ledger, totals), query, Last(), results)
+    return with_join(ledger, query, JoinReader(ledger), Last(), shown)
 
 
 def with_join(

@@ -60,10 +60,15 @@ class RowSpool:
     def pieces(self, results: ResultsAnswer) -> Iterator[bytes]:
         """The bytes of `to_json` for all rows: those written, and those of the results. The file is
         closed at the end."""
+        return _document(results, self.rows(results))
+
+    def rows(self, results: ResultsAnswer) -> Iterator[bytes]:
+        """All rows in order, those of one state in a piece, with commas between them. The file is
+        closed at the end."""
         with self._file:
             for row in results.rows:
                 self._write([row])
-            yield from _document(results, self._sorted_pieces())
+            yield from self._sorted_pieces()
 
     def close(self) -> None:
         """Forget all rows."""

@@ -1,0 +1,1 @@
+"""Results as the rows of files: written whole, or followed, each change once."""

@@ -1,0 +1,93 @@
+"""The rows of a query are those of its slices, and of each experiment."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.export.columns import NAMES, Row
+from streammetrics_consumers.export.rows import WrittenRows, read_rows
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import Query, QueryError
+from streammetrics_consumers.query.reader import read_json
+
+from streammetrics import StateError
+from tests.consumers import experiments_run
+from tests.consumers.export.exported import ALL, row
+from tests.consumers.stores import filled_once
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    path = tmp_path / "store.db"
+    filled_once(path, ("experiments",), lambda: experiments_run.make(tmp_path))
+    return Ledger.open(str(path))
+
+
+def column(rows: list[Row], name: str) -> list[object]:
+    """The cells of a column."""
+    return [each[NAMES.index(name)] for each in rows]
+
+
+def test_each_experiment_has_the_rows_of_its_own_json(ledger: Ledger) -> None:
+    with closing(ledger):
+        rows = list(read_rows(ledger, ALL))
+        for name in (None, *experiments_run.NAMES):
+            answer = json.loads(b"".join(read_json(ledger, replace(ALL, experiment=name))))
+            own = [
+                each
+                for each in rows
+                if each[NAMES.index("experiment")] in ((name,) if name else (None, ""))
+            ]
+            results, comparisons = answer["results"], answer["comparisons"]
+            records = ["result"] * len(results) + ["comparison"] * len(comparisons)
+            assert column(own, "record") == records and comparisons
+            values = [one["value"] for one in results] + [None] * len(comparisons)
+            assert column(own, "value") == values
+            effects = [None] * len(results) + [one["effect_size"] for one in comparisons]
+            assert column(own, "effect_size") == effects
+            assert own == list(read_rows(ledger, replace(ALL, experiment=name)))[: len(own)]
+        assert set(column(rows, "experiment")) == {None, "", *experiments_run.NAMES}
+        [store], [generation] = set(column(rows, "store")), set(column(rows, "generation"))
+        assert (store, generation) == (ledger.store.id, 1)
+        assert set(column(rows, "revision")) == {ledger.generation().revision}
+
+
+def test_what_names_slices_leaves_experiments_out(ledger: Ledger) -> None:
+    with closing(ledger):
+        for query in (replace(ALL, by=frozenset({"variant"})), Query(where=(("variant", "new"),))):
+            assert set(column(list(read_rows(ledger, query)), "experiment")) <= {None, ""}
+        with pytest.raises(QueryError, match="expected an experiment of this store"):
+            list(read_rows(ledger, replace(ALL, experiment="absent")))
+
+
+def test_a_metric_is_that_of_the_experiments_that_count_it(ledger: Ledger) -> None:
+    with closing(ledger):
+        every = list(read_rows(ledger, ALL))
+        for metric in set(column(every, "metric")):
+            rows = list(read_rows(ledger, replace(ALL, metric=str(metric))))
+            counted = {
+                each[NAMES.index("experiment")]
+                for each in every
+                if each[NAMES.index("metric")] == metric
+            }
+            assert set(column(rows, "experiment")) == counted
+
+
+def test_rows_are_new_until_they_are_noted() -> None:
+    with closing(WrittenRows("s", "file")) as written:
+        written.add([row(1, metric="a"), row(1, metric="b"), row(2, metric="a", looks=5)])
+        asked = [row(3, metric="a"), row(3, metric="b"), row(3, metric="c"), row(3, metric="c")]
+        assert list(written.new(asked)) == [asked[0], asked[2]]
+        assert list(written.new(asked)) == []
+
+
+def test_rows_of_another_store_are_refused() -> None:
+    with (
+        closing(WrittenRows("s", "file")) as written,
+        pytest.raises(StateError, match="file, row 2: expected rows of this store, whose id is s"),
+    ):
+        written.add([row(), row(store="other")])
