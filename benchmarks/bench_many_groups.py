@@ -46,7 +46,7 @@ def jobs(table: pa.Table) -> Mapping[str, Callable[[], object]]:
     def per_key() -> PerKey:
         state = PerKey(SPEC, max_keys=GROUPS)
         for batch in batches:
-            state.update_from(batch, keys="item", **COLUMNS)
+            state.update_from(batch, keys="item", columns=COLUMNS)
         return state
 
     def emitted() -> list[pa.RecordBatch]:

@@ -415,8 +415,8 @@ def _no_array(values: object, name: str, error: Exception) -> InputError:
 
 
 def _unmixed(values: Sequence[object], array: NDArray[Any]) -> NDArray[Any]:
-    """The given values, if numpy made strings of a mix such as 0.5, "x", of which only "x" is wrong,
-    or left out the zeros at the end of a string."""
+    """The given values, if numpy made strings of a mix such as 0.5, "x", of which only "x" is
+    wrong, or left out the zeros at the end of a string."""
     if array.ndim != 1 or all(isinstance(v, str) and v[-1:] != "\0" for v in values):
         return array
     return np.fromiter(values, object, len(values))

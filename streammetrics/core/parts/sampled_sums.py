@@ -67,7 +67,7 @@ class _UnitTable(NamedTuple):
 
 def _lean(sums: ExactSumColumn) -> ExactSumColumn:
     """Finite sums, with carries propagated and no memory for infinities."""
-    sums._settle()
+    sums.settle()
     sums.limbs = sums.limbs[: sums.width]
     used = np.flatnonzero(sums.limbs.any(axis=0))
     low, high = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
