@@ -52,7 +52,7 @@ export function recolour() {
 
 /** The position of each variant, which gives its colour, in charts too: as declared, else in order; and
  * which is the control. */
-function variantsOf(store, rows) {
+export function variantsOf(store, rows) {
   const found = [...new Set(rows.map((row) => row.slice.variant))].filter((one) => one !== undefined);
   const known = store.variants.length ? store.variants : found;
   const place = (variant) => (known.includes(variant) ? known.indexOf(variant) : known.length);
@@ -178,7 +178,7 @@ class Card {
     const { by, down, find, view: which } = this.sorting;
     const variants = variantsIn(rows, variantsOf(store, rows));
     const variant = by > 0 && by <= variants.length ? variants[by - 1] : undefined;
-    const words = question(view, ["window", "by", "where", "generation"], {
+    const words = question(view, ["experiment", "window", "by", "where", "generation"], {
       metric: metric.name, texts: "tables", most: MOST, view: which, find: find.trim() || null,
       sort: !by ? null : by <= variants.length ? "value" : "rows",
       variant: variant === undefined ? null : String(variant), order: down ? "descending" : null,
@@ -211,7 +211,7 @@ class Card {
       if (!this.figures.has(kind)) this.charts.append(figure.box);
       this.figures.set(kind, figure);
       const window = kind === "history" || kind === "effect" || view.window === "all" ? null : view.window;
-      const words = question(view, ["by", "where", "generation"],
+      const words = question(view, ["experiment", "by", "where", "generation"],
         { kind, metric: metric.name, window, theme });
       figure.show(words, JSON.stringify([offsets, kind === "effect" ? looks : null]));
     }

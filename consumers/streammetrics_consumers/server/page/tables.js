@@ -101,7 +101,7 @@ export const positionOf = (row, who) =>
 /** The name of the variant of a row with its mark; the control is marked as such. */
 export function variantOf(row, who) {
   const label = labelOf(row);
-  const marked = row.slice.variant === who.control && label !== "control";
+  const marked = who.control !== undefined && row.slice.variant === who.control && label !== "control";
   return h("span", { class: "who" }, swatch(positionOf(row, who)),
     h("span", {}, label, marked ? h("small", {}, " control") : null));
 }
