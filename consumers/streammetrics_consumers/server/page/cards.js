@@ -59,6 +59,15 @@ export function variantsOf(store, rows) {
   return { place, control: store.control ?? undefined };
 }
 
+/** The effects of a metric: of each treatment its own table if there are several windows. */
+function effectsOf(comparisons, control) {
+  if (comparisons.length === 0) return [];
+  const caption = `against ${name(control)}`; // which the rows do not name
+  if (new Set(comparisons.map((one) => one.window.start_ms)).size === 1) return [effects(comparisons, `Effect ${caption}`, false)];
+  return [...Map.groupBy(comparisons, (one) => one.treatment_variant)].map(([variant, mine]) =>
+    effects(mine, `Effect of ${name(variant, 24)} ${caption}, each window by itself`, false));
+}
+
 class Card {
   constructor(metric, go) {
     const id = `metric-${cards.size}-${Math.random().toString(36).slice(2)}`;
@@ -143,8 +152,7 @@ class Card {
       ? [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name(metric.name, METRIC)}, ${label}` },
           figures(rows, label, who))]
       : slicesTable(rows, this.sorting, who, name(metric.name, METRIC), cut);
-    if (comparisons.length) tables.push(effects(comparisons, `Effect against ${name(store.control)}`, false));
-    return tables;
+    return [...tables, ...effectsOf(comparisons, store.control)];
   }
 
   /** Sort or search the table of slices. */

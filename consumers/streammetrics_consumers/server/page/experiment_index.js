@@ -6,6 +6,7 @@ import { addressOf, asked, go } from "/assets/address.js";
 import { announce, byId, h, put, say } from "/assets/elements.js";
 import { COLUMNS, isToStop, orderOf, sorted, sortedBy, taskOf } from "/assets/experiment_order.js";
 import { intervalBar, scaleOf } from "/assets/interval_bar.js";
+import { alarmsOf } from "/assets/overlaps.js";
 import { count, name, value } from "/assets/printed.js";
 import { ariaSort, arrow } from "/assets/sorting.js";
 import { sparkline } from "/assets/sparkline.js";
@@ -47,7 +48,7 @@ export function show(answer, view) {
   const kind = groups.size === 1 ? "" : "current"; // beside others that are folded
   say(byId("index-title"), found(current, kind, view));
   put(byId("index-summary"), ...summary(current));
-  put(byId("index-body"), ...list(current, kind, view),
+  put(byId("index-body"), ...alarmsOf(answer), ...list(current, kind, view),
     ...FOLDS.filter((fold) => groups.has(fold)).map((fold) => folded(groups.get(fold), fold, view)));
 }
 

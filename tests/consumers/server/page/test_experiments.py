@@ -371,23 +371,61 @@ def test_names_are_text_and_one_that_cannot_be_read_says_why(url: str, open_page
     assert seen.page.locator("main img").count() == 0
 
 
-def test_layers_and_pairs_that_share_units_are_shown_with_the_most_first(
+def test_layers_and_pairs_that_share_units_are_shown_and_their_alarms_stand_first(
     url: str, open_page: Open
 ) -> None:
     def change(answer: dict[str, Any]) -> None:
-        answer["layers"] = [{"name": "search", "experiments": ["ranker", "filters"]}]
+        answer["layers"] = [
+            {"name": "search", "experiments": ["ranker", "filters"], "units": 3, "alarm": True,
+             "sentence": "3 units are in two."},
+            {"name": "shop", "experiments": ["pricing", "loyalty"], "units": None, "alarm": False,
+             "sentence": ""},
+        ]  # fmt: skip
         answer["overlaps"] = [
-            {"experiments": ["ranker", "pricing"], "units": 1200},
-            {"experiments": ["filters", "pricing"], "units": 2400},
-        ]
+            {"experiments": pair, "units": units, "adjusted_p": p, "alarm": p < 0.05,
+             "sentence": f"{units} units are in both."}
+            for pair, units, p in (
+                (["ranker", "pricing"], 900, 1.0),
+                (["filters", "pricing"], 1200.4, 1.0),
+                (["badges", "ranker"], 40, 0.001),
+            )
+        ]  # fmt: skip
 
     seen = open_page("about:blank")
     seen.page.route("**/api/experiments*", changed(change))
     seen.go(url).until("ready")
-    assert "Layer search: ranker, filters exclude each other." in seen.text("#overlaps")
-    assert seen.texts("#overlaps tbody tr") == ["filters\tpricing\t2,400", "ranker\tpricing\t1,200"]
-    seen.go(f"{url}?experiment=ranker").until("ready")
-    assert seen.texts("#overlaps tbody tr") == ["ranker\tpricing\t1,200"]
+    alarms = ["▲ 3 units are in two.", "▲ 40 units are in both."]
+    assert seen.texts("#index-body > .attention") == alarms
+    layer = "Layer search: ranker, filters exclude each other. 3 units are in two."
+    assert seen.texts("#overlaps-body > .note") == [
+        f"▲ {layer}", "Layer shop: pricing, loyalty exclude each other.",
+    ]  # fmt: skip
+    pairs = ["badges\tranker\t40 ▲ 40 units are in both.", "filters\tpricing\t1,200",
+             "ranker\tpricing\t900"]  # fmt: skip
+    assert seen.texts("#overlaps tbody tr") == pairs
+    assert violations(seen, "overlaps") == []
+    seen.go(f"{url}?experiment=filters").until("ready")
+    assert seen.texts("#overlaps tbody tr") == pairs[1:2]
+
+
+def test_the_effect_on_a_metric_by_calendar_day_is_a_table_of_each_treatment(
+    url: str, open_page: Open
+) -> None:
+    seen = open_page(f"{url}?experiment=home_layout&metric=ctr&window=all").until("ready")
+    tables = "table.effects caption"
+    seen.page.wait_for_selector(f".card {tables}")
+    assert seen.texts(f".card {tables}") == [
+        f"Effect of {arm} against control, each window by itself"
+        for arm in ("grid", "list", "short")
+    ]
+    path = "api/results?experiment=home_layout&metric=ctr&window=all&texts=tables"
+    answer = httpx.get(url + path, timeout=LIMIT_S).json()["comparisons"]
+    mine = [one for one in answer if one["treatment_variant"] == "grid"]
+    assert len(mine) == 1 + experiment_scenes.DAYS
+    table = '.card .scroll[aria-label*="of grid"] table.effects'
+    days = [f"2024-10-{4 + day:02d}" for day in range(experiment_scenes.DAYS)]
+    assert [text.strip() for text in seen.texts(f"{table} tbody th")] == ["Since the start", *days]
+    assert seen.numbers(table) == [one["effect_size"] for one in mine]
 
 
 def test_on_a_phone_each_experiment_is_a_card_with_all_of_its_numbers(
