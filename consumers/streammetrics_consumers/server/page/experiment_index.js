@@ -22,6 +22,7 @@ const TASKS = {
 };
 const NAME = 64; // letters of the longest name of an experiment
 const TITLE = 80;
+const MOST = 200; // rows of one table
 
 let shown = null; // the answer
 
@@ -94,7 +95,8 @@ function list(entries, kind, view) {
     h("table", { class: "index", role: "table" },
       h("caption", { class: "hidden" }, label),
       h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...heads)),
-      h("tbody", { role: "rowgroup" }, ...hits.map((one) => row(one, view)))))];
+      h("tbody", { role: "rowgroup" }, ...hits.slice(0, MOST).map((one) => row(one, view))))),
+  hits.length > MOST ? h("p", { class: "note" }, `${count(hits.length - MOST)} more experiments: search for them.`) : null];
 }
 
 /** The experiments of a table: all, or those that have the searched text. */
@@ -118,7 +120,7 @@ function row(one, view) {
   const [words, ...why] = advice === null ? ["unknown", one.sentence] : isQuiet ? [text.advice] : advice.sentence.split(": ");
   return h("tr", { role: "row", "data-tone": isToStop(one) ? "bad" : tone, "data-verdict": one.effect?.verdict ?? null },
     h("th", { scope: "row", role: "rowheader" }, linkOf(one, view),
-      one.title ? h("small", {}, name(one.title, TITLE)) : null),
+      one.title && one.name ? h("small", {}, name(one.title, TITLE)) : null),
     h("td", { class: "advice", role: "cell", "data-tone": isQuiet ? null : tone }, symbol(mark),
       h("span", {}, name(words, 80), why.length ? h("small", {}, name(why.join(": "), 400)) : null)),
     ...effect(one),

@@ -17,6 +17,7 @@ from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.process import serving
 
 from tests import experiment_scenes
+from tests.consumers import experiments_run
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.consumers.server.page.test_accessibility import ALL_DRAWN, focused, violations
@@ -337,6 +338,25 @@ def test_a_store_with_one_experiment_without_a_name_has_no_index(
     assert not seen.has_asked("/api/experiments")
 
 
+def test_the_experiment_without_a_name_is_beside_those_with_one(
+    tmp_path: Path, open_page: Open
+) -> None:
+    store = experiments_run.make(tmp_path)
+    with serving(str(store), ServerConfig(port=0), ALONE) as url:
+        seen = open_page(url).until("ready")
+        assert set(seen.texts(NAMES)) == {"(no name)", *experiments_run.NAMES}
+        assert seen.page.locator("#experiment").is_visible()  # as without the others
+        effects = seen.numbers("#experiment table")
+        seen.page.click("a[data-experiment='']")
+        seen.page.wait_for_selector("#way-back:visible")
+        assert seen.page.url == f"{url}?experiment="
+        assert seen.numbers("#experiment table") == effects
+        assert seen.texts("#matrix tbody th a") == ["ctr"]
+        seen.page.click("#way-back a")
+        seen.page.wait_for_selector("#index:visible")
+        assert seen.page.evaluate("document.activeElement.dataset.experiment") == ""
+
+
 def changed(change: Callable[[dict[str, Any]], None]) -> Callable[[Route], None]:
     """A handler that changes the answer of the server."""
 
@@ -346,6 +366,30 @@ def changed(change: Callable[[dict[str, Any]], None]) -> Callable[[Route], None]
         route.fulfill(body=json.dumps(answer), content_type="application/json")
 
     return handle
+
+
+def test_names_of_any_length_and_any_number_of_experiments_have_room(
+    url: str, open_page: Open
+) -> None:
+    def change(answer: dict[str, Any]) -> None:
+        entry = next(one for one in answer["experiments"] if one["name"] == "checkout")
+        entry["text"]["guardrails"] = f"broken: {'guardrail_' * 6}"
+        more = ({**entry, "name": f"{i:03d}_{'x' * 60}", "title": "title" * 40} for i in range(300))
+        answer["experiments"] += more
+
+    seen = open_page("about:blank")
+    seen.page.route("**/api/experiments*", changed(change))
+    seen.go(url).until("ready")
+    assert seen.text("#index-title") == "318 current experiments"
+    assert seen.page.locator(NAMES).count() == 200
+    assert "118 more experiments: search for them." in seen.text("#index")
+    seen.page.fill("#index-tools input", "299_")
+    assert seen.texts(NAMES) == [f"299_{'x' * 60}"]
+    for width in (390, 800, 1280, 2560):
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        table = seen.page.locator("#index-body > .scroll").first
+        assert table.evaluate("one => one.scrollWidth - one.clientWidth") == 0, width
 
 
 def test_names_are_text_and_one_that_cannot_be_read_says_why(url: str, open_page: Open) -> None:
