@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -179,7 +179,7 @@ def write(experiments: Mapping[str, Declared], metrics: Mapping[str, str], folde
     return path
 
 
-EXPERIMENT_SCENES: Final = {
+EXPERIMENT_SCENES: Final[Mapping[str, Callable[[Path], Path]]] = {
     "one_experiment": partial(made, ONE, THREE, DAYS),
     "twenty_experiments": partial(made, TWENTY, THREE, DAYS),
     "two_experiments": partial(made, TWO, FIFTY, 2),

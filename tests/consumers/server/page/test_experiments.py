@@ -502,7 +502,7 @@ def test_tones_have_their_colours_in_both_themes(url: str, open_page: Open) -> N
     ground = "one => getComputedStyle(one).backgroundColor"
     grounds = set()
     for theme in ("light", "dark"):
-        seen.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        seen.page.emulate_media(color_scheme=theme)
         assert row.locator("td.advice .symbol").evaluate(COLOUR) == "bad"
         assert row.locator("[data-label=Guardrails]").evaluate(COLOUR) == "bad"
         ship = seen.page.locator("#index-body tr", has_text="ranker").locator("td.advice")
