@@ -21,9 +21,10 @@ export function show(store, view, results, who) {
     lineOf(metric, one, { view, arms, values, compared })));
   const caption = [span(rows[0].window), "the change against the control is below the value"].join("; ");
   put(byId("matrix-body"),
+    h("p", { class: "note" }, `${caption}.`),
     h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": caption },
       h("table", { class: "matrix" },
-        h("caption", {}, caption),
+        h("caption", { class: "hidden" }, caption),
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Metric"),
           ...arms.map((arm) => h("th", { scope: "col" }, variantOf({ slice: { variant: arm } }, who))))),
         h("tbody", {}, ...lines))));
