@@ -68,9 +68,7 @@ def _count_by_unit(
             inputs[next(iter(empty.arguments()))] = unit
     # [experiment] has its metrics in the order of their names.
     position = metric.position if experiment.is_named else 0
-    return MetricConfig(
-        metric.name, type_name, metric.settings, inputs, empty, position=position
-    )
+    return MetricConfig(metric.name, type_name, metric.settings, inputs, empty, position=position)
 
 
 def experiment_metric_set(
