@@ -28,7 +28,7 @@ function layerOf({ name: own, experiments, alarm, sentence }) {
 
 function table(pairs) {
   const sorted = pairs.toSorted((one, other) => other.alarm - one.alarm || ordered(value(one.units), value(other.units), -1));
-  const caption = "Pairs of experiments, those with most units in both first";
+  const caption = "Pairs of experiments: alarms first, then those with most units in both";
   const head = ["Experiment", "And", "Units in both"].map((title) => h("th", { scope: "col" }, title));
   const rest = sorted.length - MOST;
   return h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": caption },
