@@ -1,9 +1,10 @@
 """Pictures for README and docs: `make screenshots`; run it after a change.
 
 The real page over the real events of obd_men, at three sizes and in both themes; the beginning of
-the report, and the screen of `watch`, of the same store. `--scenes` takes the page of each store of
-`tests.page_scenes` and `tests.metric_scenes` instead: few metrics and many, a loss, a broken
-guardrail, a sample-ratio alarm, no data, and every newer metric. Look at them.
+the report, and the screen of `watch`, of the same store; the index of twenty simulated experiments.
+`--scenes` takes the page of each store of `tests.page_scenes`, `tests.metric_scenes` and
+`tests.experiment_scenes` instead: few metrics and many, a loss, a broken guardrail, a sample-ratio
+alarm, no data, every newer metric, and many experiments. Look at them.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from streammetrics_consumers.server.process import serving
 
 from benchmarks.browser import Unavailable, running_browser
 from tests.consumers.running import Running
+from tests.experiment_scenes import EXPERIMENT_SCENES
 from tests.metric_scenes import METRIC_SCENES
 from tests.page_scenes import SCENES
 from tests.requirements import ROOT, data_folder
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 SIZES: Final = {"phone": (390, 1400, 1.0), "laptop": (1280, 1140, 1.0), "wall": (2560, 1440, 0.75)}
 READ: Final = "20,000"  # events of obd_men
 THEMES: Final = ("light", "dark")
+ALONE: Final = WatchedWorkers(dict, time.monotonic, time.time)
 DRAWN: Final = """() => [...document.querySelectorAll("figure")].every((one) =>
   one.getBoundingClientRect().top > innerHeight || one.ariaBusy === "false")"""
 COLUMNS: Final = 84  # of the terminal
@@ -88,7 +91,8 @@ port = 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job, and write `page-SIZE-THEME.png`, `report.png` and `watch.svg`."""
+    """Run the job, and write `page-SIZE-THEME.png`, `report.png`, `watch.svg` and
+    `experiments.png`."""
     parser = argparse.ArgumentParser(prog="python -m tests.screenshots", allow_abbrev=False)
     parser.add_argument("-o", type=Path, default=ROOT / "docs" / "pictures", help="the folder")
     parser.add_argument("--query", default="", help="what the page is asked, such as ?metric=auc")
@@ -110,6 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 store = Path(folder) / "obd.db"
                 _report(browser, store, asked.o)
                 _watch(store, asked.o)
+                _index(browser, asked.o)
         except Unavailable as error:
             sys.stderr.write(f"no browser: {error}\n")
             return 1
@@ -118,17 +123,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _scenes(folder: Path, query: str) -> int:
     """The page of each scene, as `SCENE-SIZE-THEME.png`."""
-    alone = WatchedWorkers(dict, time.monotonic, time.time)
     with running_browser() as browser:
-        for name, make in {**SCENES, **METRIC_SCENES}.items():
+        for name, make in {**SCENES, **METRIC_SCENES, **EXPERIMENT_SCENES}.items():
             with TemporaryDirectory() as made:
                 store = make(Path(made))
-                with serving(str(store), ServerConfig(port=0), alone) as url:
+                with serving(str(store), ServerConfig(port=0), ALONE) as url:
                     for size in SIZES:
                         for theme in THEMES:
                             path = folder / f"{name}-{size}-{theme}.png"
                             _picture(browser, url + query, size, theme, path)
     return 0
+
+
+def _index(browser: Browser, folder: Path) -> None:
+    """The index of twenty experiments."""
+    with TemporaryDirectory() as made:
+        store = EXPERIMENT_SCENES["twenty_experiments"](Path(made))
+        with serving(str(store), ServerConfig(port=0), ALONE) as url:
+            _picture(browser, url, "laptop", "light", folder / "experiments.png")
 
 
 def _shoot(browser: Browser, url: str, size: str, theme: str, folder: Path) -> None:

@@ -66,7 +66,17 @@ def _count_by_unit(
         elif experiment.cluster == "groups":
             empty, type_name = group_users(empty), "UserGroups"
             inputs[next(iter(empty.arguments()))] = unit
-    return MetricConfig(metric.name, type_name, metric.settings, inputs, empty, where=metric.where)
+    # [experiment] has its metrics in the order of their names.
+    position = metric.position if experiment.is_named else 0
+    return MetricConfig(
+        metric.name,
+        type_name,
+        metric.settings,
+        inputs,
+        empty,
+        position=position,
+        where=metric.where,
+    )
 
 
 def experiment_metric_set(

@@ -52,11 +52,20 @@ export function recolour() {
 
 /** The position of each variant, which gives its colour, in charts too: as declared, else in order; and
  * which is the control. */
-function variantsOf(store, rows) {
+export function variantsOf(store, rows) {
   const found = [...new Set(rows.map((row) => row.slice.variant))].filter((one) => one !== undefined);
   const known = store.variants.length ? store.variants : found;
   const place = (variant) => (known.includes(variant) ? known.indexOf(variant) : known.length);
   return { place, control: store.control ?? undefined };
+}
+
+/** The effects of a metric: of each treatment its own table if there are several windows. */
+function effectsOf(comparisons, control) {
+  if (comparisons.length === 0) return [];
+  const caption = `against ${name(control)}`; // which the rows do not name
+  if (new Set(comparisons.map((one) => one.window.start_ms)).size === 1) return [effects(comparisons, `Effect ${caption}`, false)];
+  return [...Map.groupBy(comparisons, (one) => one.treatment_variant)].map(([variant, mine]) =>
+    effects(mine, `Effect of ${name(variant, 24)} ${caption}, each window by itself`, false));
 }
 
 class Card {
@@ -143,8 +152,7 @@ class Card {
       ? [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name(metric.name, METRIC)}, ${label}` },
           figures(rows, label, who))]
       : slicesTable(rows, this.sorting, who, name(metric.name, METRIC), cut);
-    if (comparisons.length) tables.push(effects(comparisons, `Effect against ${name(store.control)}`, false));
-    return tables;
+    return [...tables, ...effectsOf(comparisons, store.control)];
   }
 
   /** Sort or search the table of slices. */
@@ -178,7 +186,7 @@ class Card {
     const { by, down, find, view: which } = this.sorting;
     const variants = variantsIn(rows, variantsOf(store, rows));
     const variant = by > 0 && by <= variants.length ? variants[by - 1] : undefined;
-    const words = question(view, ["window", "by", "where", "generation"], {
+    const words = question(view, ["experiment", "window", "by", "where", "generation"], {
       metric: metric.name, texts: "tables", most: MOST, view: which, find: find.trim() || null,
       sort: !by ? null : by <= variants.length ? "value" : "rows",
       variant: variant === undefined ? null : String(variant), order: down ? "descending" : null,
@@ -211,7 +219,7 @@ class Card {
       if (!this.figures.has(kind)) this.charts.append(figure.box);
       this.figures.set(kind, figure);
       const window = kind === "history" || kind === "effect" || view.window === "all" ? null : view.window;
-      const words = question(view, ["by", "where", "generation"],
+      const words = question(view, ["experiment", "by", "where", "generation"],
         { kind, metric: metric.name, window, theme });
       figure.show(words, JSON.stringify([offsets, kind === "effect" ? looks : null]));
     }

@@ -5,8 +5,14 @@ const LETTERS = "[\\p{Script=Arabic}\\p{Script=Hebrew}\\p{Script=Syriac}\\p{Scri
 const FROM_RIGHT = new RegExp(`(${LETTERS}(?: +${LETTERS})*)`, "u");
 
 /** An element with attributes and children. Texts become text nodes; null children are left out. */
-export function h(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
+export const h = (tag, attributes = {}, ...children) =>
+  filled(document.createElement(tag), attributes, children);
+
+/** The same of a drawing. */
+export const svg = (tag, attributes = {}, ...children) =>
+  filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) element.setAttribute(name, "");
     else if (value !== null && value !== undefined && value !== false) {

@@ -18,7 +18,7 @@ export function show(body) {
   const next = JSON.stringify(body);
   if (next === mark) return false;
   mark = next;
-  title({ name: body.name, hypothesis: body.hypothesis });
+  title({ name: body.name, hypothesis: body.hypothesis, experiment: body.experiment ?? "" });
   if (section.hidden) return false;
   const { text } = body;
   section.dataset.tone = text.worst;

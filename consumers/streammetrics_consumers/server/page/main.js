@@ -1,16 +1,19 @@
 // The page: it requests the view in the address from the server, again when something changed.
 
-import { addressOf, asked, go, onBack, question } from "/assets/address.js";
+import { addressOf, asked, go, onView, question } from "/assets/address.js";
 import { answer, NoAnswer } from "/assets/answers.js";
 import * as cards from "/assets/cards.js";
 import { announce, byId, say } from "/assets/elements.js";
 import { listen } from "/assets/events.js";
 import * as experiment from "/assets/experiment.js";
+import * as index from "/assets/experiment_index.js";
 import * as filters from "/assets/filters.js";
 import * as health from "/assets/health.js";
 import * as joined from "/assets/joined.js";
 import * as lateAndRefused from "/assets/late_and_refused.js";
+import * as matrix from "/assets/matrix.js";
 import * as notice from "/assets/notice.js";
+import * as overlaps from "/assets/overlaps.js";
 import { onPrint } from "/assets/print.js";
 import { count } from "/assets/printed.js";
 import { doubtsOf } from "/assets/tables.js";
@@ -20,11 +23,18 @@ const MOST_DOUBTS = 10; // caveats that are listed
 const MOST_SLICES = { one: 200, many: 50 }; // of a metric, beside no and beside other metrics
 const CONNECT_MS = 500; // how long the first requests wait for the events
 const [NOTHING, LOOKS, ALL] = [0, 1, 2]; // what has changed
-const EVERYTHING = { window: "total", by: null, where: [], metric: null, chart: "history", find: "", generation: null };
+const EVERYTHING = {
+  experiment: null, window: "total", by: null, where: [], metric: null, generation: null,
+  chart: "history", find: "", search: "", sort: null, order: null, unfold: [],
+};
 
 let store = null;
 let outlines = 0; // how often the windows or names of the store have changed
-let storeOutline = -1; // the one that `store` is of
+let storeMark = ""; // the one that `store` is of, and what it was asked
+let moves = 0; // how often anything of the store has changed
+let experiments = { mark: "", answer: null }; // the index, and when it was asked for
+let back = EVERYTHING; // the view of the index that was shown last
+let experimentShown; // the name of the experiment whose page is shown, null of the index
 let shownAtMs = null; // when the answer that is shown arrived
 let running = null; // the requests in progress
 let due = NOTHING; // what has changed since they were sent
@@ -53,10 +63,10 @@ async function refresh({ restart = false, moved = ALL } = {}) {
 
 async function showView(signal) {
   const view = asked();
-  if (storeOutline !== outlines) {
-    const asking = outlines; // a change meanwhile is requested after
-    store = await answer("/api/store", question(view, ["generation"]), signal);
-    storeOutline = asking;
+  const asking = JSON.stringify([outlines, view.experiment, view.generation]); // a change meanwhile is requested after
+  if (storeMark !== asking) {
+    store = await answer("/api/store", question(view, ["experiment", "generation"]), signal);
+    storeMark = asking;
     notice.title({ store: store.name });
   }
   view.by ??= grouping(store);
@@ -66,9 +76,10 @@ async function showView(signal) {
   signal.throwIfAborted();
   const same = due === LOOKS && words === latest.words && view.window !== "all";
   due = NOTHING;
-  const [counted, found] = await Promise.all([
+  const [counted, found, all] = await Promise.all([
     same ? latest.results : resultsOf(view, words, signal),
-    answer("/api/experiment", question(view, ["generation"], { texts: "tables" }), signal),
+    answer("/api/experiment", question(view, ["experiment", "generation"], { texts: "tables" }), signal),
+    indexOf(view, signal),
   ]);
   signal.throwIfAborted();
   const results = same ? looked(counted, view, found) : counted;
@@ -80,23 +91,54 @@ async function showView(signal) {
   filters.learn(results.results);
   filters.show(store, view, change);
   if (experiment.show(found)) announce(found.recommendation.sentence);
+  showIndex(all, view);
+  matrix.show(store, view, results, cards.variantsOf(store, results.results));
   joined.show(results.join);
   notice.incomplete(results);
   footnotes(results.results);
   notice.notes(results.notes.filter((note) => found.recommendation === null || !found.notes.includes(note)));
   shown = { view, results };
   const many = showCards();
-  byId("as-text").href = `/results.txt?${question(view, ["window", "by", "where", "metric", "generation"])}`;
+  byId("as-text").href = `/results.txt?${question(view, ["experiment", "window", "by", "where", "metric", "generation"])}`;
   byId("as-json").href = `/api/results?${wordsOf(view)}`;
-  if (many === 0 && view.find === "") notice.empty(isFiltered(view), addressOf(EVERYTHING));
+  if (many === 0 && view.find === "") notice.empty(isFiltered(view), addressOf({ ...EVERYTHING, experiment: view.experiment }), view.experiment);
   else notice.ready();
   performance.mark("shown");
   performance.measure("update", "answered", "shown");
 }
 
+/** The index of experiments, requested once after each change; null if none has a name. */
+async function indexOf(view, signal) {
+  if (store.experiments === undefined) return null;
+  const mark = JSON.stringify([moves, view.generation]); // a change meanwhile is requested after
+  if (experiments.mark !== mark) {
+    const words = question(view, ["generation"], { texts: "tables" });
+    experiments = { mark, answer: await answer("/api/experiments", words, signal) };
+  }
+  return experiments.answer;
+}
+
+/** Show the index, or of one experiment the way back to it. */
+function showIndex(all, view) {
+  const isIndex = view.experiment === null;
+  if (isIndex) back = { ...EVERYTHING, ...arrangement(asked()) };
+  index.show(isIndex ? all : null, asked());
+  overlaps.show(all, view);
+  byId("way-back").hidden = isIndex;
+  byId("way-back").firstElementChild.href = addressOf({ ...back, generation: view.generation });
+  const before = experimentShown;
+  experimentShown = view.experiment;
+  if (before === undefined || before === experimentShown) return;
+  if (isIndex) index.focus(before);
+  else byId("store").focus();
+}
+
+/** How the index is sorted, searched and unfolded in a view. */
+const arrangement = ({ search, sort, order, unfold }) => ({ search, sort, order, unfold });
+
 /** The parameters of the results of a view. */
 const wordsOf = (view, more = {}) =>
-  question(view, ["window", "by", "where", "metric", "generation"],
+  question(view, ["experiment", "window", "by", "where", "metric", "generation"],
     { views: view.metric === null ? null : "all", ...more });
 
 /** The results of a view: of a table of slices the first ones, of one view. */
@@ -163,7 +205,7 @@ function failed(error) {
 const sentence = (text) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 
 function change(view, { search = false } = {}) {
-  go(view, search);
+  go({ ...view, ...arrangement(asked()) }, search);
   if (search && shown !== null) {
     shown = { ...shown, view: { ...shown.view, find: view.find } };
     showCards();
@@ -176,15 +218,17 @@ function lost(why, kind) {
 }
 
 health.begin();
+index.begin();
 onPrint(cards.whole);
 lateAndRefused.begin();
 notice.loading();
-onBack(() => refresh({ restart: true }));
+onView(() => refresh({ restart: true }));
 onTheme(cards.recolour);
 listen({
   moved(data) {
     const before = lastMoved;
     lastMoved = data;
+    if (JSON.stringify(before) !== JSON.stringify(data)) moves += 1;
     connected.resolve();
     if (before !== null && before.outline !== data.outline) outlines += 1;
     refresh({ moved: before?.moment === data.moment ? LOOKS : ALL });

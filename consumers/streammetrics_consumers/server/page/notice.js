@@ -28,11 +28,12 @@ export const loading = () => set("loading", "Loading the results…");
 /** The results are shown, and are up to date. */
 export const ready = () => set("ready", "");
 
-/** There is nothing to show: nothing was counted, or nothing passes the filters. */
-export function empty(filtered, everything) {
+/** There is nothing to show: nothing was counted, of the experiment if one is named, or nothing passes
+ * the filters. */
+export function empty(filtered, everything, experiment) {
   if (!filtered) {
     const hint = "The page fills by itself as soon as the first events are committed.";
-    set("empty", "No events are counted yet", hint);
+    set("empty", `No events${experiment === null ? "" : " of this experiment"} are counted yet`, hint);
     return;
   }
   set("empty", "No results pass the filters", h("a", { href: everything }, "Show everything"));
@@ -92,15 +93,17 @@ export function notes(some) {
     h("p", { class: note.includes(": alarm: ") ? "note attention" : "note" }, name(note, 400))));
 }
 
-const titles = { name: "", hypothesis: "", store: "" };
+const titles = { name: "", hypothesis: "", experiment: "", store: "" };
 
-/** Show the declared name and hypothesis of the experiment, else the name of the store; also as the
- * title of the tab. */
+/** Show the declared name and hypothesis of the experiment, or its name in the config, else the name of
+ * the store; also as the title of the tab. */
 export function title(some) {
   Object.assign(titles, some);
-  const { name: declared, hypothesis, store } = titles;
-  say(byId("store"), declared ? name(declared, 200) : store);
+  const { name: declared, hypothesis, experiment, store } = titles;
+  const own = experiment === "" ? "" : name(experiment, 64);
+  const first = declared ? name(declared, 200) : own || store;
+  say(byId("store"), first);
   say(byId("hypothesis"), hypothesis ? name(hypothesis, 1000) : "");
-  say(byId("file"), declared ? store : "");
-  document.title = `${declared ? name(declared, 80) : store} - streammetrics`;
+  say(byId("file"), [own, store].filter((one) => one !== "" && one !== first).join(" · "));
+  document.title = `${declared ? name(declared, 80) : first} - streammetrics`;
 }

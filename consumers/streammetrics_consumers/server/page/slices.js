@@ -5,6 +5,7 @@
 import { h } from "/assets/elements.js";
 import { axisOf, intervalBar } from "/assets/interval_bar.js";
 import { count, name, span, value } from "/assets/printed.js";
+import { ariaSort, arrow, ordered } from "/assets/sorting.js";
 import { data, doubt, PLACES, positionOf, read, scaleOfRows, sliceName, variantOf } from "/assets/tables.js";
 
 export const MOST = 200; // rows of one table
@@ -39,7 +40,7 @@ export function slicesTable(rows, { by, down, find, view }, who, label, cut = nu
   const table = h("table", { class: "slices" },
     h("caption", {}, `${label}: ${matching === whole ? "" : `${count(matching)} of `}${count(whole)} slices`),
     h("thead", {}, h("tr", {}, ...headings.map((text, i) =>
-      h("th", { scope: "col", "aria-sort": by === i ? (down ? "descending" : "ascending") : null },
+      h("th", { scope: "col", "aria-sort": ariaSort(by === i, down) },
         sortable[i] ? h("button", { type: "button", class: "sort", "data-sort": i }, text, arrow(by === i, down))
           : [h("span", { class: "hidden" }, "Drawn"), axisOf(scale, true)])))),
     h("tbody", {}, ...found.slice(0, MOST).map((one) => rowOf(one, scale, who))));
@@ -70,19 +71,10 @@ function headOf(variant, shown, who) {
   return variantOf(shown.find((row) => row.slice.variant === variant), who);
 }
 
-const arrow = (sorted, down) =>
-  h("span", { class: "arrow", "aria-hidden": "true" }, sorted ? (down ? " ▼" : " ▲") : " ↕");
-
 /** What a line is sorted by in this column: its name, the value of a variant, or its rows. */
 function sortKey(one, by) {
   if (by === 0) return one.label;
   return by <= one.rows.length ? value(one.rows[by - 1]?.value ?? null) : one.counted;
-}
-
-/** The order of two names or numbers; undefined numbers come last. */
-function ordered(a, b, sign) {
-  if (typeof a === "string") return sign * a.localeCompare(b, "en", { numeric: true });
-  return Number.isNaN(a) || Number.isNaN(b) ? Number.isNaN(a) - Number.isNaN(b) : sign * (a - b);
 }
 
 function rowOf({ label, rows, counted }, scale, who) {

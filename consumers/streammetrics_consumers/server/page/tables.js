@@ -2,7 +2,7 @@
 
 import { h } from "/assets/elements.js";
 import { axisOf, intervalBar, scaleOf } from "/assets/interval_bar.js";
-import { name, value } from "/assets/printed.js";
+import { name, span as spanOf, value } from "/assets/printed.js";
 
 const OTHER = "(other)";
 export const METRIC = 64; // letters of the longest name that a config gives a metric
@@ -101,7 +101,7 @@ export const positionOf = (row, who) =>
 /** The name of the variant of a row with its mark; the control is marked as such. */
 export function variantOf(row, who) {
   const label = labelOf(row);
-  const marked = row.slice.variant === who.control && label !== "control";
+  const marked = who.control !== undefined && row.slice.variant === who.control && label !== "control";
   return h("span", { class: "who" }, swatch(positionOf(row, who)),
     h("span", {}, label, marked ? h("small", {}, " control") : null));
 }
@@ -124,16 +124,18 @@ function line(row, { scale, approximate, intervals, who, isLast }) {
 }
 
 /** The effects of comparisons against zero, and of guardrails against their margin, with the verdict
- * on each. `named`: with the metric in front. `axes`: of views whose metrics have the same unit. On a
- * phone each row is a card, whose cells have their `data-label`. */
+ * on each. `named`: with the metric in front; else with the window if there are several. `axes`: of
+ * views whose metrics have the same unit. On a phone each row is a card, whose cells have their
+ * `data-label`. */
 export function effects(comparisons, caption, named, axes = {}) {
   const always = comparisons.some((one) => !one.anytime_reason);
   const pTitle = comparisons[0].text.p_title;
   const pairs = new Set(comparisons.map(armsOf));
   const apart = !named || pairs.size > 1; // else all rows compare the same two, named in the caption
   const title = apart ? caption : `${caption}, ${[...pairs][0]}`;
+  const windows = !named && new Set(comparisons.map((one) => one.window.start_ms)).size > 1;
   const labels = {
-    metric: "Metric", arms: "Variant", verdict: "Verdict", effect: "Effect", lift: "Relative",
+    metric: "Metric", arms: windows ? "Window" : "Variant", verdict: "Verdict", effect: "Effect", lift: "Relative",
     interval: always ? "Always-valid interval" : "Interval of one look", p: always ? pTitle : "p of one look",
   };
   const table = h("table", { class: "effects", role: "table" }, h("caption", {}, title));
@@ -154,7 +156,7 @@ export function effects(comparisons, caption, named, axes = {}) {
     const scale = scales.get(unitOf(one));
     const isLast = !following || unitOf(following) !== unitOf(one);
     const rail = one.guardrail ? h("small", {}, ` guardrail, margin ${text.margin}`) : null;
-    const arms = named ? armsOf(one) : name(one.treatment_variant, 24); // the caption names the control
+    const arms = named ? armsOf(one) : windows ? spanOf(one.window) : name(one.treatment_variant, 24);
     const view = named || text.label === name(one.metric, METRIC) ? null : h("small", {}, ` ${name(one.view)}`);
     const cell = (label, kind, ...parts) =>
       h("td", { class: kind, role: "cell", "data-label": labels[label].replace(" interval", "") }, h("span", {}, ...parts));

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from streammetrics_consumers.config.tables import ServerConfig
+from streammetrics_consumers.server.health import WatchedWorkers
+from streammetrics_consumers.server.process import serving
 
 from benchmarks.browser import Unavailable, running_browser
+from tests import experiment_scenes
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.requirements import absent
@@ -85,6 +90,22 @@ def growing(own: Stream) -> Iterator[Stream]:
     """A server over that."""
     with own.serve() as stream:
         yield stream
+
+
+@pytest.fixture(scope="session")
+def twenty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store of twenty experiments, with three looks at each."""
+    folder = tmp_path_factory.mktemp("twenty")
+    experiment_scenes.made(experiment_scenes.TWENTY, experiment_scenes.THREE, 3, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(twenty: Path) -> Iterator[str]:
+    """A server over the store of twenty experiments."""
+    watched = WatchedWorkers(dict, time.monotonic, time.time)
+    with serving(str(twenty / "store.db"), ServerConfig(port=0), watched) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
