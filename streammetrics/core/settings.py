@@ -219,8 +219,11 @@ def _accumulator(value: Json, former: dict[str, str]) -> Declared:
             hint="use the release that wrote it, or count its rows again",
         )
     if schema not in CLASSES:
+        import difflib  # only an error needs it
+
+        near = difflib.get_close_matches(schema[:100], CLASSES, cutoff=0.5)
         raise StateError(
-            expected=f"a known schema ({', '.join(sorted(CLASSES))})",
+            expected=f"a known schema, such as {' or '.join(near or ['ratio/1'])}",
             got=shown(schema),
             where="state bytes",
             hint="import the module that defines it, install the package that registers it as an"

@@ -92,7 +92,9 @@ OTHERS = {
         "Arm ArmCounts Arms Estimates Moments Names Ordered Precision QuantileEvidence Reading "
         "RowsAndUsers Shortage Sided SinceDecision Stratum Successes Traits ValueRow WithoutGroups"
     ),
-    "sentences and records, without a value": "Gate Look PlannedUnits Recommendation",
+    "sentences and records, without a value": (
+        "Gate Look PlannedUnits Recommendation StoredExperiment StoredFinding"
+    ),
 }
 
 
