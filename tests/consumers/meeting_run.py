@@ -64,6 +64,7 @@ def write(folder: Path, tables: str) -> Path:
             "exps": arms_of(user, prices[user]),
         }
         lines.append(json.dumps(event))
+    folder.mkdir(exist_ok=True)
     (folder / "clicks.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return configure(folder, tables)
 
