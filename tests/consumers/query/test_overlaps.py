@@ -34,7 +34,11 @@ BROKEN = (
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     path = tmp_path / "store.db"
-    filled_once(path, ("meeting",), lambda: meeting_run.make(tmp_path) and None)
+
+    def fill() -> None:
+        meeting_run.make(tmp_path)
+
+    filled_once(path, ("meeting",), fill)
     with closing(Ledger.open(str(path), create=True)) as ledger:
         yield ledger
 
@@ -89,7 +93,7 @@ def test_what_two_share_is_computed_again_only_if_the_units_of_one_change(
         compared.append(" ".join(sample.names))
         return whole(sample)
 
-    monkeypatch.setattr(overlaps.experiments, "overlaps", noted)
+    monkeypatch.setattr(experiments, "overlaps", noted)
     with closing(Ledger.open(str(store), create=True)) as ledger:
         index = ExperimentIndex(ledger)
         first = index.answer()
