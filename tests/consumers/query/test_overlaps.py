@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query import overlaps
+from streammetrics_consumers.query import experiment_totals, overlaps
 from streammetrics_consumers.query.answers import ExperimentsAnswer
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.experiment_index import ExperimentIndex
@@ -179,3 +179,24 @@ def test_at_most_so_many_running_ones_are_compared(
     monkeypatch.setattr(overlaps, "COMPARED", 2)
     pairs = ExperimentIndex(ledger).answer().overlaps
     assert [pair.experiments for pair in pairs] == [("pricing", "ranker")]
+
+
+def test_an_experiment_that_cannot_be_read_is_in_unknown_pairs_and_layers(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment_totals, "MAX_STATE_BYTES", 10)
+    index = ExperimentIndex(ledger).answer()
+    assert len(index.overlaps) == 6 and len(index.layers) == 2
+    for found in (*index.overlaps, *index.layers):
+        assert math.isnan(found.units) and not found.alarm
+        assert "its states cannot be read" in found.sentence
+
+
+def test_the_units_of_an_experiment_are_kept_as_a_sample(ledger: Ledger) -> None:
+    totals: experiment_totals.Totals = {}
+    ExperimentIndex(ledger, totals).answer()
+    ranker, banner = totals[1, "ranker"], totals[1, "banner"]
+    assert ranker.units is not None and banner.units is not None
+    assert len(ranker.units.experiment("ranker").hashes) == 400
+    assert ranker.nbytes - ranker.units.nbytes == banner.nbytes - banner.units.nbytes
+    assert ranker.units.nbytes == 400 * 10
