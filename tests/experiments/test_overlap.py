@@ -84,26 +84,6 @@ def test_law_a_pair_has_the_counts_of_a_plain_dict_of_units(assignment: Assignme
         assert found.units == sum(cells.values()) + several
 
 
-def test_samples_of_each_experiment_merge_to_the_sample_of_all() -> None:
-    units = {
-        name: {
-            "": {
-                arm: counted(range(i, 90_000 * (k + 1), 2)).compute() for i, arm in enumerate("ab")
-            }
-        }
-        for k, name in enumerate(("z", "b", "c"))
-    }
-    whole = sample_units(units)
-    merged, *others = (sample_units({name: arms}) for name, arms in units.items())
-    for other in others:
-        merged = merged.merged(other)
-    assert merged.names == ("b", "c", "z") and merged.level == whole.level > others[0].level
-    for name in merged.names:
-        found, expected = merged.experiment(name), whole.experiment(name)
-        assert np.array_equal(found.hashes, expected.hashes)
-        assert np.array_equal(found.places, expected.places)
-
-
 def test_arms_by_hashes_of_their_own_are_independent_and_those_of_one_hash_are_an_alarm() -> None:
     one, other = (randomised(4_000, "ab", salt=salt) for salt in (1, 2))
     fair, broken, _ = overlaps(sample_of({"ads": one, "pricing": other, "ranker": one}))
