@@ -24,7 +24,7 @@ from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.openapi import OF_JSON, OTHERS
 
 from tests import patience
-from tests.consumers import experiment_run
+from tests.consumers import experiment_run, meeting_run
 from tests.consumers.running import Running, until
 from tests.patience import LIMIT_S
 from tests.ports import free_ports
@@ -146,6 +146,7 @@ def scrape(store: Path) -> bytes:
 @pytest.mark.slow
 def test_every_series_that_they_name_is_one_that_we_write(tmp_path: Path) -> None:
     text = scrape(experiment_run.run(experiment_run.write(tmp_path))).decode()
+    text += scrape(meeting_run.make(tmp_path / "meeting")).decode()
     text += "".join(f"# TYPE {one.name} gauge\n" for one in join_gauges(NO_JOIN))
     known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     known |= {f"{name}{end}" for name in known for end in ("_bucket", "_count", "_sum")}
@@ -173,7 +174,7 @@ def test_each_alert_leads_to_its_section_of_the_runbook() -> None:
         RULES.read_text(encoding="utf-8"),
     )
     names = [name for name, _ in alerts]
-    assert len(names) == RULES.read_text(encoding="utf-8").count("- alert:") == 18
+    assert len(names) == RULES.read_text(encoding="utf-8").count("- alert:") == 20
     assert alerts == [(name, f"docs/runbook.md#{name.lower()}") for name in names]
     page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
     _, *sections = re.split(r"^## ", page, flags=re.MULTILINE)
@@ -204,6 +205,8 @@ def test_the_rules_are_valid() -> None:
 def test_a_scrape_is_valid_and_without_complaint(tmp_path: Path) -> None:
     store = experiment_run.run(experiment_run.write(tmp_path))
     assert promtool("check", "metrics", text=scrape(store)) == ""
+    met = meeting_run.make(tmp_path / "meeting")
+    assert promtool("check", "metrics", text=scrape(met)) == ""
 
 
 @pytest.mark.slow

@@ -141,6 +141,31 @@ class UnitSample:
             )
         return self.experiments[name]
 
+    def merged(self, other: UnitSample) -> UnitSample:
+        """The sample of the experiments of both, as if all had been sampled at once. An experiment
+        that both have is that of the other one.
+
+        >>> from streammetrics import Units
+        >>> units = Units()
+        >>> units.update(range(10))
+        >>> ranker, pricing = (
+        ...     sample_units({name: {"all": units.compute()}}) for name in ("ranker", "pricing")
+        ... )
+        >>> ranker.merged(pricing).names
+        ('pricing', 'ranker')
+        """
+        level = max(self.level, other.level)
+        both = {**self._cut(level).experiments, **other._cut(level).experiments}
+        plans = {**self.plans, **other.plans}
+        return UnitSample(level, {name: both[name] for name in sorted(both)}, plans)._within()
+
+    def _within(self) -> UnitSample:
+        """The sample, cut until it has no more units than a sample may have."""
+        sample = self
+        while sum(len(units.hashes) for units in sample.experiments.values()) > SAMPLED:
+            sample = sample._cut(sample.level + 1)
+        return sample
+
     def _extended(self, name: str, units: SampledUnits) -> UnitSample:
         return UnitSample(self.level, {**self.experiments, name: units}, self.plans)
 
@@ -157,10 +182,7 @@ class UnitSample:
         while len(hashes := _hashes_within(result, level)) > SAMPLED:
             level += 1
         sample = self._cut(level)
-        sample = sample._extended(name, sample.experiments[name].joined(place, hashes))
-        while sum(len(units.hashes) for units in sample.experiments.values()) > SAMPLED:
-            sample = sample._cut(sample.level + 1)
-        return sample
+        return sample._extended(name, sample.experiments[name].joined(place, hashes))._within()
 
 
 def sample_units(

@@ -153,3 +153,23 @@ def test_what_is_no_result_of_units_is_refused(units: object) -> None:
 def test_the_weights_of_all_levels_add_up_to_1() -> None:
     weights = [Fraction(1, round(math.exp(-log_weight(level)))) for level in range(65)]
     assert sum(weights) == 1 - Fraction(1, 66)
+
+
+def test_samples_of_each_experiment_merge_to_the_sample_of_all() -> None:
+    units = {
+        name: {
+            "": {
+                arm: counted(range(i, 90_000 * (k + 1), 2)).compute() for i, arm in enumerate("ab")
+            }
+        }
+        for k, name in enumerate(("z", "b", "c"))
+    }
+    whole = sample_units(units)
+    merged, *others = (sample_units({name: arms}) for name, arms in units.items())
+    for other in others:
+        merged = merged.merged(other)
+    assert merged.names == ("b", "c", "z") and merged.level == whole.level > others[0].level
+    for name in merged.names:
+        found, expected = merged.experiment(name), whole.experiment(name)
+        assert np.array_equal(found.hashes, expected.hashes)
+        assert np.array_equal(found.places, expected.places)

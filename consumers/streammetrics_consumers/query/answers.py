@@ -258,8 +258,8 @@ class ExperimentEntry(Answer, frozen=True):
 
 
 class LayerEntry(Answer, frozen=True):
-    """Experiments that exclude each other. units: those that are in two of them; alarm: whether
-    one certainly is. units and sentence: null and empty where that is not known."""
+    """Experiments that exclude each other, those that are archived left out. units: those that are
+    in two which ran at the same time, null where unknown; alarm: whether one certainly is."""
 
     name: str
     experiments: tuple[str, ...]
@@ -269,8 +269,9 @@ class LayerEntry(Answer, frozen=True):
 
 
 class OverlapEntry(Answer, frozen=True):
-    """Two experiments, and the units in both. alarm: whether their arms are not independent, at
-    all looks together; adjusted_p: of that, for all pairs."""
+    """Two experiments, and the units in both, null where unknown. alarm: whether their arms are not
+    independent, at all looks together; adjusted_p: of that, for all pairs, null where it is not
+    tested."""
 
     experiments: tuple[str, str]
     units: Number
@@ -289,7 +290,8 @@ class ExperimentsAnswer(Answer, frozen=True, tag_field="format", tag="streammetr
     experiments: tuple[ExperimentEntry, ...]
     layers: tuple[LayerEntry, ...]
     overlaps: Annotated[
-        tuple[OverlapEntry, ...], Meta(description="pairs of experiments that share units")
+        tuple[OverlapEntry, ...],
+        Meta(description="pairs of running experiments that share units, or may"),
     ]
 
 

@@ -26,7 +26,6 @@ from streammetrics_consumers.query.answers import (
     EntryGuardrails,
     ExperimentEntry,
     ExperimentsAnswer,
-    LayerEntry,
     ResultsAnswer,
 )
 from streammetrics_consumers.query.comparisons import progress_of, verdict
@@ -37,15 +36,18 @@ from streammetrics_consumers.query.experiment_plan import (
 )
 from streammetrics_consumers.query.experiment_totals import (
     Totals,
+    WindowOutcome,
     days_so_far,
     first_window_ms,
     newest_of,
+    period_of,
     phase_of,
     report_of,
     total_of,
 )
 from streammetrics_consumers.query.json_kinds import Phase
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
+from streammetrics_consumers.query.overlaps import UNREAD, Member, Overlaps, unknown_sample
 from streammetrics_consumers.query.query import Query, require_generation
 from streammetrics_consumers.query.rows import SINCE_THE_START, WindowFinding
 from streammetrics_consumers.query.thinning import thinned
@@ -74,6 +76,7 @@ class ExperimentIndex:
         self._lock = Lock()
         self._answers: dict[int | None, tuple[Moment, ExperimentsAnswer]] = {}
         self._known: dict[tuple[int, str], _Known] = {}
+        self._overlaps = Overlaps()
 
     def answer(self, generation: int | None = None) -> ExperimentsAnswer:
         """The index; the same object as long as nothing changes. Raises QueryError for a generation
@@ -94,39 +97,53 @@ class ExperimentIndex:
             return before
         stored = now.version.generation
         designs = [declared(stored, name) for name in experiments_of(stored)]
-        entries = tuple(self._entries(now, filter(None, designs)))
+        read = [*self._read(now, filter(None, designs))]
+        members = [member for _, member in read if not member.design.archived]
         return moment, ExperimentsAnswer(
             generation=stored.id,
             offsets=now.bare.offsets,
             incomplete=now.bare.incomplete,
-            experiments=entries,
-            layers=tuple(layers_of([design for design in designs if design is not None])),
-            overlaps=(),
+            experiments=tuple(entry for entry, _ in read),
+            layers=self._overlaps.layers(members),
+            overlaps=self._overlaps.pairs(members),
         )
 
-    def _entries(
+    def _read(
         self, now: StoreView, designs: Iterable[DeclaredExperiment]
-    ) -> Iterator[ExperimentEntry]:
+    ) -> Iterator[tuple[ExperimentEntry, Member]]:
+        """Of each experiment its entry, and what may meet others."""
         panes: dict[str, list[Pane]] = {}
         for size in now.snapshot.panes:
             panes.setdefault(size.pane.metric, []).append(size.pane)
         for design in designs:
             checkpoint()
-            yield self._entry(
-                now, design, [p for name in design.metrics for p in panes.get(name, ())]
-            )
+            own = [pane for name in design.metrics for pane in panes.get(name, ())]
+            phase, period = phase_of(now, design, own), period_of(now, design, own)
+            made_of: object = UNREAD
+            units = None
+            try:
+                total = total_of(now, design, own, self._totals)
+            except (sm.StateError, TooLarge) as error:
+                why = unless_damaged(error) if isinstance(error, sm.StateError) else error
+                looks = now.looks(design.fingerprint)
+                entry = _unread(design, phase, f"The experiment is not shown: {why}.", looks)
+            else:
+                entry = self._entry(now, design, own, phase, total)
+                made_of, units = total.made_of, total.units
+            sample = unknown_sample(design, UNREAD) if units is None else units
+            yield entry, Member(design, made_of, sample, period, phase == "running")
 
     def _entry(
-        self, now: StoreView, design: DeclaredExperiment, panes: Sequence[Pane]
+        self,
+        now: StoreView,
+        design: DeclaredExperiment,
+        panes: Sequence[Pane],
+        phase: Phase,
+        total: WindowOutcome,
     ) -> ExperimentEntry:
         key = now.version.generation.id, design.name
         looks, first_ms = now.looks(design.fingerprint), first_window_ms(now, design, panes)
-        newest_ms, phase = newest_of(now.snapshot, design, panes), phase_of(now, design, panes)
-        try:
-            total = total_of(now, design, panes, self._totals)
-        except (sm.StateError, TooLarge) as error:
-            why = unless_damaged(error) if isinstance(error, sm.StateError) else error
-            return _unread(design, phase, f"The experiment is not shown: {why}.", looks)
+        newest_ms = newest_of(now.snapshot, design, panes)
         made_of = design, total.made_of, looks, first_ms, newest_ms, phase
         known = self._known.get(key)
         if known is not None and known.made_of == made_of:
@@ -167,14 +184,6 @@ def indexed(
 
 def _indexed(results: ResultsAnswer, index: ExperimentsAnswer) -> ResultsAnswer:
     return replace(results, experiments=index)
-
-
-def layers_of(designs: Sequence[DeclaredExperiment]) -> Iterator[LayerEntry]:
-    """The layers of the config, each with its experiments."""
-    names = dict.fromkeys(name for design in designs for name in design.layers)
-    for name in names:
-        experiments = tuple(design.name for design in designs if name in design.layers)
-        yield LayerEntry(name, experiments, units=math.nan, alarm=False, sentence="")
 
 
 def _unread(design: DeclaredExperiment, phase: Phase, why: str, looks: int) -> ExperimentEntry:

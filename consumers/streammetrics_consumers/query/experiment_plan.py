@@ -72,6 +72,15 @@ class DeclaredExperiment:
         """What stands before a metric's name in the ledger."""
         return f"{experiment_set(self.name)}/"
 
+    @property
+    def unit(self) -> str | None:
+        """The field of its units; None if units are not counted."""
+        metric = self.metrics.get(self.prefix + UNITS)
+        if metric is None:
+            return None
+        inputs = cast("Mapping[str, str]", metric.description["inputs"])
+        return inputs["units"].rpartition(":")[0]
+
     def arm_of(self, value: str | None) -> str | None:
         """The arm of a value in an event; None if it is not declared."""
         return None if value is None else self.arms.get(value)

@@ -24,13 +24,21 @@ from streammetrics_consumers.query.experiment_plan import (
     within,
 )
 from streammetrics_consumers.query.json_kinds import Phase
+from streammetrics_consumers.query.overlaps import sample_of
 from streammetrics_consumers.query.query import Span
 from streammetrics_consumers.query.query import state_of as window_state
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.user_intervals import Users, users_of
 
 if TYPE_CHECKING:
-    from streammetrics.experiments import Experiment, Finding, Outcome, Report, Watched
+    from streammetrics.experiments import (
+        Experiment,
+        Finding,
+        Outcome,
+        Report,
+        UnitSample,
+        Watched,
+    )
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 
@@ -40,7 +48,8 @@ class WindowOutcome:
     """One window: the rows that it is made of, their outcome, and the user groups.
 
     undeclared: the rows of arms that the plan does not name. alone: the findings without looks, of
-    windows other than the total; only the total has looks.
+    windows other than the total; only the total has looks. units: a sample of those of the total,
+    each with its epoch and arm.
     """
 
     made_of: object
@@ -48,7 +57,8 @@ class WindowOutcome:
     users: Users
     undeclared: int = 0
     alone: tuple[Finding, ...] = ()
-    nbytes: int = 0  # of the user groups
+    nbytes: int = 0  # of the user groups and the units
+    units: UnitSample | None = None
 
 
 Totals: TypeAlias = dict[tuple[int, str], WindowOutcome]  # by generation and experiment
@@ -72,8 +82,10 @@ def outcome_of(
     outcome = experiment.outcome(None if metric is None else design.watched_of(metric))
     findings = () if span is None else outcome.report().findings
     users = users_of(experiment, span)
+    units = None if span is not None else sample_of(design, experiment.units)
     nbytes = sum(groups.nbytes for groups in users.values())
-    return WindowOutcome(made_of, outcome, users, undeclared, findings, nbytes)
+    nbytes += 0 if units is None else units.nbytes
+    return WindowOutcome(made_of, outcome, users, undeclared, findings, nbytes, units)
 
 
 def total_of(
@@ -139,6 +151,24 @@ def first_window_ms(now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane
     if first_ms is None or (floor_ms is not None and first_ms <= floor_ms):
         return None
     return first_ms if of.start_ms is None else max(first_ms, of.start_ms)
+
+
+def period_of(
+    now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane]
+) -> tuple[int | None, int | None]:
+    """A start and an end between which an experiment certainly had events, None where it has none
+    or it is not known. Without a declared time that is the inner end of its first or last window,
+    so that two that followed each other within a window are not taken to have run at once."""
+    windows = sorted({pane[2:] for pane in panes if not pane.is_total})
+    start_ms, end_ms = of.start_ms, of.end_ms
+    if of.ended and windows:
+        last_ms = windows[-1][0] if len(windows) > 1 else windows[-1][1]
+        end_ms = last_ms if end_ms is None or last_ms is None else min(end_ms, last_ms)
+    if start_ms is None and first_window_ms(now, of, panes) is not None:
+        start_ms = windows[0][1]
+        if start_ms is not None and end_ms is not None:
+            start_ms = min(start_ms, end_ms - 1)
+    return start_ms, end_ms
 
 
 def newest_of(snapshot: Snapshot, of: DeclaredExperiment, panes: Sequence[Pane]) -> int | None:

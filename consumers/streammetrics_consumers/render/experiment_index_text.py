@@ -76,6 +76,12 @@ def index_columns(
     return {title: column for title, column in cells.items() if any(text for text, _ in column)}
 
 
+def index_alarms(answer: ExperimentsAnswer) -> Sequence[str]:
+    """The sentences of the layers that are broken and of the pairs whose arms depend."""
+    layers = [layer.sentence for layer in answer.layers if layer.alarm]
+    return [*layers, *(pair.sentence for pair in answer.overlaps if pair.alarm)]
+
+
 def entry_name(entry: ExperimentEntry) -> str:
     """The name of an experiment in tables."""
     return formatting.name(entry.name or entry.title or "(no name)", NAME)

@@ -11,7 +11,11 @@ from rich.text import Text
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import ExperimentEntry, ExperimentsAnswer
 from streammetrics_consumers.query.json_kinds import Tone
-from streammetrics_consumers.render.experiment_index_text import entry_name, index_columns
+from streammetrics_consumers.render.experiment_index_text import (
+    entry_name,
+    index_alarms,
+    index_columns,
+)
 from streammetrics_consumers.render.style import COLOURS, GAP, Style, columns
 
 
@@ -23,9 +27,8 @@ def index_parts(answer: ExperimentsAnswer, style: Style) -> Iterator[RenderableT
     for entry in shown:
         if entry.recommendation is None:
             yield Text(f"{entry_name(entry)}: {formatting.name(entry.sentence, 400)}", "yellow")
-    alarms = [layer.sentence for layer in answer.layers if layer.alarm]
-    alarms += [pair.sentence for pair in answer.overlaps if pair.alarm]
-    yield from (Text(formatting.name(sentence, 400), "yellow") for sentence in alarms)
+    for sentence in index_alarms(answer):
+        yield Text(formatting.name(sentence, 1000), "yellow")
     n_archived = len(answer.experiments) - len(shown)
     if n_archived:
         plural = "s are" if n_archived > 1 else " is"

@@ -29,7 +29,7 @@ from streammetrics_consumers.render.cells import (
     rows_shown,
     units_of,
 )
-from streammetrics_consumers.render.experiment_index_text import index_columns
+from streammetrics_consumers.render.experiment_index_text import index_alarms, index_columns
 from streammetrics_consumers.render.join_text import (
     OUTCOME_HEAD,
     join_counts,
@@ -181,12 +181,14 @@ def _body(material: Material, title: str) -> Iterator[str]:
 
 
 def _index(index: ExperimentsAnswer) -> Iterator[str]:
-    """All experiments that are not archived, a line for each."""
+    """All experiments that are not archived, a line for each, and where they meet and should
+    not."""
     shown = index_columns([entry for entry in index.experiments if not entry.archived])
     if shown:
         lines = zip(*([text for text, _ in column] for column in shown.values()), strict=True)
         yield "<h2>Experiments</h2>"
         yield _table("all experiments", tuple(shown), len(shown), lines)
+    yield from _warnings(index_alarms(index))
 
 
 def _reading(results: ResultsAnswer) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 The gauges show headline views since the start (`window="total"`) and over the latest window
 (`window="latest"`), and effects since the start. Variants and slices come from the stream and may
-be many: at most `ROWS` rows of each window and `EFFECTS` effects are shown, groupings with few
-names first, and a gauge counts those left out. A row has one to eight series.
+be many: at most `ROWS` rows of each window, `EFFECTS` effects and `PAIRS` pairs of experiments are
+shown, groupings with few names and pairs with an alarm first, and a gauge counts those left out. A
+row has one to eight series.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from streammetrics.experiments import ACTIONS, VERDICTS
-from streammetrics_consumers.query.answers import Join, JoinOutcome, ResultsAnswer
+from streammetrics_consumers.query.answers import (
+    ExperimentsAnswer,
+    Join,
+    JoinOutcome,
+    ResultsAnswer,
+)
 from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.slices import VARIANT
@@ -29,6 +35,7 @@ from streammetrics_consumers.render.cells import (
 
 ROWS: Final = 1000  # of one window
 EFFECTS: Final = 200
+PAIRS: Final = 200  # of experiments
 
 _ROW: Final = ("metric", "view", "window", "variant", "slice")
 _EFFECT: Final = ("metric", "view", "control", "treatment")
@@ -75,9 +82,13 @@ def result_gauges(
     effects = [(name, row) for name, results in named.items() for row in results.comparisons]
     yield from _effect_gauges(effects[:EFFECTS])
     yield from _experiment_gauges(named)
+    pairs = 0
+    if total.index is not None:
+        yield from _meeting_gauges(total.index)
+        pairs = len(total.index.overlaps)
     yield from join_gauges(total.join)
-    left_out += len(effects[EFFECTS:])
-    yield _gauge("results_left_out", "Rows and effects left out because there are too many",
+    left_out += len(effects[EFFECTS:]) + max(pairs - PAIRS, 0)
+    yield _gauge("results_left_out", "Rows, effects and pairs left out because there are too many",
                  left_out)  # fmt: skip
 
 
@@ -120,6 +131,26 @@ def _experiment_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
             for labels, value in values:  # without a name, without the last label
                 family.add_metric(labels, float(value))
             yield family
+
+
+def _meeting_gauges(index: ExperimentsAnswer) -> Iterator[Metric]:
+    """Whether layers are broken, and whether the arms of pairs depend; none where that is not
+    known."""
+    layers = GaugeMetricFamily(
+        "streammetrics_layer_alarm", "Whether a unit is in two experiments of a layer",
+        labels=["layer"],
+    )  # fmt: skip
+    pairs = GaugeMetricFamily(
+        "streammetrics_overlap_alarm", "Whether the arms of two experiments are not independent",
+        labels=["first", "second"],
+    )  # fmt: skip
+    for layer in index.layers:
+        if layer.alarm or not math.isnan(layer.units):
+            layers.add_metric([layer.name], float(layer.alarm))
+    for pair in sorted(index.overlaps, key=lambda pair: not pair.alarm)[:PAIRS]:
+        if not math.isnan(pair.adjusted_p):
+            pairs.add_metric([*pair.experiments], float(pair.alarm))
+    yield from (layers, pairs)
 
 
 def _fewest_names(row: SliceRow) -> tuple[int, list[str]]:

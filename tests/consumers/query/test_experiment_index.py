@@ -255,4 +255,3 @@ def test_layers_are_those_of_the_config(tmp_path: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         [layer] = ExperimentIndex(ledger).answer().layers
     assert (layer.name, layer.experiments) == ("search", experiments_run.NAMES)
-    assert not layer.alarm and layer.units != layer.units  # not known

@@ -27,7 +27,7 @@ from streammetrics_consumers.render.prometheus import result_gauges, slice_label
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import NO_WORKERS
 
-from tests.consumers import experiment_run, experiments_run
+from tests.consumers import experiment_run, experiments_run, meeting_run
 from tests.consumers.answer_rows import altered, plain
 from tests.consumers.render.corpus import corpus
 from tests.consumers.stores import event, make_store
@@ -189,3 +189,39 @@ def test_each_experiment_with_a_name_has_it_as_a_label_and_hidden_ones_have_no_s
         assert samples[key("sample_ratio_alarm", **of)] == 0
         for variant, units in results.srm.counts:
             assert samples[key("units", variant=variant, **of)] == units
+
+
+def test_broken_layers_and_pairs_whose_arms_depend_are_gauges(tmp_path: Path) -> None:
+    with closing(Ledger.open(str(meeting_run.make(tmp_path)))) as ledger:
+        samples = parsed(exposition(ledger, NO_WORKERS).decode())
+    found = {
+        one: value for one, value in samples.items() if one[0].endswith(("r_alarm", "p_alarm"))
+    }
+    assert found == {
+        key("layer_alarm", layer="prices"): 1,
+        key("layer_alarm", layer="looks"): 0,
+        key("overlap_alarm", first="layout", second="ranker"): 1,
+        key("overlap_alarm", first="layout", second="pricing"): 0,
+        key("overlap_alarm", first="pricing", second="ranker"): 0,
+    }
+
+
+def test_what_is_not_known_of_layers_and_pairs_has_no_series(tmp_path: Path) -> None:
+    tables = meeting_run.entries(pricing="max_units = 10\n") + meeting_run.LAYERS
+    store = experiment_run.run(meeting_run.write(tmp_path, tables))
+    with closing(Ledger.open(str(store))) as ledger:
+        samples = parsed(exposition(ledger, NO_WORKERS).decode())
+    assert samples[key("overlap_alarm", first="layout", second="ranker")] == 1
+    assert key("overlap_alarm", first="pricing", second="ranker") not in samples
+    assert key("layer_alarm", layer="prices") not in samples
+
+
+def test_pairs_with_an_alarm_are_the_last_to_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PAIRS", 1)
+    with closing(Ledger.open(str(meeting_run.make(tmp_path)))) as ledger:
+        samples = parsed(exposition(ledger, NO_WORKERS).decode())
+    pairs = {one: value for one, value in samples.items() if one[0].endswith("overlap_alarm")}
+    assert pairs == {key("overlap_alarm", first="layout", second="ranker"): 1}
+    assert samples[key("results_left_out")] == 2
