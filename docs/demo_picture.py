@@ -1,4 +1,5 @@
-"""Draw `docs/demo.svg`, the terminal after `make demo ARGS=--once`; run it after a change."""
+"""Draw `docs/demo.svg`: `results` of the store of `make demo ARGS=--once`, and of one experiment in
+it; run it after a change."""
 
 from __future__ import annotations
 
@@ -16,14 +17,16 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 COLUMNS = 100
-COMMAND = (sys.executable, "-m", "streammetrics", "demo", "--once")
+STREAMMETRICS = (sys.executable, "-m", "streammetrics")
+RESULTS = "results .demo/demo.db"
 
 
-def captured() -> str:
-    """What the demonstration writes to a terminal."""
+def captured(command: str) -> str:
+    """What a command writes to a terminal."""
+    words = (*STREAMMETRICS, *command.split())
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (40, COLUMNS))
-    with subprocess.Popen(COMMAND, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         pieces: list[bytes] = []
         try:
@@ -33,7 +36,7 @@ def captured() -> str:
             pass
     os.close(ours)
     if process.returncode:
-        raise SystemExit("the demonstration failed")
+        raise SystemExit(f"{command} failed")
     return b"".join(pieces).decode()
 
 
@@ -46,7 +49,10 @@ def settled(text: str) -> str:
 def main() -> None:
     """Run, draw and write."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
-    console.print(Text.from_ansi("$ make demo ARGS=--once\n" + settled(captured())))
+    captured("demo --once")
+    for command in (RESULTS, f"{RESULTS} --experiment ranker"):
+        text = settled(captured(command))
+        console.print(Text.from_ansi(f"$ streammetrics {command}\n{text}\n"))
     drawn = console.export_svg(title="streammetrics", theme=MONOKAI, unique_id="demo")
     # Rich would have the reader's browser fetch a font from another host.
     drawn = re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)

@@ -34,7 +34,7 @@ next
   python -c 'import streammetrics as sm; help(sm.HistogramAUC)'
                                     each metric says what it counts, with an example
   streammetrics --help              the commands, which need the extra `serve`
-  streammetrics demo                an A/B test, simulated, counted and shown on its live page
+  streammetrics demo                three A/B tests, simulated, counted and shown on a live page
 """
 
 

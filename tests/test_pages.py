@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.cli.demo import JOINED_CONFIG
+from streammetrics_consumers.cli.demo_configs import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 
 from tests.requirements import ROOT

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from streammetrics_consumers.cli.arguments import COMMANDS
-from streammetrics_consumers.cli.demo import JOINED_CONFIG
+from streammetrics_consumers.cli.demo_configs import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.ledger import Ledger

@@ -113,13 +113,18 @@ SIMULATE: Final = (
     Flag("items", "items shown at a time, as a ranked list with an id (default: 1, no lists)", int,
          metavar="N", default=1),
     Flag("join", "impressions, and later clicks and purchases, some of them twice", bool),
+    Flag("experiments", "the arms of three experiments in each event", bool),
     Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; with --join also two topics, "
          "IMPRESSIONS,OUTCOMES", short="o", metavar="WHERE", default="-"),
 )  # fmt: skip
 
 DEMO: Final = (
     Flag("once", "print the table and end", bool),
-    Flag("join", "clicks and purchases are events of their own, some of them sent twice", bool),
+    Flag(
+        "join",
+        "one test, whose clicks and purchases are events of their own, some sent twice",
+        bool,
+    ),
     Flag("events", "the number of events", int, metavar="N", default=200_000),
     PORT,
     Flag("print-config", "print the config, to copy it, and do nothing else", bool),
@@ -244,7 +249,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("quarantine", "Print, export or retry refused events.", "[list|export|retry] STORE",
             f"list (default), export or retry; {STORE_WORD}", (JSON, OUTPUT, CONFIG), nargs="+"),
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
-    Command("demo", "Simulate an A/B test, count it, print the results, and serve the live page.",
+    Command("demo", "Simulate A/B tests, count them, print the results, and serve the live page.",
             "", "", DEMO),
     Command("plan", "Print how many units and days a test needs, and when it can be judged.",
             "", "", PLAN),

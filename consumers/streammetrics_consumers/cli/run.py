@@ -44,8 +44,9 @@ from streammetrics_consumers.render.text import results_text
 from streammetrics_consumers.server.assets import prepare
 from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import announce, serving
+from streammetrics_consumers.simulate.experiments_simulation import ExperimentsSimulation
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
-from streammetrics_consumers.simulate.output import MESSAGES, write
+from streammetrics_consumers.simulate.output import MESSAGES, Stream, write
 from streammetrics_consumers.simulate.stream import Format, Simulation
 from streammetrics_consumers.sources import Skips
 from streammetrics_consumers.sources.open_source import open_source
@@ -305,16 +306,18 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
         )
     if "," in where and where.startswith("kafka://") and not arguments.on("join"):
         raise UsageError(f"-o: expected one topic, got {where}; add --join to write to two")
-    stream: Simulation | JoinedSimulation
+    join, experiments = arguments.on("join"), arguments.on("experiments")
+    if join and experiments:
+        raise UsageError("simulate: expected --join or --experiments, got both; leave one out")
+    events, seed = arguments.number("events") or 0, arguments.number("seed") or 0
+    items = arguments.number("items") or 0
+    stream: Stream
     try:
-        stream = Simulation(
-            arguments.number("events") or 0,
-            arguments.number("seed") or 0,
-            form,
-            items=arguments.number("items") or 0,
-        )
-        if arguments.on("join"):
-            stream = JoinedSimulation(stream)
+        if experiments:
+            stream = ExperimentsSimulation(events, seed, form, items)
+        else:
+            plain = Simulation(events, seed, form, items=items)
+            stream = JoinedSimulation(plain) if join else plain
     except ValueError as error:
         raise UsageError(f"simulate: {error}") from None
     with progress.shown("simulating", monotonic) as report:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -160,6 +160,20 @@ def health(results: ResultsAnswer) -> list[Text]:
 def advice(found: Recommendation, mixed: Contamination | None) -> Text:
     """The recommendation, coloured by its tone; words about units of several variants are amber."""
     return _marked(found.sentence, mixed, COLOURS[ACTION_TONES[found.action]])
+
+
+def recommendations(answers: Iterable[tuple[str | None, ResultsAnswer]], style: Style) -> str:
+    """What experiments recommend, each with its name, or None; "" if none does."""
+    lines = []
+    for name, results in answers:
+        if results.recommendation is not None:
+            text = advice(results.recommendation, results.contamination)
+            heading = "" if name is None else f"{formatting.name(name, NAME)}: "
+            lines.append(Text(heading).append_text(text))
+    if not lines:
+        return ""
+    title = "The experiments recommend" if len(lines) > 1 else "The experiment recommends"
+    return f"{title}:\n{rendered(lines, style)}\n"
 
 
 def join_table(found: Join | None) -> Iterator[RenderableType]:

@@ -10,15 +10,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.progress import Progress
-from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation, is_outcome
-from streammetrics_consumers.simulate.stream import LIST, Simulation
+from streammetrics_consumers.simulate.joined_simulation import is_outcome
+from streammetrics_consumers.simulate.stream import LIST, Format
 
 Sink = Callable[[list[bytes]], None]
+
+
+class Stream(Protocol):
+    """A simulated stream of `events` events."""
+
+    @property
+    def events(self) -> int: ...
+
+    @property
+    def format(self) -> Format: ...
+
+    def header(self) -> bytes | None:
+        """The first line of a CSV stream."""
+        ...
+
+    def batches(self) -> Iterator[list[bytes]]:
+        """The events, a few thousand at a time, each a record without line end."""
+        ...
 
 
 def ndjson(events: Sequence[bytes]) -> bytes:
@@ -69,7 +87,7 @@ MESSAGES: Final[Mapping[str, Callable[[Sequence[bytes]], bytes]]] = {
 
 
 def write(
-    simulation: Simulation | JoinedSimulation,
+    simulation: Stream,
     where: str,
     rate: float | None,
     report: Callable[[Progress], None],
@@ -94,7 +112,7 @@ def write(
 
 
 def _paced(
-    simulation: Simulation | JoinedSimulation, rate: float | None, monotonic: Callable[[], float]
+    simulation: Stream, rate: float | None, monotonic: Callable[[], float]
 ) -> Iterator[list[bytes]]:
     if rate is None:
         yield from simulation.batches()

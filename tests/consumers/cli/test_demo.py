@@ -12,7 +12,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from streammetrics_consumers.cli.demo import COMMITS, CONFIG, LOOKS, truth_of
+from streammetrics_consumers.cli.demo import COMMITS, LOOKS, truths_of
+from streammetrics_consumers.cli.demo_configs import EXPERIMENTS_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.process import service
 
@@ -32,56 +33,81 @@ def demo(*words: str) -> int:
     return main(["demo", *words])
 
 
-def test_it_prints_the_whole_card_the_true_difference_and_the_recommendation(
+def test_it_prints_three_experiments_the_true_differences_and_what_they_recommend(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert demo("--once") == 0
+    out, err = capsys.readouterr()
+    parts = re.split(r"^demo\.db, generation 1(?:, experiment (\w+))?$", out, flags=re.M)
+    assert parts[1::2] == [None, "ranker", "autoplay", "placebo"]
+    index = [re.split(r"  +", line.strip()) for line in parts[2].splitlines()]
+    advice = {row[0]: row[2] for row in index if row[1:2] == ["running"]}
+    assert advice == {"ranker": "✓ ship", "autoplay": "✕ do not ship", "placebo": "… wait"}
+    for text, (name, truth) in zip(parts[4::2], truths_of().items(), strict=True):
+        assert re.search(r"\nlooks( +1)+\n", text)
+        (line,) = re.findall(r"true, as simulated(.*)", text)
+        shown = {f"{float(number):+.4f}" for number in re.findall(r"[+-][0-9.]+", line)}
+        effects = [truth.by_figure["ctr", "ratio"]]
+        if "guardrail" in text:
+            effects.append(truth.by_figure["bounce_rate", "ratio"])
+        assert shown == {f"{effect:+.4f}" for effect in effects}, name
+    recommended = out.partition("\nThe experiments recommend:\n")[2]
+    assert re.findall(r"^(\w+: .*?)[:.] ?", recommended, re.M) == [
+        *("ranker: Ship", "autoplay: Do not ship", "placebo: Wait")
+    ]
+    assert all(len(line) <= 100 for line in out.splitlines())
+    assert "$ streammetrics run .demo/demo.toml --until-end --no-serve" in err
+    assert "200,000 events simulated and counted" in err
+    assert err.endswith("streammetrics serve .demo/demo.db\n")
+
+
+def test_it_prints_the_same_on_any_machine_and_can_be_run_again(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert demo("--once", "--events", "20000") == 0
-    out, err = capsys.readouterr()
+    out = capsys.readouterr().out
     # A slow machine: two seconds pass between any two readings of its clock.
     slow = partial(service.run, monotonic=count(0, 2.0).__next__)
     monkeypatch.setattr(service, "run", slow)
     kept = Path(".demo/notes.txt")
     kept.write_text("mine", encoding="utf-8")
-    assert demo("--once", "--events", "20000") == 0  # it can be run again
+    assert demo("--once", "--events", "20000") == 0
     assert capsys.readouterr().out == out
     assert kept.read_text(encoding="utf-8") == "mine"
-    assert re.search(r"\nlooks +1 +1\n", out)  # on any machine
-    assert LOOKS in CONFIG and COMMITS in CONFIG
-    assert Path(".demo/demo.toml").read_text(encoding="utf-8") == CONFIG
-    table, mark, compared = out.partition("experiment, since the start")
+    assert len(re.findall(r"\nlooks( +1)+\n", out)) == 3
+    assert EXPERIMENTS_CONFIG.count(LOOKS) == 3 and COMMITS in EXPERIMENTS_CONFIG
+    assert Path(".demo/demo.toml").read_text(encoding="utf-8") == EXPERIMENTS_CONFIG
+
+
+def test_it_shows_every_metric_of_its_config(capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo("--once", "--events", "20000") == 0
+    table = capsys.readouterr().out.partition("experiment ranker")[0]
     rows = [re.split(r"  +", line.strip()) for line in table.splitlines()]
-    at = rows.index(["metric", "variant", "value", "exact within", "95 % CI"])
-    shown = {
-        row[0]: row for row in rows[at + 1 :] if row[1:2] == ["control"] and row[0] != "counts"
-    }
+    start = rows.index(["metric", "value", "exact within", "95 % CI"])
+    shown = {row[0]: row for row in rows[start + 1 : rows.index(["counts", "all rows"]) - 1]}
     assert list(shown) == [
-        *("click_rate", "auc", "auc_within_users (gauc)"),
+        *("ctr", "auc", "auc_within_users (gauc)"),
         *("ranking NDCG@10", "ranking MRR", "ranking HR@3"),
-        *(f"confusion_at_0.05 {view}" for view in ("accuracy", "precision", "recall")),
+        *(f"confusion_at_0.2 {view}" for view in ("accuracy", "precision", "recall")),
+        "bounce_rate",
     ]
     assert all(re.fullmatch(r"0\.\d+ to 0\.\d+", row[-1]) for row in shown.values())
-    bounded = [name for name, row in shown.items() if row[-2].startswith("[")]
-    assert bounded == ["auc"]
-    counts = {row[0]: row[1:] for row in rows if len(row) == 3}
-    cells = [int(counts[f"confusion_at_0.05: {cell}"][0].replace(",", "")) for cell in
-             ("tp", "fp", "fn", "tn")]  # fmt: skip
-    assert sum(cells) == int(counts["rows"][0].replace(",", "")) and min(cells) > 0
-    true = truth_of(20_000).by_figure["click_rate", "ratio"]
-    ((said, _),) = re.findall(r"true, as simulated +(\S+) +(\S+)", compared)
-    assert mark and said == f"{true:+.{len(said.partition('.')[2])}f}"
-    assert re.search(r"\nThe experiment recommends:\n(Wait|Ship): ", compared)
-    assert all(len(line) <= 100 for line in out.splitlines())
-    assert "$ streammetrics run .demo/demo.toml --until-end --no-serve" in err
-    assert "20,000 events simulated and counted" in err
-    assert err.endswith("streammetrics serve .demo/demo.db\n")
+    assert [name for name, row in shown.items() if row[-2].startswith("[")] == ["auc"]
+    counts = {row[0]: int(row[1].replace(",", "")) for row in rows
+              if len(row) == 2 and re.fullmatch(r"[\d,]+", row[1])}  # fmt: skip
+    cells = [counts[f"confusion_at_0.2: {cell}"] for cell in ("tp", "fp", "fn", "tn")]
+    assert sum(cells) == counts["rows"] and min(cells) > 0
+    assert abs(counts["bounce_rate: rows"] - counts["rows"] / 10) < 20  # once a list
 
 
 def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert demo("--once", "--join", "--events", "20000") == 0
     out, err = capsys.readouterr()
     assert "$ streammetrics simulate --join" in err
-    true = truth_of(20_000, join=True).by_figure["click_rate", "ratio"]
-    assert 0.99 < true / truth_of(20_000).by_figure["click_rate", "ratio"] < 1
+    true = truths_of(join=True)[""].by_figure["click_rate", "ratio"]
+    ((shown, _),) = re.findall(r"true, as simulated +(\S+) +(\S+)", out)
+    assert shown == f"{true:+.{len(shown.partition('.')[2])}f}"
+    assert re.search(r"\nThe experiment recommends:\n(Wait|Ship): ", out)
     assert re.search(r"^revenue mean +control +[0-9]+\.[0-9]+", out, re.M)
     assert "joined, label window 1,800 s" in out
     assert re.search(r"^  pending +[1-9]", out, re.M)
@@ -89,14 +115,14 @@ def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixt
 
 
 def test_its_config_can_be_printed_copied_and_run(capsys: pytest.CaptureFixture[str]) -> None:
-    for more, join in (([], []), (["--join"], ["--join"])):
+    for more, form in (([], ["--experiments"]), (["--join"], ["--join"])):
         assert demo("--print-config", *more) == 0
         config = capsys.readouterr().out
         assert not Path(".demo").exists()
         Path("mine.toml").write_text(config.replace("demo.db", f"{len(more)}.db"))
         (said,) = re.findall(r"#     streammetrics (simulate .*)", config)
         words = said.replace("200000", "20000").split()
-        assert words[:-2] == ["simulate", *join, "--items", "10", "--events", "20000"]
+        assert words[:-2] == ["simulate", *form, "--items", "10", "--events", "20000"]
         assert main(words) == 0
         assert main(["run", "mine.toml", "--until-end", "--no-serve"]) == 0
         assert main(["results", f"{len(more)}.db", "--metric", "ranking"]) == 0
@@ -123,4 +149,4 @@ def test_the_page_is_live_until_ctrl_c(tmp_path: Path) -> None:
         err = process.stderr.read()
         assert process.wait(timeout=LIMIT_S) == 0
         assert "Traceback" not in err
-        assert "since the start, by variant" in process.stdout.read()
+        assert "The experiments recommend:" in process.stdout.read()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streammetrics_consumers.cli.demo import JOINED_CONFIG
+from streammetrics_consumers.cli.demo_configs import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.counting.options import Options

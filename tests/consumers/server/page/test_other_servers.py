@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from streammetrics_consumers.cli.demo import JOINED_CONFIG
+from streammetrics_consumers.cli.demo_configs import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.health import WatchedWorkers

@@ -1,0 +1,141 @@
+"""The configs of `demo`: three experiments in one stream, and one with labels that come later."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LABEL_WINDOW_S: Final = 1800
+EXPERIMENTS_CONFIG: Final = """\
+# Three experiments in one stream. It is simulated: a request shows a list of ten items to a user,
+# an event is an item of it, and the label is whether it was clicked. A user is in an arm of each
+# experiment, by a hash with a salt of the experiment.
+#     streammetrics simulate --experiments --items 10 --events 200000 -o events.jsonl
+#     streammetrics run demo.toml
+[source]
+kind = "file"
+path = "events.jsonl"
+
+[event]
+time = "ts"
+user = "user"
+list = "list"
+label = "label"
+score = "score"
+# The arms of the user: "experiments": {"ranker": "new", "autoplay": "off", "placebo": "a"}
+assignments = "experiments"
+
+[windows]
+size_s = 86400
+
+[slices]
+by = [[], ["segment"]]
+
+[metrics]
+ctr = { type = "Ratio", better = "higher", cluster = "groups" }
+auc = { type = "HistogramAUC", cluster = "groups" }
+auc_within_users = { type = "GroupedAUC" }
+ranking = { type = "GroupedScores", measures = ["NDCG@10", "MRR", "HR@3"] }
+"confusion_at_0.2" = { type = "BinaryConfusion", threshold = 0.2, cluster = "groups" }
+
+# The share of requests after which the user leaves; each is counted at its first item.
+[metrics.bounce_rate]
+type = "Ratio"
+inputs = { numerators = "bounced" }
+where = "position == 1"
+better = "lower"
+cluster = "groups"
+
+# Declared before the data: what decides, what must not get worse, and the least differences that
+# matter. The unit is [event] user.
+[experiments.ranker]
+name = "A new ranker"
+hypothesis = "A score that follows the clicks more closely brings more clicks."
+variants = ["control", "new"]
+control = "control"
+decision = ["ctr", "ranking.NDCG@10"]
+guardrails = [{ metric = "bounce_rate", margin = 0.03 }]
+metrics = ["auc"]
+mdes = { ctr = 0.005, "ranking.NDCG@10" = 0.03, bounce_rate = 0.03 }
+days = 14
+look_every_s = 10
+
+[experiments.autoplay]
+name = "Videos that play by themselves"
+hypothesis = "A video that plays by itself is clicked more often."
+variants = ["off", "on"]
+control = "off"
+decision = ["ctr"]
+guardrails = [{ metric = "bounce_rate", margin = 0.03 }]
+mdes = { ctr = 0.005, bounce_rate = 0.03 }
+days = 14
+look_every_s = 10
+
+[experiments.placebo]
+name = "An A/A test"
+hypothesis = "Both arms are the same, so nothing may be found."
+variants = ["a", "b"]
+control = "a"
+decision = ["ctr"]
+mdes = { ctr = 0.005 }
+days = 14
+look_every_s = 10
+
+[store]
+url = "demo.db"
+commit_interval_s = 1
+"""
+JOINED_CONFIG: Final = f"""\
+# An A/B test of two rankers. The stream is simulated: each request shows a list of ten items to a
+# user. Each item shown is an event, and so are clicks and purchases, which come later.
+#     streammetrics simulate --join --items 10 --events 200000 -o events.jsonl
+#     streammetrics run demo.toml
+[source]
+kind = "file"
+path = "events.jsonl"
+
+[event]
+time = "ts"
+variant = "variant"
+variants = ["control", "treatment"]
+user = "user"
+list = "list"
+score = "score"
+
+[join]
+id = "request_id"
+impression = {{ field = "kind", equals = "impression" }}
+label_window_s = {LABEL_WINDOW_S}
+
+[join.outcomes]
+click = {{ field = "kind", equals = "click" }}
+revenue = {{ field = "kind", equals = "purchase", counts = "sum", value = "amount" }}
+
+[windows]
+size_s = 21600
+
+[slices]
+by = [[], ["variant"], ["segment"], ["variant", "segment"]]
+
+[metrics]
+click_rate = {{ type = "Ratio", better = "higher", cluster = "groups" }}
+revenue = {{ type = "UnitMean", inputs = {{ values = "revenue" }} }}
+auc = {{ type = "HistogramAUC", cluster = "groups" }}
+auc_within_users = {{ type = "GroupedAUC" }}
+ranking = {{ type = "GroupedScores", measures = ["NDCG@10", "MRR", "HR@3"] }}
+"confusion_at_0.05" = {{ type = "BinaryConfusion", threshold = 0.05, cluster = "groups" }}
+
+# Declared before the data: what decides, what must not get worse, and the least differences that
+# matter. The unit is [event] user.
+[experiment]
+name = "A new ranker"
+hypothesis = "A score that follows the clicks more closely brings more clicks."
+control = "control"
+decision = ["click_rate"]
+guardrails = [{{ metric = "auc", margin = 0.01 }}]
+mdes = {{ click_rate = 0.002, auc = 0.02 }}
+look_every_s = 10
+
+[store]
+url = "demo.db"
+commit_interval_s = 1
+"""
