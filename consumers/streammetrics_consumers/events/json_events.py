@@ -3,8 +3,8 @@
 The decoder is built for the fields that are read and their types, and skips all others, which
 is several times as fast as building a dict. An event that it refuses is parsed again by a slow
 parser for the exact reason. Fields that nothing reads must be valid JSON and are not checked
-further. No value of an optional field refuses an event: one that is no plain value is an object
-without fields to the converters of columns.
+further. No valid value of an optional field refuses an event: one that is no plain value is an
+object without fields to the converters of columns.
 """
 
 from __future__ import annotations
@@ -197,9 +197,10 @@ class JsonReader:
 
     def _cleaned(self, value: bytes) -> bytes | None:
         """An event with the fields that are read, and what is no plain value of an optional one
-        replaced; None if it cannot be parsed, or if another field does not fit."""
+        replaced; None if it cannot be parsed, or if another field does not fit. Whether an event is
+        valid does not depend on which of its fields are read."""
         event = parsed_slowly(value)
-        if event is None:
+        if event is None or not _has_utf8(json.dumps(event, ensure_ascii=False)):
             return None
         cleaned: dict[str, Any] = {}
         for path, kinds in self.fields.items():
@@ -314,13 +315,11 @@ _SLOW: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_boun
 
 def _plain_or_object(value: object) -> object:
     """The value, if it can be written as JSON that the decoder takes; else an object."""
-    if isinstance(value, str):
-        return value if value.isascii() or _has_utf8(value) else {}
     if isinstance(value, float):
         return value if math.isfinite(value) else {}
     if isinstance(value, int):
         return value if value.bit_length() < 64 else {}
-    return None if value is None else {}
+    return value if value is None or isinstance(value, str) else {}
 
 
 def _has_utf8(text: str) -> bool:
