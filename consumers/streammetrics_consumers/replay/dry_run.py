@@ -2,14 +2,14 @@
 
 A retried event counts in its window and in the totals like any other. It is not late and does not
 move the greatest event time: both are facts of the log, where its neighbours were read without it.
-A metric that started after the event's offset does not count it.
+A metric that started after the event's offset, or has a hole there, does not count it.
 
 Of a message with many events that was refused whole, all events are counted, or none.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +23,7 @@ from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Counters, Head, QuarantineRow, Refused
-from streammetrics_consumers.model.generation import Generation, StateShard
+from streammetrics_consumers.model.generation import Generation
 
 EventPosition = tuple[int, int]  # offset of the record, index of the event in it
 _UNFIT = Unfit("metric", None, "")  # any reason: comparisons ignore it
@@ -35,6 +35,15 @@ class DryRunOutcome:
 
     good: frozenset[EventPosition]
     bad: Mapping[EventPosition, Refused]
+
+
+@dataclass(slots=True)
+class _Era:
+    """Good events at offsets at which all metrics but those in `without` count."""
+
+    delta: Delta
+    without: frozenset[str]
+    offsets: list[int] = field(default_factory=list)  # of its good events
 
 
 @dataclass(slots=True)
@@ -50,9 +59,15 @@ class DryRun:
     head: Head
     floor_ms: int | None
     closed_ms: int | None = None
-    _deltas: dict[frozenset[str], Delta] = field(default_factory=dict)
-    _first: int | None = None
-    _end: int = 0
+    _eras: dict[int, _Era] = field(default_factory=dict)  # by their first offset
+    _edges: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        edges = {0}
+        for metric in () if self.config.join is not None else self.generation.metrics:
+            edges.add(metric.start_offsets.get(self.head.id, 0))
+            edges.update(*metric.holes.get(self.head.id, ()))
+        self._edges = sorted(edges)
 
     def add(self, decoded: Decoded, wanted: Collection[EventPosition]) -> DryRunOutcome:
         """Count these events of some records. Others in the same records are ignored."""
@@ -61,16 +76,15 @@ class DryRun:
             position: entry for position, entry in refused_in(decoded).items() if position in wanted
         }
         good = frozenset(places)
-        eras: dict[frozenset[str], list[int]] = {}
+        places_by_era: dict[int, list[int]] = {}
         for (offset, _), i in places.items():
-            eras.setdefault(self._later_than(offset), []).append(i)
-        for later, era in eras.items():
-            unfit = self._feed(later, decoded.take(np.array(era, np.intp)))
+            places_by_era.setdefault(self.era_of(offset), []).append(i)
+        for era, era_places in places_by_era.items():
+            unfit = self._feed(era, decoded.take(np.array(era_places, np.intp)))
             bad.update(unfit)
             good -= unfit.keys()
         for offset, _ in good:
-            self._first = offset if self._first is None else min(self._first, offset)
-            self._end = max(self._end, offset + 1)
+            self._eras[self.era_of(offset)].offsets.append(offset)
         return DryRunOutcome(good, bad)
 
     def add_whole(self, decoded: Decoded, offset: int) -> DryRunOutcome:
@@ -89,54 +103,52 @@ class DryRun:
         self.add(decoded, positions)
         return DryRunOutcome(frozenset([position] if positions else ()), {})
 
-    def commit(self) -> Commit:
-        """The delta of the good events, for the range of their offsets."""
-        shards: list[StateShard] = []
-        counters = Counters()
-        closable: list[int] = []
-        floor_ms: int | None = None
-        for later, delta in self._deltas.items():
-            commit = commit_of(self.head, delta)
-            shards += [shard for shard in commit.shards if shard.pane.metric not in later]
-            counters += commit.counters
-            closable += [] if commit.closed_at_most is None else [commit.closed_at_most]
-            floor_ms = commit.floor_ms if commit.floor_ms is not None else floor_ms
-        return Commit(
-            self.head,
-            0 if self._first is None else self._first,
-            self._end,
-            self.head.greatest_event_ms,
-            Counters(expired=counters.expired),
-            shards,
-            closed_at_most=min(closable, default=None),
-            floor_ms=floor_ms,
-        )
+    def commits(self) -> dict[int, Commit]:
+        """By era, the delta of its good events, for the range of their offsets: a row of the store
+        is of metrics that all count at each of its offsets."""
+        commits: dict[int, Commit] = {}
+        for start, era in self._eras.items():
+            if not era.offsets:
+                continue
+            commit = commit_of(self.head, era.delta)
+            commits[start] = replace(
+                commit,
+                start=min(era.offsets),
+                end=max(era.offsets) + 1,
+                greatest_event_ms=self.head.greatest_event_ms,
+                counters=Counters(expired=commit.counters.expired),
+                shards=[shard for shard in commit.shards if shard.pane.metric not in era.without],
+                refused=(),
+                closed_at_least=None,
+            )
+        return commits
 
     @property
     def nbytes(self) -> int:
         """Approximate memory in bytes."""
-        return sum(delta.nbytes for delta in self._deltas.values())
+        return sum(era.delta.nbytes for era in self._eras.values())
 
-    def _later_than(self, offset: int) -> frozenset[str]:
-        """The metrics that start after this offset; none where events are joined, not counted."""
+    def era_of(self, offset: int) -> int:
+        """The first offset of an era: offsets at which the same metrics count. Where events are
+        joined, they are not counted yet, and there is one."""
+        return self._edges[bisect_right(self._edges, offset) - 1]
+
+    def _without(self, offset: int) -> frozenset[str]:
+        """The metrics that start after this offset or have a hole there; none where events are
+        joined."""
         if self.config.join is not None:
             return frozenset()
-        starts = ((metric.name, metric.start_offsets.get(self.head.id, 0))
-                  for metric in self.generation.metrics)  # fmt: skip
-        return frozenset(name for name, start in starts if start > offset)
+        metrics = self.generation.metrics
+        return frozenset(m.name for m in metrics if not m.counts(self.head.id, offset))
 
-    def _feed(self, later: frozenset[str], decoded: Decoded) -> dict[EventPosition, Refused]:
-        delta = self._deltas.get(later)
-        if delta is None:
-            delta = self._deltas[later] = Delta(
-                self.config,
-                self.head.partition,
-                0,
-                None,
-                self.floor_ms,
-                closed_ms=self.closed_ms,
-                ordered=False,
+    def _feed(self, start: int, decoded: Decoded) -> dict[EventPosition, Refused]:
+        if start not in self._eras:
+            partition, floor_ms = self.head.partition, self.floor_ms
+            delta = Delta(
+                self.config, partition, 0, None, floor_ms, closed_ms=self.closed_ms, ordered=False
             )
+            self._eras[start] = _Era(delta, self._without(start))
+        delta = self._eras[start].delta
         # Without the events that the decoder refused, and as if it followed the last chunk.
         chunk = replace(decoded.chunk, start=delta.end, end=delta.end + 1)
         before = len(delta.quarantine)

@@ -335,8 +335,10 @@ class Replay:
         return run
 
     def _write_dry_run(self, head: Head, run: DryRun) -> Head:
-        offset = head.next_offset
-        return self.scratch.write(replace(run.commit(), head=head, start=offset, end=offset + 1))
+        for commit in run.commits().values():
+            start = head.next_offset
+            head = self.scratch.write(replace(commit, head=head, start=start, end=start + 1))
+        return head
 
     # -- the end ------------------------------------------------------------------------------
     def _flush(self) -> None:

@@ -138,9 +138,10 @@ class _Attempt:
             floor_ms = self.generation.floor_ms
             run = DryRun(self.config, self.generation, head, floor_ms, self.closed_ms)
             good = self._good_entries(run, head, list(group))
-            if good:
-                counted.append(RetriedEntries(good, run.commit()))
-                self.page.counted += good
+            for era, commit in run.commits().items():
+                entries_of_era = [entry for entry in good if run.era_of(entry.offset) == era]
+                counted.append(RetriedEntries(entries_of_era, commit))
+            self.page.counted += good
         self.page.counted.sort(key=lambda entry: entry.id)
         self.page.still.sort(key=lambda still: still.entry.id)
         return self.page, counted

@@ -12,7 +12,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.model.generation import Metric, Requested
+from streammetrics_consumers.model.generation import Metric, Requested, experiment_set
 from streammetrics_consumers.process.preflight import check
 
 from tests.consumers.folded import counted
@@ -79,7 +79,7 @@ def alone(folder: Path, name: str, rest: str, *ranges: range) -> dict[str, bytes
 
 
 def metrics(run: Run, name: str) -> list[Metric]:
-    return [m for m in run.seen().generation.metrics if m.metric_set == f"experiment/{name}"]
+    return [m for m in run.seen().generation.metrics if m.metric_set == experiment_set(name)]
 
 
 def test_an_added_experiment_counts_from_the_offsets_reached_so_far(tmp_path: Path) -> None:
