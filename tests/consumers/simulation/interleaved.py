@@ -30,7 +30,7 @@ from streammetrics_consumers.model.generation import Generation, Requested
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.retry import retry
 
-from tests.consumers.folded import Span, counted
+from tests.consumers.folded import counted
 from tests.consumers.memory_source import (
     Again,
     Assign,
@@ -73,6 +73,7 @@ class Simulation:
     plots: Sequence[type[Plain]] = PLOTS
     upsets: Sequence[Upset] = UPSETS
     upset_share: float = 0.1  # of the steps
+    lost_share: float = 0.03  # of the steps: the store is emptied, and as often another one
     seen: Counter[str] = field(default_factory=Counter)
 
 
@@ -124,9 +125,8 @@ class World:
         self.compactions.open(self.ledger)
 
     def counts_from_here(self) -> None:
-        """Everything is counted by the metric of the config, and nothing by the other one."""
-        names = {name for name in ("old", "new") if name not in self.config.fingerprints()}
-        self.known = Known({name: Span(until=dict.fromkeys(self.logs, 0)) for name in names})
+        """The store has counted nothing."""
+        self.known = self.plot.counted_from_here(self)
 
     def close(self) -> None:
         for ledger in self.ledgers:
@@ -177,11 +177,10 @@ class World:
     def run(self) -> None:
         for partition in self.logs:
             self.share(self.rng.randrange(self.length.workers), {partition})
-        changes = self.rng.randrange(2 * self.length.steps)
+        self.plot.plan(self.rng, self.length.steps)
         for step in range(self.length.steps):
             self.happen()
-            if step == changes and not isinstance(self.plot, Joined):
-                self.change_metrics()
+            self.plot.happen(self, step)
             self.compactions.happen(self.ledger, self.unsteady)
             self.looks.happen(self.ledger, self.generation.id)
             if self.rng.random() < 0.15:
@@ -244,20 +243,17 @@ class World:
         self.lives[index] = self.born()
         self.share(self.rng.randrange(self.length.workers), life.owned)
 
-    def change_metrics(self) -> None:
-        """An upgrade: `old` ends and `new` begins, where the heads stand now."""
-        self.seen["metric changed"] += 1
-        stand = dict.fromkeys(self.logs, 0)
-        stand |= {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
-        entries = self.ledger.quarantine(limit=10_000)
-        missed = {(entry.partition, entry.offset) for entry in entries}
-        after = self.config = self.plot.after
-        requested = Requested(drop=("old",))
+    def stand(self) -> dict[Partition, int]:
+        """Where the heads stand."""
+        heads = self.ledger.heads(self.generation)
+        return dict.fromkeys(self.logs, 0) | {head.partition: head.next_offset for head in heads}
+
+    def deploy(self, config: Config, requested: Requested) -> None:
+        """A new config: workers of the former one go on until the store refuses them."""
+        self.config = config
         self.generation = self.ledger.begin(
-            after.fingerprints(), after.descriptions, requested=requested
+            config.fingerprints(), config.descriptions, requested=requested
         ).generation
-        spans = {"old": Span(until=stand), "new": Span(since=stand)}
-        self.known = Known(spans, {"old": missed})
         self.saved.clear()
 
     def retry(self) -> None:
@@ -280,10 +276,10 @@ class World:
             self.seen["went back"] += 1
             self.saved = self.saved[: rng.randrange(len(self.saved)) + 1]
             put_back(self, self.saved[-1])
-        elif draw < 0.13:
+        elif draw < 0.1 + self.of.lost_share:
             self.seen["emptied"] += 1
             empty(self)
-        elif draw < 0.16:
+        elif draw < 0.1 + 2 * self.of.lost_share:
             self.seen["another store"] += 1
             make_anew(store)
             self.open()
@@ -329,14 +325,14 @@ class World:
         """Everything but windows below the floor: these are gone, and their rows in the totals."""
         found = counted(self.ledger)
         floor_ms = self.ledger.generation(self.generation.id).floor_ms
-        if isinstance(self.plot, Joined):
-            self.known = Known(refused=found.refused)
-            self.seen["refused as closed"] += bool(found.refused)
+        self.known = self.plot.known_at_last(self, found)
+        self.seen["refused as closed"] += bool(self.known.refused)
         self.seen["floor rose"] += floor_ms is not None
         for why in differences(self.plot, self.known, found, floor_ms):
             raise Differs(why)
         if self.ledger.snapshot().incomplete:
             raise Differs("what was lost is counted again, and results are incomplete all the same")
+        self.plot.compare(self)
 
 
 # -- whether a program that is broken on purpose is found out --------------------------------------

@@ -14,8 +14,10 @@ import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.model.generation import Metric, Requested
 from streammetrics_consumers.model.partition import Partition
 
 from streammetrics import Accumulator, HistogramAUC
@@ -32,6 +34,9 @@ from tests.consumers.folded import (
 )
 from tests.consumers.memory_source import Log
 from tests.consumers.small_config import config, event
+
+if TYPE_CHECKING:
+    from tests.consumers.simulation.interleaved import World
 
 WINDOWS = "size_s = 3600\nlateness_s = 60\nmax_ahead_s = 100\nretention_s = 3600"
 SLICES = 'by = [["variant"]]'
@@ -67,11 +72,14 @@ def log_of(rng: random.Random, values: Values) -> Log:
 @dataclass
 class Known:
     """What a simulation knows of its run: which offsets each metric counts, which events a metric
-    that ended has missed, and what stands in quarantine."""
+    that ended has missed, and what stands in quarantine. Of the store: the retry that counted an
+    event, and its metrics by name."""
 
     spans: Mapping[str, Span] = field(default_factory=dict)
     missed: Mapping[str, Collection[tuple[Partition, int]]] = field(default_factory=dict)
     refused: Collection[tuple[Partition, int]] = ()
+    retried: Mapping[tuple[Partition, int], int] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
 
 
 class Plain:
@@ -79,12 +87,13 @@ class Plain:
 
     before, after = configs()
     late_share = 0.1
+    hours = HOURS
 
     def __init__(self, rng: random.Random, size: int) -> None:
         self.logs: dict[Partition, Log] = {}
         self.ahead: dict[Partition, set[int]] = {}
         for partition in LOGS:
-            log = log_of(rng, records(rng.randrange(10**9), size, hours=HOURS, latest_s=15_000,
+            log = log_of(rng, records(rng.randrange(10**9), size, hours=self.hours, latest_s=15_000,
                                       late_share=self.late_share))  # fmt: skip
             self.ahead[partition] = set()
             times: list[int | None] = []
@@ -97,10 +106,33 @@ class Plain:
                 )
             self.logs[partition] = replace(log, timestamps_ms=times)
 
-    @property
-    def retried(self) -> Config:
-        """With what refused events are tried again: all that are ahead are good then."""
-        return lenient(self.before)
+    def plan(self, rng: random.Random, steps: int) -> None:
+        """Choose when the upgrade comes, if it comes at all."""
+        self.changes = rng.randrange(2 * steps)
+
+    def happen(self, world: World, step: int) -> None:
+        """An upgrade: `old` ends and `new` begins, where the heads stand now."""
+        if step != self.changes:
+            return
+        world.seen["metric changed"] += 1
+        stand = world.stand()
+        missed = {(entry.partition, entry.offset)
+                  for entry in world.ledger.quarantine(limit=10_000)}  # fmt: skip
+        world.deploy(self.after, Requested(drop=("old",)))
+        spans = {"old": Span(until=stand), "new": Span(since=stand)}
+        world.known = Known(spans, {"old": missed})
+
+    def counted_from_here(self, world: World) -> Known:
+        """Everything is counted by the metric of the config, and nothing by the other one."""
+        names = {name for name in METRICS if name not in world.config.fingerprints()}
+        return Known({name: Span(until=dict.fromkeys(self.logs, 0)) for name in names})
+
+    def known_at_last(self, world: World, found: Counted) -> Known:
+        """What is known when the store is compared."""
+        return world.known
+
+    def compare(self, world: World) -> None:
+        """Compare more than the counts of the store, at the end."""
 
     def expected(self, known: Known) -> Counted:
         return fold(self.logs, groupings=GROUPINGS, metrics=METRICS, spans=known.spans,
@@ -241,6 +273,13 @@ class Joined(Plain):
             self.logs[partition] = log
             places = ((partition, offset) for offset in log.offsets)
             self.events.update(zip(places, fields_of, strict=True))
+
+    def happen(self, world: World, step: int) -> None:
+        """There is no upgrade."""
+
+    def known_at_last(self, world: World, found: Counted) -> Known:
+        """Which events are refused is known from the store."""
+        return Known(refused=found.refused)
 
     def expected(self, known: Known) -> Counted:
         shown: dict[object, dict[str, object]] = {}

@@ -163,7 +163,9 @@ def compare_so_far(world: World) -> None:
     plot = copy(world.plot)
     plot.logs = {log: _until(world.logs[log], offset) for log, offset in stand.items()}
     floor_ms = world.ledger.generation(world.generation.id).floor_ms
-    for why in differences(plot, world.known, counted(world.ledger), floor_ms, whole=False):
+    found = counted(world.ledger)
+    known = plot.known_at_last(world, found)
+    for why in differences(plot, known, found, floor_ms, whole=False):
         raise Differs(f"{why}, up to {sorted(stand.values())}")
 
 
