@@ -235,6 +235,43 @@ def test_states_that_no_one_reads_any_more_stay_as_they_are(tmp_path: Path) -> N
         assert database.execute(count).fetchone() == before
 
 
+NAMED = """\
+[experiments.ranker]
+control = "old"
+variants = ["old", "new"]
+decision = ["ctr"]
+mdes = { ctr = 0.05 }
+"""
+
+
+@pytest.mark.slow
+def test_a_former_experiment_goes_on_beside_one_with_a_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = former(tmp_path, 7, "rates")
+    path.write_text(config("rates") + NAMED, encoding="utf-8")
+    assert run(path, "--check") == 0
+    said = capsys.readouterr().err
+    assert "experiment ranker: added; it would count events from these offsets on" in said
+    assert run(path) == 0
+    assert run(fresh(tmp_path / "whole", "rates")) == 0
+    rest = fresh(tmp_path / "rest", "rates", lines("rates")[FIRST:])
+    rest.write_text(config("rates") + NAMED, encoding="utf-8")
+    assert run(rest) == 0
+    expected = digests(tmp_path / "whole" / "store.db")
+    assert any(pane.metric.startswith("experiment/") for pane in expected)
+    added = {
+        pane: digest
+        for pane, digest in digests(tmp_path / "rest" / "store.db").items()
+        if pane.metric.startswith("experiment/ranker/")
+    }
+    assert added
+    assert digests(tmp_path / "store.db") == {**expected, **added}
+    assert main(["verify", str(path)]) == 0
+    for flags in ([], ["--experiment", "ranker"]):
+        assert main(["results", str(tmp_path / "store.db"), *flags]) == 0
+
+
 def test_a_metric_of_a_former_layout_that_counted_nothing_goes_on(tmp_path: Path) -> None:
     path = former(tmp_path, 7, "means")
     with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
