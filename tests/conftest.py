@@ -48,6 +48,7 @@ FAULTS = frozenset(
     [
         "test_compact_at_once",
         "test_failing_postgres",
+        "test_kafka_experiments",
         "test_kafka_gaps",
         "test_kafka_group_faults",
         "test_kafka_health",
