@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, cast
 
 import numpy as np
 
-from streammetrics.core.conversion import instance, refused
+from streammetrics.core.conversion import refused
 from streammetrics.experiments.unit_sample import UnitSample, require_sample
 from streammetrics.present.notebook import Shown
 from streammetrics.present.numerals import least, plain
@@ -121,8 +121,9 @@ def exclusions(
     (True, 1000.0, 1.0)
     """
     hint = 'pass {"prices": ["ranker", "pricing"]}'
-    instance(layers, Mapping, "exclusions(layers)", "the experiments of each layer", hint)
-    for layer, names in layers.items():
+    if not isinstance(cast("object", layers), Mapping):
+        raise refused("exclusions(layers)", "the experiments of each layer", layers, hint)
+    for layer, names in cast("Mapping[object, object]", layers).items():
         if (
             isinstance(names, str)
             or not isinstance(names, Iterable)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations, product
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.combine.row_means import row_means
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.conversion import among, instance
+from streammetrics.core.conversion import among, refused
 from streammetrics.core.errors import SettingsError, nearest, shown
 from streammetrics.estimators.units import MeanOfUnits, ShareOfUnits
 from streammetrics.experiments.multiplicity import adjust_fwer
@@ -71,7 +71,8 @@ def unit_view(metric: Accumulator, view: str) -> str:
     >>> unit_view(Ratio(), "ratio"), unit_view(UnitMean(), "rate"), unit_view(ExactAUC(), "auc")
     ('ratio', 'rate', '')
     """
-    instance(metric, Accumulator, "unit_view(metric)", "a metric", "pass one, such as Ratio()")
+    if not isinstance(cast("object", metric), Accumulator):
+        raise refused("unit_view(metric)", "a metric", metric, "pass one, such as Ratio()")
     estimator = declared_views(type(metric.compute())).get(view)
     if estimator is not None and isinstance(estimator.estimator, MeanOfUnits):
         return "mean"
@@ -157,7 +158,8 @@ def interactions(
     """
     require_sample(sample, "interactions(sample)")
     hint = 'pass {"ranker": {"ctr": UnitMetric(sums, "mean")}}'
-    instance(metrics, Mapping, "interactions(metrics)", "metrics by experiment", hint)
+    if not isinstance(cast("object", metrics), Mapping):
+        raise refused("interactions(metrics)", "metrics by experiment", metrics, hint)
     found = [
         _asked(sample, names, watched, measured, arms, alpha)
         for names in permutations(sample.names, 2)
