@@ -25,6 +25,7 @@ _numbers |= st.floats(allow_nan=False, allow_infinity=False)
 _weights = st.sampled_from((0, 1, 2, 7))
 _uneven = st.sampled_from((0.0, 0.25, 0.5, 1.0, 1.5, 3.7))  # to be rounded to whole ones
 _tenths = st.sampled_from((0.0, 0.1, 0.3, 1.0, 12.7))
+_large = st.sampled_from((1, 2**33, 2**53 + 1))  # the last is no float: it counts in two halves
 
 _UNEVEN: Mapping[str, object] = {"labels": [0, 1], "scores": [0.5, 0.5], "weights": [1, 0.55]}
 _BAD_ROWS: tuple[Mapping[str, object], ...] = (
@@ -90,6 +91,7 @@ CALIBRATION: list[Case[Any]] = [
     _calibration(Calibration()),
     _calibration(Calibration(bins=3, clip=1e-6), _weights),
     _calibration(Calibration(weight_unit=Fraction(1, 10)), _tenths),
+    _calibration(Calibration(bins=2), _large),
     _calibration(Calibration(bins=4, round_weights=True), _uneven),
     _calibration(Calibration(bins=3, grid="relative", resolution=1)),
     _calibration(Calibration(bins=5, grid="relative", resolution=0), _weights),

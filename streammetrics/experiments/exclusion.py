@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, cast
 
 import numpy as np
 
 from streammetrics.core.conversion import refused
-from streammetrics.experiments.unit_sample import UnitSample
+from streammetrics.experiments.unit_sample import UnitSample, require_sample
 from streammetrics.present.notebook import Shown
 from streammetrics.present.numerals import least, plain
 
@@ -120,10 +120,18 @@ def exclusions(
     >>> found.alarm, found.units, found.share
     (True, 1000.0, 1.0)
     """
-    for layer, names in layers.items():
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    hint = 'pass {"prices": ["ranker", "pricing"]}'
+    if not isinstance(cast("object", layers), Mapping):
+        raise refused("exclusions(layers)", "the experiments of each layer", layers, hint)
+    for layer, names in cast("Mapping[object, object]", layers).items():
+        if (
+            isinstance(names, str)
+            or not isinstance(names, Iterable)
+            or not all(isinstance(name, str) for name in names)
+        ):
             hint = f"write [{names!r}]" if isinstance(names, str) else "pass their names"
             raise refused(f"layers[{layer!r}]", "a list of experiments", names, hint)
+    require_sample(sample, "exclusions(sample)")
     return tuple(
         _exclusion(layer, sorted(set(layers[layer])), sample, periods or {})
         for layer in sorted(layers)

@@ -6,19 +6,25 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations, product
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.combine.row_means import row_means
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.conversion import among
+from streammetrics.core.conversion import among, refused
 from streammetrics.core.errors import SettingsError, nearest, shown
 from streammetrics.estimators.units import MeanOfUnits, ShareOfUnits
 from streammetrics.experiments.multiplicity import adjust_fwer
 from streammetrics.experiments.one_look import HasEvidence
-from streammetrics.experiments.unit_sample import SEVERAL, SampledUnits, UnitSample, log_weight
+from streammetrics.experiments.unit_sample import (
+    SEVERAL,
+    SampledUnits,
+    UnitSample,
+    log_weight,
+    require_sample,
+)
 from streammetrics.kernels.inference.interaction import (
     CELLS,
     NEEDED,
@@ -65,6 +71,8 @@ def unit_view(metric: Accumulator, view: str) -> str:
     >>> unit_view(Ratio(), "ratio"), unit_view(UnitMean(), "rate"), unit_view(ExactAUC(), "auc")
     ('ratio', 'rate', '')
     """
+    if not isinstance(cast("object", metric), Accumulator):
+        raise refused("unit_view(metric)", "a metric", metric, "pass one, such as Ratio()")
     estimator = declared_views(type(metric.compute())).get(view)
     if estimator is not None and isinstance(estimator.estimator, MeanOfUnits):
         return "mean"
@@ -148,6 +156,10 @@ def interactions(
     other. All that are asked for, of all pairs, are adjusted together by Holm's method, those
     included that have too few units; with `adjust_fdr` on their e-values more may be shown.
     """
+    require_sample(sample, "interactions(sample)")
+    hint = 'pass {"ranker": {"ctr": UnitMetric(sums, "mean")}}'
+    if not isinstance(cast("object", metrics), Mapping):
+        raise refused("interactions(metrics)", "metrics by experiment", metrics, hint)
     found = [
         _asked(sample, names, watched, measured, arms, alpha)
         for names in permutations(sample.names, 2)

@@ -19,6 +19,7 @@ from streammetrics.experiments.unit_sample import (
     SampledUnits,
     UnitSample,
     log_weight,
+    require_sample,
 )
 from streammetrics.kernels.inference.dirichlet_multinomial import (
     Crossed,
@@ -156,6 +157,7 @@ def overlaps(sample: UnitSample) -> tuple[Overlap, ...]:
     >>> found.counts, found.alarm
     (((500, 0), (0, 500)), True)
     """
+    require_sample(sample, "overlaps(sample)")
     pairs = [_overlap(sample, *names) for names in combinations(sample.names, 2)]
     pvalues = {str(i): math.nan if pair.reason else pair.anytime_p for i, pair in enumerate(pairs)}
     adjusted = adjust_fwer(pvalues)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.combine.units import UnitsResult
-from streammetrics.core.conversion import refused
+from streammetrics.core.conversion import instance, refused
 from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.sampled_sums import last_hash
@@ -211,6 +211,12 @@ def sample_units(
         for place, result in [] if why else results:
             sample = sample._extended_by_arm(name, place, result)
     return sample
+
+
+def require_sample(value: object, where: str) -> None:
+    """Refuse what is no sample of units."""
+    hint = "pass the result of sample_units"
+    instance(value, UnitSample, where, "a sample of the units of experiments", hint)
 
 
 def _places(

@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self, cast
 
+from streammetrics.core.conversion import flag
 from streammetrics.core.errors import InputError, SettingsError, UnknownKeyError, nearest, shown
 from streammetrics.present.notebook import chart
 from streammetrics.present.value_rows import Library, frame_of
@@ -123,8 +124,9 @@ class StoreReader:
         names of one grouping; experiment: whose arms are wanted in place of the slices. all_views:
         also those that are not headline views.
         """
+        views = "all" if flag(all_views, "frame(all_views)") else "headline"
         parameters = self._query(window, by, where, metric, experiment, generation)
-        parameters.append(("views", "all" if all_views else "headline"))
+        parameters.append(("views", views))
         answer = self._document("/api/results", parameters)
         return frame_of(columns_of(cast("list[Mapping[str, object]]", answer["results"])), library)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import streammetrics
 from streammetrics import (
     BinaryConfusion,
     GroupedAUC,
@@ -33,6 +34,7 @@ from tests.cases import CASES
 
 MODULES = ("", ".evaluation", ".experiments", ".engines", ".present", ".results", ".testing")
 REQUIRED = {"measures": ["R@1"], "n_classes": 3, "n_labels": 3, "threshold": 0.5}
+NOWHERE = "http://127.0.0.1:9"  # refused before anything is asked there
 CALLS: Mapping[str, Callable[..., object]] = {
     "Guardrail": lambda **flag: Guardrail(margin=0.1, **flag),
     "PairedResult.mcnemar": lambda **flag: Paired(BinaryConfusion()).compute().mcnemar(**flag),
@@ -43,6 +45,7 @@ CALLS: Mapping[str, Callable[..., object]] = {
         f"Shown.{name}": lambda name=name, **flag: getattr(Ratio().compute(), name)(**flag)
         for name in ("to_csv", "to_frame", "to_html", "to_latex", "to_markdown")
     },
+    "StoreReader.frame": lambda **flag: streammetrics.open(NOWHERE).frame(**flag),
     "between": lambda **flag: between(0.1, 0.2, 2, **flag),
     "check_law": lambda **flag: check_law(lambda *given: None, CASES[0], **flag),
     "compare": lambda **flag: compare(Ratio(), Ratio(), **flag),

@@ -31,8 +31,9 @@ from streammetrics_consumers.config.kinds import (
 )
 from streammetrics_consumers.config.metric_entry import Better
 from streammetrics_consumers.config.section import Section
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import FIRST_EPOCH
-from streammetrics_consumers.model.times import iso_to_ms, iso_utc
+from streammetrics_consumers.model.times import iso_to_ms
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]

@@ -8,8 +8,8 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.housekeeping import floor_after
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import JOIN_PREFIX
-from streammetrics_consumers.query.query import iso_utc
 
 KEEP_WINDOWS: Final = (
     "Restore retention_s, or drop these windows with --drop-windows: no setting brings them back. "

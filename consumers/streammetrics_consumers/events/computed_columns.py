@@ -76,9 +76,6 @@ class ComputedColumns:
             if field.computed is not None
         }
 
-    def __bool__(self) -> bool:
-        return bool(self.fields)
-
     def apply(self, columns: dict[str, Column], faults: Mapping[str, Bad]) -> Bad:
         """Replace the operands among the columns by the computed ones. Returns the first reason of
         each event that lacks what it needs. faults: the reasons of bad values by column, of the

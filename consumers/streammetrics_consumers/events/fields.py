@@ -380,7 +380,7 @@ class FieldReader:
                 record_columns, wrong = self.beside.read(some_rows(events.messages, messages))
                 columns |= record_columns
                 unfit = {**wrong, **unfit}
-        if self.computed:
+        if self.computed.fields:
             unfit = {**self.computed.apply(columns, faults), **unfit}
         if unread and unfit:
             places = np.delete(np.arange(len(rows)), list(unread))

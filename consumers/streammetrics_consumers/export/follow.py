@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streammetrics_consumers.export.files import FORMS, GrowingFile, Target, write_text, write_whole
 from streammetrics_consumers.export.parts import PARQUET, Parts, schema, write_parquet
-from streammetrics_consumers.export.rows import WrittenRows, read_rows
+from streammetrics_consumers.export.result_rows import WrittenRows, read_rows
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.query.moments import Moment, moment_of

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, cast
 
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import EXPERIMENT, SHOWN, WATCH_RATES
-from streammetrics_consumers.model.times import iso_utc
 
 _FOLLOW: Final = ("epochs", "shares", "end")  # keys of a plan that may change while it runs
 

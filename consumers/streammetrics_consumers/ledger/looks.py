@@ -20,7 +20,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -31,6 +31,9 @@ from streammetrics_consumers.ledger.schema import experiment, head, look, look_r
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import JOIN_START, Head
 
+T = TypeVar("T")
+
+MAX_POINTS: Final = 500  # of a plot of the looks at one comparison
 RETRIES: Final = "(retries)"  # beside the logs: a retry counts events at offsets already passed
 
 
@@ -52,6 +55,17 @@ class Point:
     place: int
     effect: float
     reading: experiments.Anytime
+
+
+def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:
+    """At most `most` points, evenly spaced, with the first and the last.
+
+    >>> thinned(range(10), 4)
+    [0, 3, 6, 9]
+    """
+    if len(points) <= most:
+        return list(points)
+    return [points[i * (len(points) - 1) // (most - 1)] for i in range(most)]
 
 
 def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:

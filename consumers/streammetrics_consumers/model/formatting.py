@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -35,6 +36,7 @@ __all__ = [
     "effect_decimals",
     "evidence",
     "exact_within",
+    "iso_utc",
     "label",
     "level",
     "lift",
@@ -199,6 +201,21 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def iso_utc(ms: int) -> str:
+    """A time in ISO UTC, with milliseconds only if they are not 0; one beyond the calendar in ms.
+
+    >>> iso_utc(86_400_000), iso_utc(1574553663979), iso_utc(10**18)
+    ('1970-01-02T00:00:00Z', '2019-11-24T00:01:03.979Z', '1000000000000000000 ms')
+    """
+    seconds, rest = divmod(ms, 1000)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms"
+    text = moment.isoformat(timespec="seconds").removesuffix("+00:00")
+    return text + (f".{rest:03d}Z" if rest else "Z")
 
 
 def _exponent(size: float) -> int:

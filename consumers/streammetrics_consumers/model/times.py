@@ -8,7 +8,6 @@ toward the past). A leap second is refused: Unix time cannot represent it.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -40,17 +39,6 @@ _CLOCK: Final = (
     *((11, 1), (12, 10), (14, 6), (15, 10), (17, 6), (18, 10)),
     *((20, 10), (21, 10), (22, 10)),
 )
-
-
-def iso_utc(ms: int) -> str:
-    """A time in milliseconds since 1970 as ISO text in UTC.
-
-    >>> iso_utc(86_400_000), iso_utc(500)
-    ('1970-01-02T00:00:00Z', '1970-01-01T00:00:00.500Z')
-    """
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
-    precision = "milliseconds" if ms % 1000 else "seconds"
-    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:

@@ -7,8 +7,8 @@ from typing import Final
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import BETTER, Changes, ExperimentChange
-from streammetrics_consumers.model.times import iso_utc
 
 MOST_LOGS: Final = 10  # whose offsets a line names
 _KINDS: Final = {BETTER: "better directions", "watch_rates": "watch_rates", "name": "title"}

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 import streammetrics as sm
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
-from streammetrics_consumers.ledger.looks import heads_of
+from streammetrics_consumers.ledger.looks import heads_of, thinned
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query.answers import (
@@ -50,7 +50,6 @@ from streammetrics_consumers.query.moments import Last, Moment, moment_of
 from streammetrics_consumers.query.overlaps import UNREAD, Member, Overlaps, unknown_sample
 from streammetrics_consumers.query.query import Query, require_generation
 from streammetrics_consumers.query.rows import SINCE_THE_START, WindowFinding
-from streammetrics_consumers.query.thinning import thinned
 from streammetrics_consumers.query.turns import checkpoint
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import streammetrics as sm
-from streammetrics import experiments
-from streammetrics.results import counts_of
+from streammetrics import experiments, results
 from streammetrics_consumers.ledger.descriptions import plan_that_stays
 from streammetrics_consumers.model.generation import (
     BETTER,
@@ -285,7 +284,7 @@ def _add(states: dict[str, State], key: str, state: State) -> None:
 
 def _rows(state: sm.Accumulator) -> int:
     """The rows that a state has counted; 0 where its result does not say."""
-    return int(counts_of(own_result(state, state.compute())).get("rows", 0))
+    return int(results.counts_of(own_result(state, state.compute())).get("rows", 0))
 
 
 def arm_states(of: DeclaredExperiment, states: States) -> sm.PerKey:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.looks import Point
+from streammetrics_consumers.ledger.looks import Point, thinned
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.catalogue import Catalogue, watched_by
@@ -21,7 +21,6 @@ from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.json_kinds import Answer, Count, Counts, Names, Number, Time
 from streammetrics_consumers.query.query import Query, Slice, slice_key
 from streammetrics_consumers.query.rows import SliceRow, Window, WindowFinding
-from streammetrics_consumers.query.thinning import thinned
 
 T = TypeVar("T")
 Effects = Literal["none", "total", "all"]  # over no window, over the total, or over all windows

@@ -22,6 +22,8 @@ from pathlib import PurePath
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from streammetrics_consumers.model.formatting import iso_utc
+
 SliceValue = str | int | None | tuple[str, ...]
 Slice = Mapping[str, SliceValue]  # name to value; {OTHER: names} for a sum of many
 
@@ -171,20 +173,6 @@ def parse_time(text: str, where: str = "--window") -> int:
             hint="give whole milliseconds in UTC; a date alone is its midnight",
         ) from None
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
-
-
-def iso_utc(ms: int) -> str:
-    """A time in ISO UTC, such as `2019-11-24T00:00:00Z`; milliseconds only if they are not 0.
-
-    >>> iso_utc(1574553663979)
-    '2019-11-24T00:01:03.979Z'
-    """
-    seconds, rest = divmod(ms, 1000)
-    try:
-        text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    except (ValueError, OverflowError, OSError):
-        return f"{ms} ms"
-    return text + (f".{rest:03d}Z" if rest else "Z")
 
 
 def store_name(url: str) -> str:

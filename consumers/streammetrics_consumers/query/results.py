@@ -11,10 +11,11 @@ from streammetrics import StreamMetricsError
 from streammetrics.present import ValueRow
 from streammetrics.results import is_exact, views_of
 from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
 from streammetrics_consumers.query.experiment_plan import experiments_of, variants_of
 from streammetrics_consumers.query.lines import FirstLines, all_views, headline_views
-from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
+from streammetrics_consumers.query.query import Query, Slice, slice_key
 from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.slices import FirstBlocks, KeyedState, window_key
 from streammetrics_consumers.query.state_cells import CellCache, CellForm, Range

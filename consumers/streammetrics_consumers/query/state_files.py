@@ -24,8 +24,9 @@ from streammetrics.results import counts_of
 from streammetrics_consumers.ledger.former_states import is_of_another_version
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head, Snapshot
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.query.json_kinds import Json
-from streammetrics_consumers.query.query import OTHER, Query, QueryError, Slice, Span, iso_utc
+from streammetrics_consumers.query.query import OTHER, Query, QueryError, Slice, Span
 from streammetrics_consumers.query.query_plan import MetricPlan
 from streammetrics_consumers.query.reader import (
     Progress,

@@ -24,9 +24,10 @@ from msgspec import UNSET
 from msgspec.structs import replace as struct_replace
 
 from streammetrics_consumers.model import formatting
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
 from streammetrics_consumers.query.json_kinds import Axis
-from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc, slice_key
+from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, slice_key
 from streammetrics_consumers.query.rows import (
     ComparisonText,
     ResultText,

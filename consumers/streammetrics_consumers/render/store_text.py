@@ -12,10 +12,10 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Head, Snapshot
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import Metric, PaneSize
 from streammetrics_consumers.query.counting_history import CountingHistory
 from streammetrics_consumers.query.join_status import JoinReader
-from streammetrics_consumers.query.query import iso_utc
 from streammetrics_consumers.query.query_plan import MetricLayout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
 from streammetrics_consumers.query.stream_warnings import stream_warnings

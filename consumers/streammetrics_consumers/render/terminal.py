@@ -20,6 +20,7 @@ from rich.text import Text
 
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import thinned
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import ResultsAnswer
@@ -29,7 +30,6 @@ from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader
 from streammetrics_consumers.query.query import Query, slice_key
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
-from streammetrics_consumers.query.thinning import thinned
 from streammetrics_consumers.render.cells import (
     Block,
     blocks_of,

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sqlalchemy import Select, select
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.engines.batch_ledger import BatchLedger, Gap
@@ -22,6 +25,7 @@ from streammetrics_consumers.engines.tasks import (
     require_schema,
 )
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import delta, look, look_reading
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.process import service
@@ -29,7 +33,7 @@ from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 
-from tests.consumers.small_config import config
+from tests.consumers.small_config import EVENT, config
 from tests.consumers.stores import stored
 
 SPARK = 'kind = "spark"\nquery = "clicks"'
@@ -75,6 +79,54 @@ def counted(
             groups.setdefault(key, []).append(one)
     found = [shard for some in groups.values() for shard in merge_states(some, job.config)]
     return read_merged(pa.Table.from_batches(found)) if found else ([], [])  # no tasks at all
+
+
+# The column of assignments, as [event] names it, and three experiments of these events.
+ASSIGNED = SCHEMA.append(
+    pa.field("exps", pa.struct({"pricing": pa.string(), "search": pa.string()}))
+)
+THREE = {
+    "event": f'{EVENT}\nassignments = "exps"',
+    "rest": """
+[experiment]
+control = "a"
+decision = ["ctr"]
+mde = 0.05
+[experiments.pricing]
+variants = { full = ["full"], cheap = ["low", "lowest"] }
+control = "full"
+decision = ["ctr"]
+guardrails = [{ metric = "auc", margin = 0.1 }]
+mde = 0.05
+start = 1970-01-01T01:00:00Z
+[experiments.search]
+variants = ["old", "new"]
+control = "old"
+decision = ["ctr"]
+metrics = ["auc"]
+where = { phase = "fit" }
+mde = 0.05
+end = 1970-01-01T04:00:00Z
+""",
+}
+
+
+def assigned_rows(n: int, seed: int = 3) -> list[Row]:
+    """Events of forty users, some of which are in no experiment, or in an arm of another name."""
+    random = Random(seed)
+    prices, orders = ["full", "low", "lowest", "free", None], ["old", "new", None]
+    return [
+        row(
+            random.uniform(0, 300),
+            random.choice("ab"),
+            random.randrange(2),
+            random.random(),
+            random.choice(["fit", "eval"]),
+            f"u{random.randrange(40)}",
+        )
+        | {"exps": {"pricing": random.choice(prices), "search": random.choice(orders)}}
+        for _ in range(n)
+    ]
 
 
 class Fed:
@@ -131,10 +183,28 @@ def panes(of: Config) -> dict[Pane, str]:
     return {pane: state.digest() for pane, state in sums.items()}
 
 
-def worked(folder: Path, rows: Iterable[Row], **parts: str) -> Config:
+def shard_rows(of: Config) -> list[tuple[object, ...]]:
+    """The rows of states in a store, without what says which records they count."""
+    numbers = (delta.c.id, delta.c.head, delta.c.start_offset, delta.c.end_offset, delta.c.same_as)
+    columns = [column for column in delta.c if column not in {*numbers}]
+    return _rows(of, select(*columns, delta.c.same_as.is_(None)).order_by(*columns))
+
+
+def look_rows(of: Config) -> list[tuple[object, ...]]:
+    """The readings at all looks of a store, without the offsets of the looks."""
+    columns = [look.c.experiment, look.c.watermark_ms, *look_reading.c[1:]]
+    return _rows(of, select(*columns).select_from(look_reading.join(look)).order_by(*columns))
+
+
+def _rows(of: Config, query: Select[Any]) -> list[tuple[object, ...]]:
+    with closing(Ledger.open(of.store.url)) as ledger:
+        return ledger.store.read(lambda now: [tuple(row) for row in now.execute(query)])
+
+
+def worked(folder: Path, rows: Iterable[Row], schema: pa.Schema = SCHEMA, **parts: str) -> Config:
     """The config of a store that a worker has fed with these rows."""
     path = folder / "events.parquet"
-    pq.write_table(pa.Table.from_batches([table(list(rows))]), path)
+    pq.write_table(pa.Table.from_batches([table(list(rows), schema)]), path)
     made = config(**{**parts, "source": f'kind = "file"\npath = "{path}"'})
     made = replace(made, store=replace(made.store, url=str(folder / "worked.db")))
     service.run(made, Options(until_end=True), stop=Stop())

@@ -25,14 +25,19 @@ from streammetrics_consumers.sources import GapError
 
 from streammetrics import load
 from tests.consumers.engines.fed_store import (
+    ASSIGNED,
     SCHEMA,
     SPARK,
+    THREE,
     Fed,
     Row,
+    assigned_rows,
     counted,
     digests,
+    look_rows,
     panes,
     row,
+    shard_rows,
     table,
     worked,
 )
@@ -93,6 +98,35 @@ def test_batches_and_tasks_of_any_size_give_the_states_of_a_worker(
             of = declared(ledger.generation())
             assert of is not None
             assert view(ledger, lambda now: now.looks(of.fingerprint)) == 1
+
+
+def test_a_batch_writes_the_rows_of_a_worker_for_each_of_several_experiments(
+    tmp_path: Path,
+) -> None:
+    rows = assigned_rows(300)
+    worker = worked(tmp_path, rows, ASSIGNED, **THREE)
+    fed = Fed(tmp_path, **THREE)
+    assert fed.feed(0, rows[::3], rows[1::3], rows[2::3], schema=ASSIGNED)
+    assert shard_rows(fed.config) == shard_rows(worker)
+    looks = look_rows(fed.config)
+    assert looks == look_rows(worker)
+    assert len({experiment for experiment, *_ in looks}) == 3
+    assert {pane.metric.rpartition("/")[0] for pane in panes(worker)} == {
+        *("", "experiment", "experiment/pricing", "experiment/search")
+    }
+
+
+@pytest.mark.slow
+def test_batches_give_the_states_of_a_worker_for_each_of_several_experiments(
+    tmp_path: Path,
+) -> None:
+    rows = assigned_rows(300)
+    worker = worked(tmp_path, rows, ASSIGNED, **THREE)
+    Random(2).shuffle(rows)
+    fed = Fed(tmp_path, **THREE)
+    for number, (start, end) in enumerate(((0, 1), (1, 90), (90, 300))):
+        assert fed.feed(number, rows[start:end:2], rows[start + 1 : end : 2], schema=ASSIGNED)
+    assert panes(fed.config) == panes(worker)
 
 
 @pytest.mark.slow

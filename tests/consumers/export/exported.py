@@ -11,7 +11,7 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.export.columns import COLUMNS, NAMES, Row, content_of, key_of
 from streammetrics_consumers.export.files import GrowingFile, Target
 from streammetrics_consumers.export.parts import Parts
-from streammetrics_consumers.export.rows import read_rows
+from streammetrics_consumers.export.result_rows import read_rows
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import thinned
 from streammetrics_consumers.query import history
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.follow import QueryCache
@@ -22,7 +23,6 @@ from streammetrics_consumers.query.history import (
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.rows import SINCE_THE_START, SliceRow, Window
-from streammetrics_consumers.query.thinning import thinned
 
 from tests.consumers import experiment_run
 from tests.consumers.answer_rows import slice_row

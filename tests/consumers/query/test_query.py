@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.query.query import (
     Query,
     QueryError,
     Span,
     WindowGrid,
-    iso_utc,
     parse_query,
     parse_time,
     store_name,
@@ -95,6 +95,7 @@ def test_whole_windows_that_are_kept_may_be_asked_for() -> None:
 def test_a_time_is_printed_as_short_as_it_can_be_and_reads_back() -> None:
     assert iso_utc(0) == "1970-01-01T00:00:00Z"
     assert parse_time(iso_utc(1_574_553_663_979)) == 1_574_553_663_979
+    assert iso_utc(-59_000_000_000_000) == "0100-05-13T15:06:40Z"
     assert iso_utc(10**18) == "1000000000000000000 ms"
 
 

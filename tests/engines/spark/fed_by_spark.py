@@ -61,14 +61,18 @@ def feed(
     checkpoint: str = "checkpoint",
     on_gap: Gap = "stop",
     record_time: str | None = None,
+    **parts: str,
 ) -> None:
-    """Count every file of `folder/rows`, one a batch, from where the checkpoint stands."""
+    """Count every file of `folder/rows`, one a batch, from where the checkpoint stands.
+
+    parts: of the config.
+    """
     from streammetrics_consumers.engines.spark_ledger import LedgerSink
 
     rows = folder / "rows"
     schema = spark.read.parquet(str(rows)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(rows))
-    sink = LedgerSink(fed_config(folder), on_gap=on_gap, record_time=record_time)
+    sink = LedgerSink(fed_config(folder, **parts), on_gap=on_gap, record_time=record_time)
     try:
         query = (
             through(stream)

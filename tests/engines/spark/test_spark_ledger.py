@@ -16,7 +16,18 @@ from streammetrics_consumers.engines.spark_ledger import LedgerSink
 from streammetrics_consumers.ledger.ledger import Ledger
 
 from streammetrics import InputError
-from tests.consumers.engines.fed_store import Row, digests, row, table, worked
+from tests.consumers.engines.fed_store import (
+    ASSIGNED,
+    THREE,
+    Row,
+    assigned_rows,
+    digests,
+    look_rows,
+    row,
+    shard_rows,
+    table,
+    worked,
+)
 from tests.consumers.small_config import config
 from tests.engines.spark.faults import failing_once
 from tests.engines.spark.fed_by_spark import METRICS, dying, fed_config, feed
@@ -80,6 +91,21 @@ def test_a_query_counts_what_a_worker_counts(
 ) -> None:
     feed(spark, folder, through=lambda rows: rows.repartition(3))
     assert fed(folder) == whole(expected)
+
+
+def test_a_query_writes_the_rows_of_a_worker_for_each_of_several_experiments(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = assigned_rows(1000)
+    worker = worked(tmp_path, rows, ASSIGNED, metrics=METRICS, **THREE)
+    (tmp_path / "rows").mkdir()
+    part = pa.Table.from_batches([table(rows, ASSIGNED)])
+    pq.write_table(part, tmp_path / "rows" / "0.parquet", row_group_size=200)
+    feed(spark, tmp_path, through=lambda stream: stream.repartition(3), **THREE)
+    query = fed_config(tmp_path, **THREE)
+    assert shard_rows(query) == shard_rows(worker)
+    looks = look_rows(query)
+    assert looks == look_rows(worker) and len({experiment for experiment, *_ in looks}) == 3
 
 
 def test_tasks_that_die_count_once(spark: SparkSession, folder: Path, expected: Digests) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.export.columns import NAMES, Row
-from streammetrics_consumers.export.rows import WrittenRows, read_rows
+from streammetrics_consumers.export.result_rows import WrittenRows, read_rows
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_json
