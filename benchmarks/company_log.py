@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.states import MetricSet
-from streammetrics_consumers.counting.metric_set_states import columns_of, key_column
+from streammetrics_consumers.config.states import ALL_KEYS, MetricSet
+from streammetrics_consumers.counting.counted_events import columns_of, key_column
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -217,9 +217,13 @@ def counted(config: Config, pool: Pool, start: int, end: int) -> dict[tuple[str,
         for decoded in decoder.pieces(chunk):
             columns = columns_of(decoded)
             for number, metrics in enumerate(config.metric_sets):
-                mine = {name: columns[name] for name in metrics.takes if name in columns}
+                mine = {
+                    name: columns[name] for name in metrics.panel.arguments() if name in columns
+                }
                 for grouping in range(len(metrics.slices.by)):
-                    state = states.setdefault((number, grouping), metrics.states_by_key.empty())
+                    state = states.setdefault(
+                        (number, grouping), PerKey(metrics.panel, max_keys=ALL_KEYS)
+                    )
                     state.update(keys_of(decoded, metrics, grouping), **mine)
     return {
         (metric.name, grouping): state.project(metric.name).limited(metrics.slices.max_keys)

@@ -100,10 +100,10 @@ class PaneState(NamedTuple):
 
 def states_of(delta: Delta) -> Iterator[PaneState]:
     """The states that a delta would store, also those that another one could stand for."""
-    for metric_set in delta.metric_sets if delta.has_states else ():
-        slices = metric_set.metric_set.slices
-        for whole, metric, base, coarser, spans in metric_set.whole_states():
-            for place in (base, *coarser):
-                state = whole if place == base else summed(whole, slices.by, base, place)
-                for span in spans:
-                    yield PaneState(metric, place, *span, state.limited(slices.max_keys))
+    for metric in delta.states.of_metrics() if delta.has_states else ():
+        slices, whole, base = metric.metric_set.slices, metric.state(), metric.grouping
+        for place in (base, *metric.coarser):
+            state = whole if place == base else summed(whole, slices.by, base, place)
+            for start_ms, end_ms in metric.spans:
+                limited = state.limited(slices.max_keys)
+                yield PaneState(metric.name, place, start_ms, end_ms, limited)

@@ -21,6 +21,7 @@ from streammetrics_consumers.config.column_expressions import (
     ColumnsConfig,
     read_columns,
 )
+from streammetrics_consumers.config.counted_panels import CountedPanel, counted_panels
 from streammetrics_consumers.config.drift import DriftEntry, read_drifts
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
@@ -159,6 +160,11 @@ class Config:
             ),
         )
         return tuple(part for whole in metric_sets for part in split_by_condition(whole))
+
+    @cached_property
+    def panels(self) -> tuple[CountedPanel, ...]:
+        """The panels that count the metrics of all metric sets."""
+        return counted_panels(self.metric_sets)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:

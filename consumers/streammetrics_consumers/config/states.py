@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, cast
 
-from streammetrics import JoinRows, LabelDelays, Panel, PerKey, Windows
+from streammetrics import JoinRows, LabelDelays, Panel
 from streammetrics_consumers.config.column_expressions import (
     NO_COLUMNS,
     ColumnsConfig,
@@ -99,37 +99,10 @@ class MetricSet:
     rows: RowCondition = ALL_ROWS
     epochs: tuple[tuple[int, ...], tuple[str, ...]] | None = None
 
+    @cached_property
     def panel(self) -> Panel:
         """The empty panel of all metrics; its columns are `Field.column` of their inputs."""
-        return Panel(
-            {metric.name: metric.empty for metric in self.metrics},
-            inputs={metric.name: metric.columns for metric in self.metrics},
-        )
-
-    @cached_property
-    def takes(self) -> frozenset[str]:
-        """The columns that the metrics read."""
-        return frozenset(self.states_by_key.metric.arguments())
-
-    @cached_property
-    def inputs(self) -> frozenset[str]:
-        """The columns of the fields that the metrics read."""
-        fields = (field for metric in self.metrics for field in metric.inputs.values())
-        return frozenset(field.column for field in fields)
-
-    @cached_property
-    def states_by_key(self) -> PerKey:
-        """The empty state of one grouping, of which each holder takes a copy by `empty()`: keys are
-        (grouping, value, ...). It keeps all keys: coarser groupings are derived from them, and
-        `max_keys` limits only the stored states."""
-        return PerKey(self.panel(), max_keys=ALL_KEYS)
-
-    @cached_property
-    def states_by_window(self) -> Windows:
-        """The same by window. Each grouping has its own state, so that the keys of one never move
-        those of another into (other)."""
-        # Checking the settings of nested metrics takes half a millisecond; empty() takes none.
-        return Windows(self.states_by_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
+        return panel_of(self.metrics)
 
     @property
     def descriptions(self) -> dict[str, dict[str, object]]:
@@ -183,6 +156,14 @@ class MetricSet:
     def _drifts_of(self, metric: str) -> dict[str, object]:
         drifts = [drift.plain for drift in self.drifts if drift.metric == metric]
         return {DRIFT: drifts} if drifts else {}
+
+
+def panel_of(metrics: Sequence[MetricConfig]) -> Panel:
+    """The empty panel of these metrics."""
+    return Panel(
+        {metric.name: metric.empty for metric in metrics},
+        inputs={metric.name: metric.columns for metric in metrics},
+    )
 
 
 def split_by_condition(metric_set: MetricSet) -> tuple[MetricSet, ...]:

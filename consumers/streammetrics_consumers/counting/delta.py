@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from streammetrics import InputError
 from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.counted_states import CountedStates
 from streammetrics_consumers.counting.join_states import JoinStates
-from streammetrics_consumers.counting.metric_set_states import MetricSetStates, columns_of
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.columns import ListColumn
 from streammetrics_consumers.events.decoder import Decoded
@@ -69,7 +69,7 @@ class Delta:
         self.quarantine: list[Refused] = []
         self._quarantine_bytes = 0
         self._nbytes: int | None = None  # None until it is asked for
-        self.metric_sets = tuple(MetricSetStates(metric_set) for metric_set in config.metric_sets)
+        self.states = CountedStates(config)
         self.has_states = False  # whether any event is counted in them
         self._lateness_ms = config.windows.lateness_s * 1000
         self.joined: JoinStates | None = None
@@ -83,7 +83,7 @@ class Delta:
         """Approximate memory in bytes. It is computed once after each `add`: it asks every part of
         every metric, 2 ms of 50 metrics, and a worker asks at every poll."""
         if self._nbytes is None:
-            total = sum(states.nbytes for states in self.metric_sets) + self._quarantine_bytes
+            total = self.states.nbytes + self._quarantine_bytes
             self._nbytes = total if self.joined is None else total + self.joined.nbytes
         return self._nbytes
 
@@ -134,8 +134,7 @@ class Delta:
         if self.joined is not None:
             yield from self.joined.shards(limit)
         elif self.has_states:
-            for states in self.metric_sets:
-                yield from states.shards(limit)
+            yield from self.states.shards(limit)
 
     def _without_future(self, decoded: Decoded, records: NDArray[np.int64]) -> tuple[Decoded, int]:
         """The events that are not ahead of their records, and how many are."""
@@ -172,11 +171,6 @@ class Delta:
         """Add events to the states, without those that a metric refuses. The returned events have
         no columns, which are not read any more."""
 
-        def checked(expired: bool, events: Decoded) -> list[Callable[[], None]]:
-            """The functions that add these events, if every metric accepts them."""
-            columns = columns_of(events)
-            return [states.checked(events, columns, expired=expired) for states in self.metric_sets]
-
         bad: dict[int, Unfit] = {}
         for alike in shape_groups(decoded):
             parts = [(alike, False)]
@@ -185,8 +179,9 @@ class Delta:
                 parts = [(alike[~old], False), (alike[old], True)]
             for positions, expired in parts:
                 # Check them for all metrics before any of them counts.
-                check = partial(checked, expired)
-                for add in self._accepted(decoded, positions, bad, check) or ():
+                check = partial(self.states.checked, expired=expired)
+                add = self._accepted(decoded, positions, bad, check)
+                if add is not None:
                     add()
                     self.has_states = True
         decoded = replace(decoded, keys={}, columns={})
@@ -196,7 +191,7 @@ class Delta:
         """The events that can be joined, without those that a metric would refuse."""
         bad = joined.unfit(decoded)
         labelled = joined.with_labels(decoded)
-        self._accepted(labelled, joined.impressions(decoded), bad, self._check)
+        self._accepted(labelled, joined.impressions(decoded), bad, self.states.check)
         return decoded.without(bad)
 
     def _accepted(
@@ -218,11 +213,6 @@ class Delta:
                 positions = np.delete(positions, list(offenders))
         return None
 
-    def _check(self, decoded: Decoded) -> None:
-        columns = columns_of(decoded)
-        for states in self.metric_sets:
-            states.check(decoded, columns)
-
     def _offenders(self, decoded: Decoded, error: InputError) -> dict[int, Unfit]:
         """The events that a metric refuses, each with the message for this event alone, since the
         message for a batch depends on the batch."""
@@ -230,7 +220,7 @@ class Delta:
         offenders: dict[int, Unfit] = {}
         for i in suspects:
             try:
-                self._check(decoded.take(np.array([i], np.intp)))
+                self.states.check_alone(decoded.take(np.array([i], np.intp)))
             except InputError as alone:
                 offenders[i] = Unfit("metric", None, str(alone)[:300])
         if not offenders:

@@ -19,7 +19,7 @@ from streammetrics import Accumulator, DictionaryColumn, JoinRows, load
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig, outcome_field
 from streammetrics_consumers.config.states import empty_delays, empty_rows
-from streammetrics_consumers.counting.metric_set_states import MetricSetStates, columns_of
+from streammetrics_consumers.counting.counted_states import CountedStates
 from streammetrics_consumers.events.columns import Column
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.ledger.closing import (
@@ -149,21 +149,25 @@ class Closer:
 
     def _close(self, step: _Step) -> None:
         """Close a step in one transaction. Raises Fenced, and then nothing was written."""
-        metric_sets = [MetricSetStates(metric_set) for metric_set in self.config.metric_sets]
+        counted = CountedStates(self.config)
         counters = Counters()
         shards_to_keep: list[StateShard] = []
         delays = empty_delays(self.join)
         for place in range(step.ranges):
             waiting = self._range(step, place)
             closed = waiting.close(step.to_ms)
-            self._feed(metric_sets, closed)
+            self._feed(counted, closed)
             counters += Counters(closed=len(closed), conflicts=closed.conflicts)
             shards_to_keep += self._kept(step, place, waiting)
             delays.update(closed.outcomes, closed.delays_ms)
         shards_to_keep += split(Pane(DELAYS, 0, None, None), delays)
-        shards = [shard for set_states in metric_sets for shard in set_states.shards()]
         commit = Commit(
-            self.head, self.head.next_offset, step.to_ms, None, counters, [*shards, *shards_to_keep]
+            self.head,
+            self.head.next_offset,
+            step.to_ms,
+            None,
+            counters,
+            [*counted.shards(), *shards_to_keep],
         )
         obsolete = [row for row in step.rows if self._is_obsolete(row, step.to_ms)]
         store, before_ms = self.ledger.store, step.to_ms + self.join.label_window_ms
@@ -182,12 +186,10 @@ class Closer:
                 rows.merge(state)
         return rows
 
-    def _feed(self, metric_sets: Sequence[MetricSetStates], closed: ClosedRows) -> None:
+    def _feed(self, counted: CountedStates, closed: ClosedRows) -> None:
         for start in range(0, len(closed), ROWS_AT_ONCE):
             decoded = self._decoded(closed, slice(start, start + ROWS_AT_ONCE))
-            columns = columns_of(decoded)
-            for set_states in metric_sets:
-                set_states.checked(decoded, columns)()
+            counted.checked(decoded)()
 
     def _decoded(self, closed: ClosedRows, positions: slice) -> Decoded:
         """Closed impressions as if each had been one event with its labels."""

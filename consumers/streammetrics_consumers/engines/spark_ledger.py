@@ -128,7 +128,7 @@ def _merged(rows: DataFrame, job: Job) -> Table:
     # Spark reads the signature of the function here.
     merge.__annotations__ = {"batches": kind, "return": kind}
     bare = rows.mapInArrow(count, BARE)
-    return bare.groupBy("metric_set", "grouping").applyInArrow(merge, SHARDS).toArrow()
+    return bare.groupBy("keyed").applyInArrow(merge, SHARDS).toArrow()
 
 
 def _query_id(rows: DataFrame) -> str:

@@ -1,9 +1,9 @@
 """The functions that an engine's tasks apply to the rows of a batch, as a worker does to records.
 
     count_rows     rows of the table -> the bare states of a task, and its report
-    merge_states   bare states of one metric set and grouping -> rows of the store
+    merge_states   bare states of one keyed state -> rows of the store
 
-Between them the engine groups the states by metric set and grouping. Both functions take and return
+Between them the engine groups the bare states by keyed state. Both functions take and return
 Arrow batches, one at a time, and depend on no engine.
 """
 
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.counted_states import CountedStates
 from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.counting.metric_set_states import MetricSetStates
 from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.arrow_messages import leaves, unread
 from streammetrics_consumers.events.decoder import Decoder
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     Batches: TypeAlias = Iterator[pa.RecordBatch]
     Table: TypeAlias = pa.Table
 
-REPORT: Final = -1  # the metric set of rows with the report of a task
+REPORT: Final = -1  # the keyed state of rows with the report of a task
 # The columns between the two functions, and of the result, with the type names of engines.
-BARE: Final = "metric_set int, grouping int, task bigint, windows binary, expired binary"
+BARE: Final = "keyed int, task bigint, windows binary, expired binary"
 SHARDS: Final = (
     "metric string, grouping int, start_ms bigint, end_ms bigint, key_range int, key_ranges int, "
     "for_coarser boolean, state binary, packed binary"
@@ -85,7 +85,7 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
 
 
 def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterator[pa.RecordBatch]:
-    """Columns BARE: the states of each metric set and finest grouping, and the report of the task.
+    """Columns BARE: each keyed state (`CountedStates.keyed`), and the report of the task.
 
     All rows are returned at the end, so a failed task returns nothing. Raises SourceError.
     """
@@ -94,29 +94,25 @@ def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterat
     for batch in batches:
         for decoded in decoder.pieces(_chunk(batch, job, delta.end)):
             delta.add(decoded)
-    rows: list[tuple[int, int, int, bytes, bytes | None]] = []
+    rows: list[tuple[int, int, bytes, bytes | None]] = []
     if delta.has_states:
-        rows += [
-            (place, grouping, task, *states.bare(grouping))
-            for place, states in enumerate(delta.metric_sets)
-            for grouping in states.groupings
-        ]
+        rows += [(place, task, *keyed.bare()) for place, keyed in enumerate(delta.states.keyed)]
     report = TaskReport(task, delta.counters, delta.greatest_event_ms, tuple(delta.quarantine))
-    yield _batch([*rows, (REPORT, 0, task, msgspec.json.encode(report), None)], _schema(BARE))
+    yield _batch([*rows, (REPORT, task, msgspec.json.encode(report), None)], _schema(BARE))
 
 
 def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
-    """Columns SHARDS from BARE of one metric set and grouping: the rows of a store, one at a time.
+    """Columns SHARDS from BARE of one keyed state: the rows of a store, one at a time.
     Reports pass through as states without a metric."""
-    states: MetricSetStates | None = None
+    states: CountedStates | None = None
     for batch in batches:
-        metric_set, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
-        for i, place in enumerate(metric_set):
+        places, _, windows, expired = (column.to_pylist() for column in batch.columns)
+        for i, place in enumerate(places):
             if place == REPORT:
                 yield _batch([(None, 0, None, None, 0, 1, False, windows[i], b"")], _schema(SHARDS))
                 continue
-            states = states or MetricSetStates(config.metric_sets[place])
-            states.join(grouping[i], windows[i], expired[i])
+            states = states or CountedStates(config)
+            states.keyed[place].join(windows[i], expired[i])
     for shard in states.shards() if states is not None else ():
         place = (*shard.pane, shard.key_range, shard.key_ranges, shard.for_coarser)
         yield _batch([(*place, shard.state, shard.packed)], _schema(SHARDS))

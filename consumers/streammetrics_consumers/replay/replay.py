@@ -17,8 +17,8 @@ import numpy as np
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.counted_events import own_rows
 from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.counting.metric_set_states import own_rows
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
 from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoded, Decoder

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.delta import Delta, columns_of, shape_groups
+from streammetrics_consumers.counting.counted_events import columns_of
+from streammetrics_consumers.counting.delta import Delta, shape_groups
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.commit import Counters, Refused
 
@@ -103,9 +104,8 @@ def test_states_that_another_process_counted_are_added_with_those_below_the_floo
     values = [at(0), at(HOUR_MS / 1000), at(2 * HOUR_MS / 1000, variant="b")]
     for parts in ((values[:2], values[2:]), (values[1:], values[:1])):
         mine, other = (fed(part, floor=DAY + HOUR_MS) for part in parts)
-        for one, another in zip(mine.metric_sets, other.metric_sets, strict=True):
-            for grouping in one.groupings:
-                one.join(grouping, *another.bare(grouping))
+        for one, another in zip(mine.states.keyed, other.states.keyed, strict=True):
+            one.join(*another.bare())
         assert digests(mine) == digests(fed(values, floor=DAY + HOUR_MS))
 
 

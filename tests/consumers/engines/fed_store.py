@@ -71,12 +71,11 @@ def counted(
     """What comes of the tasks of a batch, each with its batches of rows."""
     require_schema(job, tasks[0][0].schema if tasks and tasks[0] else SCHEMA)
     bare = [b for number, rows in enumerate(tasks) for b in count_rows(rows, job, number)]
-    groups: dict[tuple[int, int], list[pa.RecordBatch]] = {}
+    groups: dict[int, list[pa.RecordBatch]] = {}
     for batch in bare:
         for i in range(batch.num_rows):
             one = batch.slice(i, 1)
-            key = (one.column("metric_set")[0].as_py(), one.column("grouping")[0].as_py())
-            groups.setdefault(key, []).append(one)
+            groups.setdefault(one.column("keyed")[0].as_py(), []).append(one)
     found = [shard for some in groups.values() for shard in merge_states(some, job.config)]
     return read_merged(pa.Table.from_batches(found)) if found else ([], [])  # no tasks at all
 
