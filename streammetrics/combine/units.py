@@ -22,7 +22,8 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn
 from streammetrics.core.multiset.bag_keys import Keys
 from streammetrics.core.multiset.bag_layout import U64
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.many_slots import AnySlots
+from streammetrics.core.parts.part import Column
 from streammetrics.core.parts.unit_set import UnitSet, check_unit_settings
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.estimators.estimator import Estimator
@@ -117,6 +118,8 @@ class Units(Accumulator, schema="units/1"):
     (2.0, 3.0)
     """
 
+    _many_slots: ClassVar[bool] = True
+
     share: float = 1.0
     max_units: int | None = None
     inputs = Inputs(units=UnitIds())
@@ -129,7 +132,7 @@ class Units(Accumulator, schema="units/1"):
 
         def update(self, units: ArrayLike | DictionaryColumn) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         self.units.add(mixed(batch.units.view(np.uint64), SALT), slots)
 
     def compute(self) -> UnitsResult:

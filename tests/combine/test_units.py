@@ -15,6 +15,7 @@ from streammetrics import (
     Accumulator,
     GroupedAUC,
     GroupedScores,
+    PerKey,
     Ratio,
     SettingsError,
     StateError,
@@ -52,6 +53,24 @@ def test_ids_that_differ_in_zeros_at_their_end_are_different_units(ids: list[str
         rows.update([unit])
     assert state.compute().units == len(set(ids))
     assert state.to_bytes() == hashed.to_bytes() == rows.to_bytes()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+@pytest.mark.parametrize("n", [1, 50, 700])
+def test_units_with_several_keys_are_in_the_set_of_each(share: float, n: int) -> None:
+    rng = np.random.default_rng(n)
+    users = rng.integers(0, n, n)
+    arms = [rng.choice(np.array(["a", "b", None], object), n) for _ in range(3)]
+    items = rng.integers(0, n, n)
+    by_all = PerKey(Units(share=share, max_units=300), 100_000)
+    by_all.update({"x": arms[0], "y": arms[1], "z": arms[2], "item": items}, units=users)
+    by_all.update({"x": arms[1]}, units=users)
+    expected = PerKey(Units(share=share, max_units=300), 100_000)
+    for name, column in (*zip("xyz", arms, strict=True), ("item", items), ("x", arms[1])):
+        for key in set(column.tolist()) - {None}:
+            is_in = np.array([value == key for value in column.tolist()])
+            expected.update([(name, key)] * int(is_in.sum()), units=users[is_in])
+    assert by_all.to_bytes() == expected.to_bytes()
 
 
 def test_a_sample_has_the_units_whose_hash_lies_under_the_share() -> None:

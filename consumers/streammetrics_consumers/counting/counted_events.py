@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from streammetrics_consumers.events.columns import ListColumn
 from streammetrics_consumers.events.decoder import Decoded
 
 Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | DictionaryColumn]"
+_FEW: Final = 64  # possible keys, which are not counted first
 
 
 class CountedEvents:
@@ -86,7 +87,8 @@ def _own_mask(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.bool_] | No
         masks.append(times_ms < rows.end_ms)
     if rows.arm is not None:
         arms = decoded.keys[rows.arm.column]
-        masks.append(np.array([arm is not None for arm in arms.values], np.bool_)[arms.codes])
+        if None in arms.values:
+            masks.append(np.array([arm is not None for arm in arms.values], np.bool_)[arms.codes])
     if not masks:
         return None
     mask: NDArray[np.bool_] = np.logical_and.reduce(masks)
@@ -101,7 +103,9 @@ def _keys(metric_set: MetricSet, decoded: Decoded, grouping: int) -> DictionaryC
         column = key_column(metric_set, decoded, name)
         width = max(len(column.values), 1)
         size, pairs = len(keys) * width, codes * width + column.codes
-        if size > 4 * len(pairs) + 1024:
+        if size <= _FEW:  # keys without an event do no harm
+            present, codes = np.arange(size), pairs
+        elif size > 4 * len(pairs) + 1024:
             present, codes = np.unique(pairs, return_inverse=True)
         else:  # counting takes less time than sorting where few codes are possible
             is_present = np.bincount(pairs, minlength=size) > 0
@@ -118,6 +122,8 @@ def key_column(metric_set: MetricSet, decoded: Decoded, name: str) -> Dictionary
     """The value of each event by which a metric set keeps rows apart under this name."""
     if name == EPOCH and metric_set.epochs is not None:
         starts, names = metric_set.epochs
+        if not starts:
+            return DictionaryColumn(np.zeros(len(decoded), np.intp), names)
         after = np.searchsorted(np.array(starts, np.int64), decoded.times_ms, side="right")
         return DictionaryColumn(after, names)
     field, rows = metric_set.keys[name], metric_set.rows

@@ -20,7 +20,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
 
-from streammetrics import HistogramAUC, PerKey, Ratio, Units, UserGroups
+from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Units, UserGroups
 from tests.consumers import messages
 from tests.consumers.folded import METRICS as PLAIN
 from tests.consumers.folded import counted, fold, time_of
@@ -116,19 +116,19 @@ def test_an_event_before_the_first_start_is_in_the_epoch_start_and_one_at_it_is_
     assert set(one.keys()) == {(0, epoch, "a") for epoch in ("start", *STARTS)}
 
 
-def test_each_set_of_metrics_checks_an_event_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    checked, check = [], PerKey.check
+def test_each_panel_checks_an_event_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked, check = [], Panel.check
 
-    def noted(self: PerKey, *keys: Any, **columns: Any) -> Any:
+    def noted(self: Panel, **columns: Any) -> Any:
         checked.append(self)
-        return check(self, *keys, **columns)
+        return check(self, **columns)
 
-    monkeypatch.setattr(PerKey, "check", noted)
-    made = config(metrics=WITH, slices="by = [[]]")
+    monkeypatch.setattr(Panel, "check", noted)
+    made = config(metrics=WITH, slices='by = [[], ["user"]]')
     delta = Delta(made, LOG, 0, floor_ms=time_of({"ts": STARTS[0]}))
     delta.add(Decoder(made).decode(chunk([event(), event(STARTS[0]), event(STARTS[1])])))
     assert (delta.counters.expired, delta.counters.quarantined) == (1, 0)
-    assert len(checked) == 2 * len(delta.metric_sets) > 2  # those below the floor, and the others
+    assert len(checked) == 2 * len(made.panels) > 2  # those below the floor, and the others
 
 
 def test_an_epoch_may_be_a_field_of_the_event() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.generation import StateShard
 
@@ -24,7 +25,7 @@ from tests.consumers.memory_run import TWO as SECOND
 from tests.consumers.memory_source import Log
 from tests.consumers.messages import digests, states_of
 from tests.consumers.replay.verified_run import CHUNKS, EACH, tried, verified
-from tests.consumers.small_config import METRICS, config
+from tests.consumers.small_config import LOG, METRICS, config
 
 LIMIT = 1 << 20
 CUTS = ((), (1, 7, 100, 101), tuple(range(0, 240, 10)))
@@ -51,6 +52,60 @@ def test_rows_of_the_store_are_those_of_each_experiment_alone(cuts: tuple[int, .
     plain = fed(config(event=EVENTS), values)
     others = [s for s in together.shards(LIMIT) if not s.pane.metric.startswith("experiment/")]
     assert others == list(plain.shards(LIMIT))
+
+
+def test_events_below_the_floor_are_in_the_totals_of_their_experiments_alone() -> None:
+    values, floor_ms = events(17), time_of({"ts": "2024-01-01T01:00:00Z"})
+
+    def below(made: Config) -> Delta:
+        delta, decoder = Delta(made, LOG, 0, floor_ms=floor_ms), Decoder(made)
+        for chunk in messages.in_chunks(values, (90,)):
+            delta.add(decoder.decode(chunk))
+        return delta
+
+    together = below(config(**parts()))
+    assert together.counters.expired == 80
+    for name in KEYS:
+        alone = shards_of(below(config(**parts(name))), name)
+        assert alone and shards_of(together, name) == alone, name
+        assert floor_ms == min(ms for s in alone if (ms := s.pane.start_ms) is not None)
+
+
+def test_states_of_other_processes_are_merged_for_each_experiment() -> None:
+    made, values = config(**parts()), events(19)
+    whole, first = fed(made, values), fed(made, values[:100])
+    rest = fed(made, values[100:])
+    for keyed, other in zip(first.states.keyed, rest.states.keyed, strict=True):
+        keyed.join(*other.bare())
+    assert list(first.shards(LIMIT)) == list(whole.shards(LIMIT))
+
+
+def test_a_commit_has_rows_of_the_experiments_that_its_events_are_in_alone() -> None:
+    row = {**rows(1)[0], "surface": "search", "session": "s1", "client": {"device": "d"}}
+    made = config(**parts())
+    for names in (("three", "sessions"), ("plain",), ()):
+        arms = dict.fromkeys(names, "a")
+        found = fed(made, [json.dumps({**row, "arms": {}, "exps": arms}).encode()] * 3)
+        of = {
+            one.split("/")[1] for s in found.shards(LIMIT) for one in [s.pane.metric] if "/" in one
+        }
+        assert of == {*names, "of_event"}  # whose arm each of these events has
+
+
+def test_what_the_metric_of_one_experiment_refuses_is_refused_as_for_it_alone() -> None:
+    bad = [{**row, "score": 2.5} for row in rows(23, 30)]
+    values: list[bytes | None] = [
+        json.dumps(row).encode() for row in rows(23, 30) + bad + rows(29, 30)
+    ]
+    # A metric with a condition is checked in the events that meet it, in slices and experiments.
+    metrics = METRICS.replace('"HistogramAUC"', '"HistogramAUC", where = "score < 3"')
+    assert metrics != METRICS
+    for given in (METRICS, metrics):
+        together = fed(config(**{**parts(), "metrics": given}), values, 40)
+        alone = fed(config(**{**parts("guarded"), "metrics": given}), values, 40)
+        assert len(together.quarantine) == 30
+        assert together.quarantine == alone.quarantine
+        assert shards_of(together, "guarded") == shards_of(alone, "guarded")
 
 
 def test_descriptions_and_fingerprints_are_those_of_each_experiment_alone() -> None:
