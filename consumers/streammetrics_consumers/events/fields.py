@@ -179,6 +179,8 @@ def _each_once(field: Field, distinct: list[object], codes: NDArray[np.intp]) ->
     rows: Bad = {}
     for code, why in bad.items():
         rows.update(dict.fromkeys(np.flatnonzero(codes == code).tolist(), why))
+    if isinstance(column, DictionaryColumn) and column.values == (*distinct,):
+        return DictionaryColumn(codes, column.values), rows  # as they are
     return taken(column, codes), rows
 
 

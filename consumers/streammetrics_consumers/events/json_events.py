@@ -380,21 +380,24 @@ def _is_optional(node: object) -> bool:
 
 
 def _encoded_together(objects: list[Any], names: list[str]) -> list[DictionaryColumn]:
-    """The attributes of objects as dictionary-encoded columns with the same values; none if some
-    value is neither a text nor None, since others may be equal although they differ."""
+    """Some attributes, at least two, of objects as dictionary-encoded columns with the same values;
+    none if some value is neither a text nor None, since others may be equal although they differ.
+    """
     if not objects:
         return []
     fields = getattr(type(objects[0]), "__struct_fields__", ())
     row_of = astuple if list(fields) == names else attrgetter(*names)
     try:
-        codes, values = dictionary_encoded(list(chain.from_iterable(map(row_of, objects))))
+        # The arms of a user are the same in each of its events.
+        rows, different = dictionary_encoded(list(map(row_of, objects)))
+        codes, values = dictionary_encoded(list(chain.from_iterable(cast("Any", different))))
     except TypeError:  # a value that has no hash
         return []
     if not set(map(type, values)) <= {str, type(None)}:
         return []
-    by_name = np.ascontiguousarray(codes.reshape(len(objects), len(names)).T)
+    by_name = np.ascontiguousarray(codes.reshape(len(different), len(names)).T)
     texts = cast("tuple[str | None, ...]", values)
-    return [DictionaryColumn(column, texts) for column in by_name]
+    return [DictionaryColumn(column[rows], texts) for column in by_name]
 
 
 # The attributes `f0`, `f1`, ... of many events. A constant name is twice as fast as `attrgetter`.
