@@ -48,7 +48,7 @@ from benchmarks.company_log import (
     events,
     fold,
     held,
-    metrics_of,
+    tables_of,
     write_pool,
 )
 from benchmarks.company_worker import STAGES, Tally
@@ -212,6 +212,7 @@ class Bench:
     pool: Path
     form: str
     metrics: int
+    experiments: int
     broker: str | None
 
     def plan(self, store: str, rate: float, topic: str = "events") -> Plan:
@@ -219,7 +220,7 @@ class Bench:
         path = self.folder / f"{topic}-{rate:.0f}.toml"
         text = CONFIG.format(bootstrap=self.broker or "none:1", topic=topic, format=self.form,
                              url=store)  # fmt: skip
-        path.write_text(text + "\n".join(metrics_of(self.metrics)), encoding="utf-8")
+        path.write_text(text + tables_of(self.metrics, self.experiments), encoding="utf-8")
         kafka = self.broker is not None and rate > 0
         return Plan(str(path), str(self.pool), self.form, rate, time.time() + 2, kafka)
 
@@ -402,6 +403,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--source", choices=("arrow", "json", "kafka"), default="arrow")
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--metrics", type=int, default=50)
+    parser.add_argument("--experiments", type=int, default=0, help="with names, instead of one")
     parser.add_argument("--slices", type=int, default=1000)
     parser.add_argument("--pool", type=int, default=500_000, help="events that the log repeats")
     parser.add_argument("--kills", type=int, help="by default one a minute")
@@ -431,7 +433,7 @@ def main(given: Sequence[str] | None = None) -> None:
     """Print the figures of one run."""
     asked = arguments(given)
     if asked.config:
-        print(CONFIG + "\n".join(metrics_of(asked.metrics)))
+        print(CONFIG + tables_of(asked.metrics, asked.experiments))
         return
     print(versions(), TARGETS, sep="\n", flush=True)
     form = "json" if asked.source == "json" else "arrow"
@@ -442,11 +444,13 @@ def main(given: Sequence[str] | None = None) -> None:
         if asked.source == "kafka":
             broker = stack.enter_context(kafka_broker.running_broker())
         models = -(-asked.metrics // 10)
-        write_pool(folder / "pool", events(asked.pool, models, asked.slices), form)
-        bench = Bench(folder, folder / "pool", form, asked.metrics, broker)
+        table = events(asked.pool, models, asked.slices, asked.experiments)
+        write_pool(folder / "pool", table, form)
+        bench = Bench(folder, folder / "pool", form, asked.metrics, asked.experiments, broker)
         carried = bench.carried(new_store(), min(asked.seconds / 4, 20))
         rate = min(asked.rate, HEADROOM * carried)
         what = f"{asked.source} into {asked.store}, {asked.metrics} metrics, {asked.slices:,} items"
+        what += f", {asked.experiments} experiments" if asked.experiments else ""
         print(f"{what}; a core carries {carried:,.0f} events a second", flush=True)
         report(play(bench, new_store(), rate, asked.seconds, asked.kills, databases))
 

@@ -2,9 +2,9 @@
 
 The stream is that of `streammetrics simulate`, with one item a request. Its panel is AUC, click
 rate and grouped AUC of users, in windows of six hours, by variant and segment (four groupings),
-with an experiment. The Kafka broker is a real one, on the other core; this process has one core.
-Its own CPU time is measured, with all its threads, because wall time on a shared machine is
-unreliable.
+with an experiment; and five metrics of users in one experiment, and in twenty. The Kafka broker is
+a real one, on the other core; this process has one core. Its own CPU time is measured, with all its
+threads, because wall time on a shared machine is unreliable.
 
 Layers: the client's bare poll; our source; decoding; metrics and routing (a delta that ends after
 200,000 events, like the worker's); commits (the worker itself with its own store: its start, a
@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import cast
+from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -292,6 +293,46 @@ def file_cases(folder: Path, events: int) -> Iterator[Case]:
         yield Case(f"file {form}", written(folder, f"file-{form}", text), rows, rows)
 
 
+EXPERIMENTS = (1, 20)
+OF_USERS = """\
+scores = { type = "Ratio", inputs = { numerators = "score" } }
+places = { type = "Ratio", inputs = { numerators = "position" } }
+clicks = { type = "Ratio", inputs = { numerators = "label", denominators = "position" } }
+"""
+
+
+def experiment_cases(folder: Path, events: int) -> Iterator[Case]:
+    """Events that carry their arms of 20 experiments, read with one of these and with all: each
+    counts five metrics in groups of users."""
+    simulated, path = folder / "simulated.jsonl", folder / "arms.jsonl"
+    stream = Simulation(events, 1, "jsonl")
+    write(stream, str(simulated), None, lambda _: None, time.monotonic)
+    with path.open("wb") as file:
+        for line in simulated.read_bytes().splitlines():
+            whole = line.endswith(b"}")
+            arms = crc32(line.partition(b'"user":')[2].partition(b",")[0])
+            each = ",".join(
+                f'"e{i}":"{("control", "treatment")[arms >> i & 1]}"'
+                for i in range(EXPERIMENTS[-1])
+            )
+            file.write(line[:-1] + f',"exps":{{{each}}}}}\n'.encode() if whole else line + b"\n")
+    text = f'kind = "file"\npath = "{path.name}"\nformat = "jsonl"\n'
+    for n in EXPERIMENTS:
+        name = f"{n} experiment{'s' if n > 1 else ''}"
+        made = written(folder, name.replace(" ", "-"), text)
+        head, _, rest = made.read_text().partition("[experiment]\n")
+        head = head.replace('user = "user"', 'user = "user"\nassignments = "exps"')
+        head = head.replace('gauc = { type = "GroupedAUC" }\n', OF_USERS)
+        store = rest[rest.index("[store]") :]
+        each = (
+            f'[experiments.e{i}]\nvariants = ["control", "treatment"]\ncontrol = "control"\n'
+            'decision = ["ctr"]\nmetrics = ["auc", "scores", "places", "clicks"]\nmde = 0.002\n'
+            for i in range(n)
+        )
+        made.write_text("".join([head, *each, store]))
+        yield Case(name, made, events, events)
+
+
 def is_good(line: bytes) -> bool:
     """Whether a line of the simulated CSV stream is complete and has the columns' types."""
     fields = line.split(b",")
@@ -316,7 +357,7 @@ def ask(quick: bool) -> Answer:
     cores = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
-        cases = list(file_cases(folder, events))
+        cases = [*file_cases(folder, events), *experiment_cases(folder, events // 3)]
         log = (folder / "events.jsonl").read_bytes()
         profile = answer(
             "consumer",
@@ -344,10 +385,15 @@ def ask(quick: bool) -> Answer:
                 profile.add(timing(f"{case.name}: {layer}", [statistics.median(each) - before]))
                 before = statistics.median(each)
             profile.add(timing(f"{case.name}: all", each))
+            if case.name.endswith(("experiment", "experiments")):
+                for layer, words in (("decoding", "decoded"), ("metrics", "counted")):
+                    each = [spent / case.events * 1e9 for spent in cpu[layer]]
+                    profile.add(timing(f"{case.name}: {words}", each))
     profile.notes.append(
         "A layer is the difference of two measurements. bare poll: the Kafka client's own, which "
         "our source replaces in part, so the source may be below 0. metrics: the updates; commit: "
-        f"a store with its start and last look, and a commit each 200,000 of {events:,} events."
+        f"a store with its start and last look, and a commit each 200,000 of {events:,} events. "
+        "decoded, counted: all layers up to this one."
     )
     return profile
 

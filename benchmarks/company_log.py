@@ -58,18 +58,28 @@ by = [[], ["variant"], ["item"]]
 url = "{url}"
 commit_interval_s = 5
 commit_events = 500000
-[experiment]
+"""
+PLAN: Final = """\
 control = "control"
 decision = ["area_click_0", "spend_0"]
 guardrails = [
-  {{ metric = "area_like_0", margin = 0.01 }},
-  {{ metric = "calibration_click_0", margin = 0.01 }},
-  {{ metric = "mean_0", margin = 0.01 }},
-  {{ metric = "error_0", margin = 0.1 }},
+  { metric = "area_like_0", margin = 0.01 },
+  { metric = "calibration_click_0", margin = 0.01 },
+  { metric = "mean_0", margin = 0.01 },
+  { metric = "error_0", margin = 0.1 },
 ]
 mde = 0.01
-[metrics]
 """
+
+
+def tables_of(metrics: int, experiments: int) -> str:
+    """The tables of this many metrics, and of this many experiments with names; of the one without
+    a name if 0."""
+    each = [
+        f'[experiments.e{i}]\nvariant = "e{i}"\nvariants = ["control", "treatment"]\n{PLAN}'
+        for i in range(experiments)
+    ] or [f"[experiment]\n{PLAN}"]
+    return "".join(each) + "[metrics]\n" + "\n".join(metrics_of(metrics))
 
 
 def metrics_of(count: int) -> Iterator[str]:
@@ -128,18 +138,21 @@ class Plan:
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
-def events(n: int, models: int, items: int) -> pa.Table:
-    """Events of one hour. Items and users are equally frequent, which is the worst case."""
+def events(n: int, models: int, items: int, experiments: int) -> pa.Table:
+    """Events of one hour. Items and users are equally frequent, which is the worst case. Each
+    experiment with a name has its own halves of the users."""
     drawn = generator(900)
     scores = {f"s{i}": click_scores(n, 910 + i) for i in range(models)}
     users = drawn.integers(0, max(n // 5, 1), n)
     labels = {one: labels_of(scores["s0"], 0.05 / (i + 1), 930 + i) for i, one in enumerate(LABELS)}
     names = np.array([f"item-{i:05d}" for i in range(items)])
+    arms, halves = np.array(["control", "treatment"]), drawn.integers(0, 1 << 62, users.max() + 1)
     return pa.table(
         {
             "ts": 1_704_067_200_000 + np.arange(n) * 60_000 // n,
             "user": users * 7919 + 10**12,
-            "variant": np.array(["control", "treatment"])[users % 2],
+            "variant": arms[users % 2],
+            **{f"e{i}": arms[halves[users] >> i & 1] for i in range(experiments)},
             "item": names[drawn.integers(0, items, n)],
             **labels,
             "watch": (drawn.random(n) * 600).round(1),

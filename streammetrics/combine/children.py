@@ -250,8 +250,9 @@ class MapColumn(Column):
         new.n_children = self.n_children
         return new
 
-    def rekeyed(self, key_of: Callable[[Key], Key]) -> Self:
-        """The column with `key_of(key)` in place of each key; states of equal keys are summed."""
+    def rekeyed(self, key_of: Callable[[Key], Key], *, moves: bool = False) -> Self:
+        """The column with `key_of(key)` in place of each key; states of equal keys are summed.
+        moves: this column is not used any more, so its states need no copy."""
         if not callable(cast("object", key_of)):
             hint = "pass lambda key: key[0], for example"
             raise refused("rekeyed(key_of)", "a function from a key to a key", key_of, hint)
@@ -264,6 +265,9 @@ class MapColumn(Column):
             if slot in self.other:
                 to[self.other[slot]] = new._other_of(slot)
         if new.n_children == len(to):  # no two are summed
+            if moves and (to == np.arange(len(to))).all():
+                new.child = self.child
+                return new
             new.child = self.child._take(np.argsort(to))
             return new
         new._make_room()

@@ -313,8 +313,12 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         states.settle()
         return self._holding({"states": states}, 1, total)
 
-    def chosen(self, keys: Iterable[KeyLike]) -> PerKey[R]:
+    def chosen(
+        self, keys: Iterable[KeyLike], key_of: Callable[[Key], Key] | None = None
+    ) -> PerKey[R]:
         """The states of these keys alone, without the overflow state; unseen keys are left out.
+
+        key_of: gives the new key of each, as in `rekeyed`, without another copy.
 
         >>> from streammetrics import PerKey, Ratio
         >>> ctr = PerKey(Ratio())
@@ -324,7 +328,10 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         """
         states = self._settled()
         seen_keys = keys_among(keys, states.index[0], "PerKey.chosen")
-        return self._with_states(states.some_keys(0, seen_keys, None), self._total_count)
+        some = states.some_keys(0, seen_keys, None)
+        if key_of is not None:
+            some = some.rekeyed(key_of, moves=True)
+        return self._with_states(some, self._total_count)
 
     def split(self, n: int) -> list[PerKey[R]]:
         """`n` shards by ranges of the keys' hash, which merge back into this state.

@@ -170,7 +170,7 @@ class KeyedStates:
         for key in state.keys():  # noqa: SIM118 (not a mapping)
             assert isinstance(key, tuple)
             keys[int(str(key[0]))].append(key)
-        return {index: state.chosen(own).rekeyed(_own_key) for index, own in keys.items()}
+        return {index: state.chosen(own, _own_key) for index, own in keys.items()}
 
 
 def _own_key(key: Key) -> Key:
