@@ -311,11 +311,11 @@ def experiment_cases(folder: Path, events: int) -> Iterator[Case]:
         for line in simulated.read_bytes().splitlines():
             whole = line.endswith(b"}")
             arms = crc32(line.partition(b'"user":')[2].partition(b",")[0])
-            each = ",".join(
+            texts = ",".join(
                 f'"e{i}":"{("control", "treatment")[arms >> i & 1]}"'
                 for i in range(EXPERIMENTS[-1])
             )
-            file.write(line[:-1] + f',"exps":{{{each}}}}}\n'.encode() if whole else line + b"\n")
+            file.write(line[:-1] + f',"exps":{{{texts}}}}}\n'.encode() if whole else line + b"\n")
     text = f'kind = "file"\npath = "{path.name}"\nformat = "jsonl"\n'
     for n in EXPERIMENTS:
         name = f"{n} experiment{'s' if n > 1 else ''}"
@@ -324,12 +324,12 @@ def experiment_cases(folder: Path, events: int) -> Iterator[Case]:
         head = head.replace('user = "user"', 'user = "user"\nassignments = "exps"')
         head = head.replace('gauc = { type = "GroupedAUC" }\n', OF_USERS)
         store = rest[rest.index("[store]") :]
-        each = (
+        tables = (
             f'[experiments.e{i}]\nvariants = ["control", "treatment"]\ncontrol = "control"\n'
             'decision = ["ctr"]\nmetrics = ["auc", "scores", "places", "clicks"]\nmde = 0.002\n'
             for i in range(n)
         )
-        made.write_text("".join([head, *each, store]))
+        made.write_text("".join([head, *tables, store]))
         yield Case(name, made, events, events)
 
 

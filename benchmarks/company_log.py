@@ -138,7 +138,7 @@ class Plan:
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
-def events(n: int, models: int, items: int, experiments: int) -> pa.Table:
+def events(n: int, models: int, items: int, experiments: int = 0) -> pa.Table:
     """Events of one hour. Items and users are equally frequent, which is the worst case. Each
     experiment with a name has its own halves of the users."""
     drawn = generator(900)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,7 @@ from streammetrics import Accumulator, DictionaryColumn, PerKey, Windows
 from streammetrics.authoring import Batch
 from streammetrics_consumers.config.counted_panels import CountedPanel
 from streammetrics_consumers.counting.counted_events import CountedEvents, refusals_at
-
-if TYPE_CHECKING:
-    from streammetrics.core.rows import Key
+from streammetrics_consumers.ledger.delta_metadata import Key
 
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
 
