@@ -100,7 +100,7 @@ class PaneState(NamedTuple):
 
 def states_of(delta: Delta) -> Iterator[PaneState]:
     """The states that a delta would store, also those that another one could stand for."""
-    for metric in delta.states.of_metrics() if delta.has_states else ():
+    for metric in delta.states.metric_states() if delta.has_states else ():
         slices, whole, base = metric.metric_set.slices, metric.state(), metric.grouping
         for place in (base, *metric.coarser):
             state = whole if place == base else summed(whole, slices.by, base, place)

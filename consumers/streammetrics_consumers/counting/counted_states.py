@@ -102,7 +102,7 @@ class CountedStates:
         only on the content. Each grouping has its own states, so that its keys never push those of
         another into (other). Coarser groupings have none where the row of the finest one can stand
         for them."""
-        for metric in self.of_metrics():
+        for metric in self.metric_states():
             groupings, max_keys = metric.metric_set.slices.by, metric.metric_set.slices.max_keys
             for grouping in (metric.grouping, *metric.coarser):
                 is_finest = grouping == metric.grouping
@@ -120,11 +120,11 @@ class CountedStates:
                 if shards[0].for_coarser:
                     break
 
-    def of_metrics(self) -> Iterator[MetricStates]:
+    def metric_states(self) -> Iterator[MetricStates]:
         """Each different state of each metric and finest grouping."""
         for place, metric_set in enumerate(self.metric_sets):
             for grouping, coarser in _finest(metric_set.slices.by).items():
-                states = self._by_metric(Keying(place, grouping))
+                states = self._states_by_metric(Keying(place, grouping))
                 for i in range(max(len(by_span) for _, by_span in states.values())):
                     # Each metric of a set has the same spans, unless its states are elsewhere.
                     for name, (name_in_panel, by_span) in states.items():
@@ -133,13 +133,15 @@ class CountedStates:
                                 metric_set, name, grouping, coarser, name_in_panel, *by_span[i]
                             )
 
-    def _by_metric(self, keying: Keying) -> dict[str, tuple[str, list[tuple[PerKey, list[Span]]]]]:
+    def _states_by_metric(
+        self, keying: Keying
+    ) -> dict[str, tuple[str, list[tuple[PerKey, list[Span]]]]]:
         """By the name of each metric of a metric set, its name in its panel and the states of this
         panel, with the spans of each."""
         names: dict[str, tuple[str, list[tuple[PerKey, list[Span]]]]] = {}
         for states in self._panels:
             if keying.metric_set in states.panel.metric_sets:
-                by_span = list(states.of(keying))
+                by_span = list(states.states_by_span(keying))
                 names |= {name: (same, by_span) for name, same in states.panel.names.items()}
         return {
             metric.name: names[metric.name]

@@ -66,11 +66,11 @@ class PanelStates:
             for keyed in self.keyed:
                 yield from keyed.checked(events, *own, expired=expired)
 
-    def of(self, keying: Keying) -> Iterator[tuple[PerKey, list[Span]]]:
+    def states_by_span(self, keying: Keying) -> Iterator[tuple[PerKey, list[Span]]]:
         """Each different state of one of the keyings, with the spans that it covers."""
         for keyed in self.keyed:
             if keying in keyed.keyings:
-                yield from keyed.of(keying)
+                yield from keyed.states_by_span(keying)
 
 
 class KeyedStates:
@@ -131,7 +131,7 @@ class KeyedStates:
         if expired is not None:
             self._expired.merge(PerKey.from_bytes(expired))
 
-    def of(self, keying: Keying) -> Iterator[tuple[PerKey, list[Span]]]:
+    def states_by_span(self, keying: Keying) -> Iterator[tuple[PerKey, list[Span]]]:
         """Each different state of one of the keyings, with the spans that it covers."""
         if self._states is None:
             self._states = self._split()
@@ -151,15 +151,15 @@ class KeyedStates:
     def _split(self) -> _States:
         """The states of each keying as it would have them alone."""
         panes = self._windows.panes()
-        by_pane = {start: self._by_keying(pane) for start, pane in panes.items()}
-        expired = self._by_keying(self._expired)
+        by_pane = {start: self._parts(pane) for start, pane in panes.items()}
+        expired = self._parts(self._expired)
         if len(panes) < 2 and not expired:
             return _States(by_pane, {}, set())
         total = self._windows.total_state()
         total.merge(self._expired)
-        return _States(by_pane, self._by_keying(total), set(expired))
+        return _States(by_pane, self._parts(total), set(expired))
 
-    def _by_keying(self, state: Accumulator) -> Mapping[int, PerKey]:
+    def _parts(self, state: Accumulator) -> Mapping[int, PerKey]:
         """By the index of each keying that has keys in a state, its part with keys of its own."""
         assert isinstance(state, PerKey)
         if not self._is_shared:
