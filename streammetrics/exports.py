@@ -12,6 +12,7 @@ that is another in its module is assigned from that one, imported with an unders
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
@@ -33,6 +34,7 @@ def exports(
     """`__all__`, `__getattr__` and `__dir__` of a package.
 
     No name may be that of a module of the package, since importing that module would replace it.
+    `__all__` leaves out the names of builtins, such as `open`: `import *` must not replace those.
 
     >>> names, find, listed = exports("streammetrics")
     >>> "InputError" in names, find("InputError").__name__, "InputError" in listed()
@@ -57,7 +59,8 @@ def exports(
         namespace[name] = value  # so that the next use does not come here
         return value
 
-    return sorted(homes), find, lambda: sorted({*namespace, *homes})
+    names = [name for name in sorted(homes) if not hasattr(builtins, name)]
+    return names, find, lambda: sorted({*namespace, *homes})
 
 
 def exported_names(stub: str) -> dict[str, Home]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import pickle
 import re
 import subprocess
@@ -45,11 +46,17 @@ def fresh(code: str) -> str:
 def test_a_package_gives_the_names_of_its_stub_and_no_others(package: str) -> None:
     module, homes = import_module(package), homes_of(package)
     public = [name for name in module.__all__ if name != "__version__"]
-    assert public == sorted(homes) and homes.keys() <= set(dir(module))
+    assert public == sorted(homes.keys() - {*dir(builtins)}) and homes.keys() <= set(dir(module))
     for name, home in homes.items():
         assert getattr(module, name) is getattr(import_module(home.module), home.name), name
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Unheard'"):
         module.Unheard  # noqa: B018
+
+
+def test_a_star_import_replaces_no_builtin() -> None:
+    code = "import builtins\nfrom streammetrics import *\nimport streammetrics\n"
+    code += "print(Ratio is streammetrics.Ratio, open is builtins.open is not streammetrics.open)"
+    assert fresh(code) == "True True\n"
 
 
 @pytest.mark.parametrize(
