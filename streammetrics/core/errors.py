@@ -36,7 +36,7 @@ def nearest(name: object, known: Iterable[str], otherwise: str = "correct the na
     >>> nearest("crt", ("ctr", "auc")), nearest("x", ("ctr", "auc"))
     ("did you mean 'ctr'?", 'correct the name')
     """
-    close = _similar(str(name), known)
+    close = similar(str(name), known)
     return otherwise if close is None else f"did you mean {close!r}?"
 
 
@@ -84,7 +84,7 @@ def meant(name: str, known: Collection[str]) -> str | None:
     """
     bare = name.casefold()
     usual = (ours for ours, names in _USUAL_ARGUMENTS.items() if bare in names.split())
-    return next((ours for ours in usual if ours in known), None) or _similar(name, known)
+    return next((ours for ours in usual if ours in known), None) or similar(name, known)
 
 
 def argument_hint(names: Iterable[str], known: Collection[str], otherwise: str) -> str:
@@ -101,7 +101,8 @@ def argument_hint(names: Iterable[str], known: Collection[str], otherwise: str) 
     return next((_NO_ARGUMENTS[name] for name in unknown if name in _NO_ARGUMENTS), otherwise)
 
 
-def _similar(text: str, names: Iterable[str]) -> str | None:
+def similar(text: str, names: Iterable[str]) -> str | None:
+    """The name that is most like a text; None if none is."""
     import difflib
 
     return next(iter(difflib.get_close_matches(text, list(names), n=1, cutoff=0.6)), None)
@@ -224,7 +225,7 @@ def unknown_key(
 'treatment'?
     """
     texts = {_text(candidate): candidate for candidate in islice(known, _SIMILAR)}
-    close = _similar(_text(key), texts)
+    close = similar(_text(key), texts)
     hint = "" if close is None else f"did you mean {shown(texts[close])}?"
     names = ", ".join(map(shown, islice(known, _NAMED)))
     rest = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""

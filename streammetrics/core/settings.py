@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import NOTHING_LACKING, Lacking, damaged, named_hash
 from streammetrics.core.entry_points import METRICS, load_all
-from streammetrics.core.errors import SettingsError, StateError, argument_hint, shown
+from streammetrics.core.errors import SettingsError, StateError, argument_hint, shown, similar
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -219,11 +219,8 @@ def _accumulator(value: Json, former: dict[str, str]) -> Declared:
             hint="use the release that wrote it, or count its rows again",
         )
     if schema not in CLASSES:
-        import difflib  # only an error needs it
-
-        near = difflib.get_close_matches(schema[:100], CLASSES, cutoff=0.5)
         raise StateError(
-            expected=f"a known schema, such as {' or '.join(near or ['ratio/1'])}",
+            expected=f"a known schema, such as {similar(schema[:100], CLASSES) or 'ratio/1'}",
             got=shown(schema),
             where="state bytes",
             hint="import the module that defines it, install the package that registers it as an"

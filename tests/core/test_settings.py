@@ -199,10 +199,13 @@ def test_metrics_nested_too_deep_are_refused() -> None:
 
 def test_an_unknown_schema_says_to_import_its_module() -> None:
     with pytest.raises(StateError) as caught:
-        decode_head(b'["mine/1",{}]')
-    assert caught.value.got == "'mine/1'"
+        decode_head(b'["toy-tall/1",{}]')
+    assert caught.value.got == "'toy-tall/1'"
     assert "import" in caught.value.hint
     assert "toy-tally/1" in caught.value.expected
+    with pytest.raises(StateError) as unlike:
+        decode_head(b'["' + b"x" * 5_000 + b'/1",{}]')
+    assert len(str(unlike.value)) < 500
 
 
 # -- a setting that is known by its hash -----------------------------------------------------------

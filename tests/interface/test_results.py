@@ -22,7 +22,7 @@ from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.openapi import QUERY
 
 from streammetrics import HistogramAUC
-from tests.consumers import verdict_cases
+from tests.consumers import meeting_run, verdict_cases
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import make_store
 from tests.interface.page import PAGE, block, spans, table
@@ -141,12 +141,14 @@ def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
     reported = WorkerStatus(1, 0.0, 0.0, partitions=[place], quarantined={"empty": 1})
     watched = WatchedWorkers(lambda: {"0": reported}, lambda: 0.0, lambda: 0.0)
     told: dict[str, set[str]] = {}
-    for path in (store, quantiles):
+    (tmp_path / "meeting").mkdir()
+    for path in (store, quantiles, meeting_run.make(tmp_path / "meeting")):
         with closing(Ledger.open(str(path))) as ledger:
             text = exposition(ledger, watched, numbers=ServerNumbers(0, 0, 0)).decode()
         for family in text_string_to_metric_families(text):
             name = family.name + ("_total" if family.type == "counter" else "")
-            labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+            labels = {label for sample in family.samples for label in sample.labels}
+            labels -= {"le", "experiment"}  # the page says once which series name an experiment
             told[name] = told.get(name, set()) | labels
     on_the_page: dict[str, set[str]] = {}
     for row in table("series"):

@@ -76,7 +76,10 @@ def test_words_without_a_meaning_are_exit_2(store: Path, capsys: Capture) -> Non
         ("report x", "report: expected -o FILE, got nothing"),
         ("quarantine lst x", "quarantine: expected [list|export|retry] STORE, got 'lst x'"),
         ("quarantine retry x", "quarantine retry: expected --config FILE"),
-        ("export x", "export: expected -o FILE, got nothing"),
+        (
+            "export x",
+            "export: expected -o FILE, for a state, or --results FILE, for rows, got neither",
+        ),
         ("merge x", "merge: expected -o FILE, got nothing"),
         ("run x --workers two", "argument --workers: invalid int value: 'two'"),
         ("simulate --rate 0 -o x", "--rate: expected a number above 0, got 0"),

@@ -29,6 +29,8 @@ from tests.consumers.process.test_experiment_lifecycle import (
 from tests.consumers.replay.verified_run import CHUNKS, EACH, tried, verified
 from tests.consumers.small_config import METRICS
 
+pytestmark = pytest.mark.slow
+
 LATE = "[experiments.late]\n" + FIRST.partition("\n")[2].replace(
     "mde", 'variant = "exps.plain"\nmde'
 )
@@ -49,7 +51,6 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
-@pytest.mark.slow
 def test_a_retry_counts_for_the_experiments_that_the_offset_belongs_to(
     run: Run, tmp_path: Path
 ) -> None:

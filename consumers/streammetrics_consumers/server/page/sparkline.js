@@ -6,6 +6,9 @@ import { value } from "/assets/printed.js";
 
 const [WIDTH, HEIGHT, ROOM] = [96, 28, 4];
 
+/** A coordinate to a tenth of a pixel, which keeps the path short. */
+const tenth = (pixels) => Math.round(10 * pixels) / 10;
+
 /** The line of these values in their order, with gaps where one is undefined; null without two. */
 export function sparkline(course) {
   const values = course.map(value);
@@ -14,7 +17,7 @@ export function sparkline(course) {
   const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];
   const x = (i) => ROOM + ((WIDTH - 2 * ROOM) * i) / (values.length - 1);
   const y = (one) => HEIGHT - ROOM - ((HEIGHT - 2 * ROOM) * (one - low)) / (high - low || 1);
-  const point = (i) => `${x(i).toFixed(1)} ${y(values[i]).toFixed(1)}`;
+  const point = (i) => `${tenth(x(i))} ${tenth(y(values[i]))}`;
   let path = "";
   values.forEach((one, i) => {
     if (Number.isFinite(one)) path += `${Number.isFinite(values[i - 1]) ? "L" : "M"}${point(i)}`;
