@@ -28,7 +28,7 @@ class CountedEvents:
     def __init__(self, metric_sets: Sequence[MetricSet], decoded: Decoded) -> None:
         self.metric_sets = metric_sets
         self.decoded = decoded
-        self._masks = [_own_mask(metric_set, decoded) for metric_set in metric_sets]
+        self._masks = [own_mask(metric_set, decoded) for metric_set in metric_sets]
         self._counts = [mask is None or bool(mask.any()) for mask in self._masks]
         self._keys: dict[tuple[int, int], DictionaryColumn] = {}
 
@@ -73,11 +73,11 @@ class CountedEvents:
 
 def own_rows(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.intp] | None:
     """The positions of the events that a metric set counts; None for all."""
-    mask = _own_mask(metric_set, decoded)
+    mask = own_mask(metric_set, decoded)
     return None if mask is None else np.flatnonzero(mask)
 
 
-def _own_mask(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.bool_] | None:
+def own_mask(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.bool_] | None:
     """Whether a metric set counts each event; None if all."""
     rows, times_ms = metric_set.rows, decoded.times_ms
     masks = [np.asarray(decoded.columns[flag.column], np.bool_) for flag in rows.flags]

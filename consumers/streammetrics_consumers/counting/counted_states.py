@@ -125,7 +125,7 @@ class CountedStates:
         for place, metric_set in enumerate(self.metric_sets):
             for grouping, coarser in _finest(metric_set.slices.by).items():
                 states = self._states_by_metric(Keying(place, grouping))
-                for i in range(max(len(by_span) for _, by_span in states.values())):
+                for i in range(max((len(by_span) for _, by_span in states.values()), default=0)):
                     # Each metric of a set has the same spans, unless its states are elsewhere.
                     for name, (name_in_panel, by_span) in states.items():
                         if i < len(by_span):

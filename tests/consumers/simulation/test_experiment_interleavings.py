@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import streammetrics_consumers.counting.metric_set_states as metric_set_states
+import streammetrics_consumers.counting.counted_events as counted_events
 import streammetrics_consumers.ledger.ledger as ledger_module
 import streammetrics_consumers.query.experiment_plan as experiment_plan
 from sqlalchemy import Connection
@@ -95,12 +95,12 @@ def counted_before_its_start_time(patch: pytest.MonkeyPatch) -> None:
 
 
 def patch_rows(patch: pytest.MonkeyPatch, changed: Callable[[RowCondition], RowCondition]) -> None:
-    own_rows = metric_set_states.own_rows
+    own_mask = counted_events.own_mask
 
-    def changed_rows(metric_set: MetricSet, decoded: Decoded) -> object:
-        return own_rows(replace(metric_set, rows=changed(metric_set.rows)), decoded)
+    def changed_mask(metric_set: MetricSet, decoded: Decoded) -> object:
+        return own_mask(replace(metric_set, rows=changed(metric_set.rows)), decoded)
 
-    patch.setattr(metric_set_states, "own_rows", changed_rows)
+    patch.setattr(counted_events, "own_mask", changed_mask)
 
 
 def looks_of_equal_plans_are_one(patch: pytest.MonkeyPatch) -> None:

@@ -167,6 +167,7 @@ def test_the_effect_on_a_metric_by_calendar_day_is_a_table_of_each_treatment(
 ) -> None:
     seen = open_page(f"{url}?experiment=home_layout&metric=ctr&window=all").until("ready")
     tables = "table.effects caption"
+    seen.page.locator(".card").first.scroll_into_view_if_needed()  # far ones are not drawn
     seen.page.wait_for_selector(f".card {tables}")
     assert seen.texts(f".card {tables}") == [
         f"Effect of {arm} against control, each window by itself"
