@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.partition import Partition
@@ -219,11 +220,17 @@ class Siege:
             self.database.start()
             self.seen["store restarts"] += 1
             return
-        with ledger.store.engine.execution_options(
-            ledger_begin="BEGIN IMMEDIATE"
-        ).begin() as connection:
-            connection.execute(text("SELECT 1"))
-            time.sleep(1.0)
+        engine = ledger.store.engine.execution_options(ledger_begin="BEGIN IMMEDIATE")
+        limit = time.monotonic() + PROGRESS_LIMIT_S
+        while True:
+            try:
+                with engine.begin() as connection:
+                    connection.execute(text("SELECT 1"))
+                    time.sleep(1.0)
+                break
+            except OperationalError:  # a worker that is stopped holds the lock until it wakes
+                assert time.monotonic() < limit, "the store stays locked"
+                self.fleet.tend()
         self.seen["store locks"] += 1
 
     def _compact(self) -> None:
