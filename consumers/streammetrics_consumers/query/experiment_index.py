@@ -59,7 +59,7 @@ COURSE: Final = 40  # looks of an effect in the index
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _MadeEntry:
     """An entry, and all that it was made from."""
 
     made_of: tuple[object, ...]
@@ -74,15 +74,15 @@ class ExperimentIndex:
         self._ledger, self._totals = ledger, {} if totals is None else totals
         self._lock = Lock()
         self._answers: dict[int | None, tuple[Moment, ExperimentsAnswer]] = {}
-        self._known: dict[tuple[int, str], _Known] = {}
+        self._entries: dict[tuple[int, str], _MadeEntry] = {}
         self._overlaps = Overlaps()
 
     def answer(self, generation: int | None = None) -> ExperimentsAnswer:
         """The index; the same object as long as nothing changes. Raises QueryError for a generation
         that the store does not have."""
         if generation is not None:
-            known = [stored.id for stored in self._ledger.generations()]
-            require_generation(generation, known)
+            numbers = [stored.id for stored in self._ledger.generations()]
+            require_generation(generation, numbers)
         with self._lock:
             moment, answer = view(
                 self._ledger, lambda now: self._at(now, generation), generation=generation
@@ -144,9 +144,9 @@ class ExperimentIndex:
         looks, first_ms = now.looks(design.fingerprint), first_window_ms(now, design, panes)
         newest_ms = newest_of(now.snapshot, design, panes)
         made_of = design, total.made_of, looks, first_ms, newest_ms, phase
-        known = self._known.get(key)
-        if known is not None and known.made_of == made_of:
-            return known.entry
+        before = self._entries.get(key)
+        if before is not None and before.made_of == made_of:
+            return before.entry
         position = sum(heads_of(now.version.heads, now.version.retry).values())
         watched = now.watched(design.fingerprint, total.outcome.alphas, position)
         report = report_of(total, watched, days_so_far(now, design, panes))
@@ -167,7 +167,7 @@ class ExperimentIndex:
             effect=_effect(now, design, report, rows),
             looks=looks,
         )
-        self._known[key] = _Known(made_of, entry)
+        self._entries[key] = _MadeEntry(made_of, entry)
         return entry
 
 

@@ -74,33 +74,35 @@ class Overlaps:
         """The pairs of running experiments that share units, or of which that is not known. Only
         those whose units are read from the same field can share any; p-values are adjusted for all
         pairs that are compared."""
-        running = [one for one in members if one.is_running and one.design.unit is not None]
+        running = [
+            member for member in members if member.is_running and member.design.unit is not None
+        ]
         by_unit: dict[str | None, list[Member]] = {}
         for member in running[:COMPARED]:
             by_unit.setdefault(member.design.unit, []).append(member)
-        known, self._pairs = self._pairs, {}
+        former, self._pairs = self._pairs, {}
         for group in by_unit.values():
             for names, made_of, sample in _pairs_of(group):
-                before = known.get(names)
+                before = former.get(names)
                 if before is None or before[0] != made_of:
                     checkpoint()
                     before = made_of, experiments.overlaps(sample)[0]
                 self._pairs[names] = before
-        found = {f"{i}": pair for i, (_, pair) in enumerate(self._pairs.values())}
+        compared = {f"{i}": pair for i, (_, pair) in enumerate(self._pairs.values())}
         adjusted = experiments.adjust_fwer(
-            {i: math.nan if pair.reason else pair.anytime_p for i, pair in found.items()}
+            {i: math.nan if pair.reason else pair.anytime_p for i, pair in compared.items()}
         )
-        pairs = (replace(pair, adjusted_p=adjusted[i]) for i, pair in found.items())
+        pairs = (replace(pair, adjusted_p=adjusted[i]) for i, pair in compared.items())
         return tuple(_overlap_entry(pair) for pair in pairs if pair.units != 0)
 
     def layers(self, members: Sequence[Member]) -> tuple[LayerEntry, ...]:
         """The layers of the config, each with its experiments and the units in two of them."""
         names = dict.fromkeys(name for member in members for name in member.design.layers)
-        known, self._layers = self._layers, {}
+        former, self._layers = self._layers, {}
         for name in names:
             group = [member for member in members if name in member.design.layers]
-            made_of = tuple((one.design, one.made_of, one.period) for one in group)
-            before = known.get(name)
+            made_of = tuple((member.design, member.made_of, member.period) for member in group)
+            before = former.get(name)
             if before is None or before[0] != made_of:
                 checkpoint()
                 before = made_of, _layer_entry(name, group)
@@ -142,9 +144,9 @@ def _layer_entry(name: str, group: Sequence[Member]) -> LayerEntry:
         for one in group
     ]
     periods = {label_of(one.design): one.period for one in group}
-    [found] = experiments.exclusions({name: [*periods]}, merged(samples), periods)
+    [exclusion] = experiments.exclusions({name: [*periods]}, merged(samples), periods)
     names = tuple(one.design.name for one in group)
-    return LayerEntry(name, names, found.units, found.alarm, found.sentence)
+    return LayerEntry(name, names, exclusion.units, exclusion.alarm, exclusion.sentence)
 
 
 def _overlap_entry(pair: Overlap) -> OverlapEntry:
