@@ -70,7 +70,8 @@ class LeastTimes(RecordSet):
 
     def _united(self, tables: Sequence[Table]) -> Table:
         run, *others = tables
-        small, in_order = [], []
+        small: list[Table] = []
+        in_order: list[Table] = []
         for table in others:
             is_large = len(table) >= _MANY and _is_ascending(table.ids, self.codes(table))
             (in_order if is_large else small).append(table)
