@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Final, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.least_times import LeastTimes
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.settings import Setting, nested_settings
-from streammetrics.join.as_of import by_name, first_exposures
+from streammetrics.join.as_of import first_exposures, name_order
 from streammetrics.join.closing_metric import Bound, ClosingMetric, bound_inputs, events_at
 from streammetrics.join.event_sets import END_OF_TIME, EventSets
 from streammetrics.join.exposed_rows import ExposedRows, Names
@@ -248,7 +248,7 @@ class Exposed(ClosingMetric, schema="exposed/1"):
         results = cast("KeyedResult[object]", twin.states.by_name["metric"].compute()).results
         exposed, in_several = _units_by_arm(cast("LeastTimes", twin._rows().known_rows.sets[0]))
         names = [*dict.fromkeys([*(self.arms or ()), *exposed])]
-        names = [names[i] for i in by_name(names)]
+        names = [names[i] for i in name_order(names)]
         return ExposedResult(
             {arm: results[arm] if arm in results else self.metric.compute() for arm in names},
             {arm: exposed.get(arm, 0) for arm in names},
@@ -262,9 +262,9 @@ class Exposed(ClosingMetric, schema="exposed/1"):
             newest,
         )
 
-    def by_arm(self) -> PerKey[Any]:
+    def states_by_arm(self) -> PerKey[object]:
         """The metric's states by arm, over all events so far, for `compare` and experiments."""
-        return cast("PerKey[Any]", self._so_far()._copy_of("metric"))
+        return cast("PerKey[object]", self._so_far()._copy_of("metric"))
 
     def _so_far(self) -> Self:
         """A copy in which all events are closed."""
@@ -336,7 +336,7 @@ def _checked_arms(value: object) -> tuple[str, ...] | None:
             where="Exposed.arms",
             hint='pass names, such as ("control", "treatment")',
         )
-    return tuple(names[i] for i in by_name(names))
+    return tuple(names[i] for i in name_order(names))
 
 
 def _bad(expected: str, got: str, where: str = "Exposed.inputs") -> SettingsError:

@@ -42,7 +42,7 @@ Names = Key | ArrayLike | DictionaryColumn | Sequence[Key]
 
 
 class ExposedRows(EventSets, schema="exposed-rows/1"):
-    """Exposures of units to experiments, and other events of these units, joined as of their time.
+    """Exposures of units to experiments, and other events of these units, joined at their time.
 
     A unit is exposed to an experiment from its first exposure on, in the arm of that one. Its other
     events belong to that arm if they come later, or at the same time. The state consists of sets,
@@ -76,8 +76,9 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         small the batches are; the cost of `close` grows with the pending events, and a little with
         the known exposures.
     Source
-        The as-of join: the ASOF JOIN of kdb+ and DuckDB; of experiments: Kohavi, Tang & Xu 2020,
-        "Trustworthy Online Controlled Experiments", chapter 20, on triggering.
+        The as-of join of time series: `aj` of kdb+, `merge_asof` of pandas, ASOF JOIN of DuckDB.
+        Exposures: Kohavi, Tang & Xu 2020, "Trustworthy Online Controlled Experiments", chapter 20,
+        on triggering.
 
     >>> from streammetrics import ExposedRows
     >>> rows = ExposedRows({"price": "float64"})
@@ -269,12 +270,12 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
     def known(self) -> Self:
         """A state of the known exposures alone."""
         events, exposures, known = self._sets()
-        return self._with([events.like(), exposures.like(), known.twin()])
+        return self._with([events.empty_twin(), exposures.empty_twin(), known.twin()])
 
     def pending(self) -> Self:
         """A state of the pending events and exposures alone."""
         events, exposures, known = self._sets()
-        return self._with([events.twin(), exposures.twin(), known.like()])
+        return self._with([events.twin(), exposures.twin(), known.empty_twin()])
 
     def known_of(self, exposures: NewExposures) -> Self:
         """A state whose known exposures are these alone, as `close` returned them."""
@@ -289,8 +290,8 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         times = np.concatenate([events.settled().times, exposures.settled().times])
         return PendingExposures(
             len(events.run),
-            _by_experiment(exposures),
-            _by_experiment(known),
+            _counts_by_experiment(exposures),
+            _counts_by_experiment(known),
             int(times.min()) if len(times) else None,
             int(times.max()) if len(times) else None,
         )
@@ -313,7 +314,7 @@ def _entered(known: LeastTimes, entering: LeastTimes) -> NewExposures:
     return NewExposures(new.run.ids, new.run.times, experiments, arms, first)
 
 
-def _by_experiment(exposures: LeastTimes) -> dict[Key, int]:
+def _counts_by_experiment(exposures: LeastTimes) -> dict[Key, int]:
     """The number of records of each experiment."""
     field, names = exposures.settled().fields[0], exposures.key_values(0)
     counts = np.bincount(field, minlength=len(names)).tolist()

@@ -96,7 +96,7 @@ class RecordSet:
         records.keys = [None if keys is None else keys.twin() for keys in self.keys]
         return records
 
-    def like(self) -> Self:
+    def empty_twin(self) -> Self:
         """An empty set of the same kinds."""
         return type(self)(self.kinds)
 
@@ -159,7 +159,7 @@ class RecordSet:
             tables, self.waiting, self.n_waiting = [self.run, *self.waiting], [], 0
             for i, keys in enumerate(self.keys):
                 if keys is not None:
-                    self.keys[i], numbers = keys.by_bytes()
+                    self.keys[i], numbers = keys.ordered_by_bytes()
                     if numbers is not None:  # that keep the run in order
                         tables = [t.with_field(i, numbers[t.fields[i]]) for t in tables]
             self.run = self._united(tables)

@@ -212,12 +212,12 @@ class KeyTable:
         """Numbers of this table in the narrowest type that holds all of them."""
         return numbers.astype(np.min_scalar_type(max(len(self.values) - 1, 0)), copy=False)
 
-    def by_bytes(self) -> tuple[KeyTable, Field | None]:
+    def ordered_by_bytes(self) -> tuple[KeyTable, Field | None]:
         """A table of these keys in the order of their bytes, and the number there of each of this
         table, None if it is the same."""
         order = sorted(range(len(self.values)), key=lambda i: encode_key(self.values[i]))
         same = order == list(range(len(order)))
-        return (self, None) if same else self._of(order)
+        return (self, None) if same else self._subset(order)
 
     def in_order(self, field: Field) -> tuple[KeyTable, Field]:
         """A table of the used keys, in the order of this one, and the field numbered by it."""
@@ -226,10 +226,10 @@ class KeyTable:
         used = np.flatnonzero(is_used).tolist()
         if len(used) == len(self.values):
             return self, self.narrowed(field)
-        table, numbers = self._of(used)
+        table, numbers = self._subset(used)
         return table, numbers[field]
 
-    def _of(self, chosen: list[int]) -> tuple[KeyTable, Field]:
+    def _subset(self, chosen: list[int]) -> tuple[KeyTable, Field]:
         """A table of the keys with these numbers, and the number there of each of this table."""
         table = KeyTable(self.values[number] for number in chosen)
         numbers = np.zeros(len(self.values), np.int64)
