@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from streammetrics_consumers.config.arms import ArmsConfig
+from streammetrics_consumers.config.closing import Closing, closing_of
 from streammetrics_consumers.config.column_expressions import (
     NO_COLUMNS,
     ColumnsConfig,
@@ -160,6 +161,11 @@ class Config:
             ),
         )
         return tuple(part for whole in metric_sets for part in split_by_condition(whole))
+
+    @property
+    def closing(self) -> Closing | None:
+        """When pending events are counted; None if no event is pending."""
+        return closing_of(self.join, None, self.windows)
 
     @cached_property
     def panels(self) -> tuple[CountedPanel, ...]:

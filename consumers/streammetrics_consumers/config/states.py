@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 from streammetrics import JoinRows, LabelDelays, Panel
 from streammetrics_consumers.config.column_expressions import (
@@ -20,7 +20,7 @@ from streammetrics_consumers.config.column_expressions import (
     computed_columns,
     operands_of,
 )
-from streammetrics_consumers.config.event import EventConfig, Field, Kind
+from streammetrics_consumers.config.event import DERIVED, EventConfig, Field, Kind
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
@@ -54,13 +54,19 @@ _TYPES: Final[Mapping[str, str]] = {
 }
 
 
+RowKind = Literal["event", "exposure"]
+EVENTS: Final[tuple[RowKind, ...]] = ("event",)
+
+
 @dataclass(frozen=True, slots=True)
 class RowCondition:
-    """Which events a metric set counts: those with start_ms <= time < end_ms whose arm is not None
-    and whose flags are all true.
+    """Which rows a metric set counts: those with start_ms <= time < end_ms whose arm is not None
+    and, of events, whose flags are all true.
 
     arm: the column of arms; None if each event has one. arms: those that are declared; events of
-    another one are counted under the arm None. flags: columns of booleans.
+    another one are counted under the arm None. flags: columns of booleans. exposed: of an
+    experiment whose arms come from exposures, its name in these, else None. kinds: events, new
+    exposures (which have no other columns than the arm and the unit), or both.
     """
 
     start_ms: int | None = None
@@ -68,6 +74,8 @@ class RowCondition:
     arm: Field | None = None
     arms: tuple[str, ...] = ()
     flags: tuple[Field, ...] = ()
+    exposed: str | None = None
+    kinds: tuple[RowKind, ...] = EVENTS
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -220,14 +228,13 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
     for metric_set in metric_sets:
         conditions = tuple(flag.column for flag in metric_set.rows.flags if flag.computed)
         for metric in metric_set.metrics:
-            # An outcome is not a field of an event: [join] creates it.
             fields += [
                 replace(field, needed_where=conditions)
                 for field in metric.inputs.values()
-                if field.kind != "outcome"
             ]
     for metric_set in metric_sets:
         fields += metric_set.rows.fields
+    fields = [field for field in fields if field.kind not in DERIVED]
     by_column: dict[str, Field] = {}
     for event_field in sorted(fields, key=lambda event_field: event_field.optional):
         known = by_column.setdefault(event_field.column, event_field)

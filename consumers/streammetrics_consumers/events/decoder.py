@@ -55,7 +55,8 @@ class Decoded:
     event_ids: with [dedup], the ids of all events that were read, including refused ones;
     `repeated` counts the events removed as repeats. rows: the number of events that were read, be
     they good, refused or skipped; left_out and of_no_kind: the numbers of those that
-    `[event] where` and `[join] others` skip.
+    `[event] where` and `[join] others` skip. are_exposures: whether they are exposures that a
+    closing has found to be new, and no events.
     """
 
     chunk: Chunk
@@ -72,6 +73,7 @@ class Decoded:
     rows: int = 0
     left_out: int = 0
     of_no_kind: int = 0
+    are_exposures: bool = False
 
     def __len__(self) -> int:
         """The number of good events."""

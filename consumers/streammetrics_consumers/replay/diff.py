@@ -14,7 +14,7 @@ from typing import Final
 
 from streammetrics import Accumulator
 from streammetrics.engines import agree
-from streammetrics_consumers.counting.label_windows import Closer
+from streammetrics_consumers.counting.closer import Closer
 from streammetrics_consumers.ledger.audit import (
     Unreadable,
     merged,
