@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from streammetrics_consumers.config.join import JoinConfig
 
 if TYPE_CHECKING:
+    from streammetrics_consumers.config.exposures import ExposuresConfig
     from streammetrics_consumers.config.tables import WindowsConfig
 
 PANES: Final = 4  # per allowed lateness, without a label window
@@ -40,9 +41,14 @@ class Closing:
         return (windows.lateness_s + self.reopen_s) * 1000
 
 
-def closing_of(join: JoinConfig | None, exposures: None, windows: WindowsConfig) -> Closing | None:
+def closing_of(
+    join: JoinConfig | None, exposures: ExposuresConfig | None, windows: WindowsConfig
+) -> Closing | None:
     """The closing of a config: that of [join] if there is one, else that of [exposures]; None if no
     event waits."""
     if join is not None:
         return Closing(join.label_window_ms, join.reopen_s, join.idle_s, join.pane_ms)
-    return None
+    if exposures is None:
+        return None
+    pane_ms = max(windows.lateness_s * 1000 // PANES, LEAST_PANE_MS)
+    return Closing(0, exposures.reopen_s, exposures.idle_s, pane_ms)
