@@ -19,6 +19,8 @@ from streammetrics_consumers.config.event import Field
 EXPOSED_ON: Final = "exposed_on"  # the day of the first exposure, in UTC, such as "2026-12-01"
 SINCE: Final = "since"  # the whole days since the first exposure, as one of SPANS
 SPANS: Final = ("0", "1", "2-3", "4-7", "8-15", "16+")
+EXPOSURE_DAY: Final = Field(EXPOSED_ON, "exposed_on", name=EXPOSED_ON)
+SPAN_SINCE: Final = Field(SINCE, "since", name=SINCE)
 _FIRST_DAYS: Final = np.array([1, 2, 4, 8, 16])  # of each span but the first
 _DAY_MS: Final = 86_400_000
 

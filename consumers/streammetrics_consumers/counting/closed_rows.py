@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
+from streammetrics_consumers.config.states import RowKind
 from streammetrics_consumers.events.columns import Column, taken
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.ledger.closing import PendingRows
@@ -49,6 +50,24 @@ class ClosedPart:
     replaced: list[DeltaMetadata] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class ClosedEvents:
+    """Closed events of units. units: uint64 [n], hashes; times_ms: int64 [n]; columns: [n] each."""
+
+    units: NDArray[np.uint64]
+    times_ms: NDArray[np.int64]
+    columns: Columns
+
+    def of_range(self, place: int, ranges: int) -> ClosedEvents:
+        """Those of the units in one of equal ranges; ranges: their number, a power of two."""
+        if ranges == 1:
+            return self
+        shift = np.uint64(64 - (ranges - 1).bit_length())
+        positions = np.flatnonzero(self.units >> shift == place)
+        columns = {name: taken(column, positions) for name, column in self.columns.items()}
+        return ClosedEvents(self.units[positions], self.times_ms[positions], columns)
+
+
 def ranges_for(nbytes: int, max_bytes: int) -> int:
     """The number of equal ranges of ids, a power of two, of which each has about `max_bytes`."""
     ranges = 1
@@ -58,7 +77,7 @@ def ranges_for(nbytes: int, max_bytes: int) -> int:
 
 
 def decoded_parts(
-    times_ms: NDArray[np.int64], columns: Columns, keys: Collection[str]
+    times_ms: NDArray[np.int64], columns: Columns, keys: Collection[str], kind: RowKind = "event"
 ) -> Iterator[Decoded]:
     """Closed rows [n] as if they had been read so, a part at a time. keys: the columns by which
     rows are kept apart."""
@@ -71,4 +90,5 @@ def decoded_parts(
             key = part.pop(name)
             assert isinstance(key, DictionaryColumn)
             key_columns[name] = key
-        yield Decoded(_NOWHERE, np.arange(len(times)), times, None, key_columns, part, ())
+        rows = np.arange(len(times))
+        yield Decoded(_NOWHERE, rows, times, None, key_columns, part, (), row_kind=kind)

@@ -10,14 +10,21 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from streammetrics_consumers.config.closing import Closing
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import WindowsConfig
-from streammetrics_consumers.counting.closed_rows import ClosedPart, Step, decoded_parts
+from streammetrics_consumers.counting.closed_rows import (
+    ClosedEvents,
+    ClosedPart,
+    Step,
+    decoded_parts,
+)
 from streammetrics_consumers.counting.counted_states import CountedStates
+from streammetrics_consumers.counting.entering_experiments import Entering
+from streammetrics_consumers.counting.exposure_closing import ExposureClosing
 from streammetrics_consumers.counting.join_closing import JoinClosing
 from streammetrics_consumers.ledger.closing import (
     PendingRows,
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_BYTES: Final = 64 << 20  # of pending events in memory at a time, as bytes of rows
+SHARE: Final = 0.1  # of a worker's time, for reading known exposures
 TRIES: Final = 10  # while other processes merge rows or close events
 
 
@@ -62,19 +70,35 @@ class Closer:
     """Closes pending events of one generation, a transaction at a time."""
 
     def __init__(
-        self, config: Config, ledger: Ledger, generation: Generation, *, max_bytes: int = MAX_BYTES
+        self,
+        config: Config,
+        ledger: Ledger,
+        generation: Generation,
+        *,
+        entering: Entering | None = None,
+        monotonic: Callable[[], float] = lambda: 0.0,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
+        """entering: which exposures become known; by default those of the generation's experiments.
+        monotonic: the clock by which closings are spaced."""
         assert config.closing is not None
         self.config, self.closing = config, config.closing
         self.ledger, self.generation = ledger, generation
         self.head = join_head(ledger.store, generation)
-        self._max_bytes = max_bytes
+        self._max_bytes, self._monotonic = max_bytes, monotonic
+        self._entering = entering or Entering(generation, self.head.id)
+        self._due_s = 0.0
         self._ahead_ms: dict[str, int] = {}  # by metric: how far after a step its rows are read
         self._keys = [field.column for field in config.fields if field.is_key]
-        self._join = None
+        self._join: JoinClosing | None = None
+        self._exposures: ExposureClosing | None = None
         if config.join is not None:
             self._join = JoinClosing(config, config.join, ledger.store, max_bytes)
             self._ahead_ms[self._join.metric] = self._join.ahead_ms
+        if config.exposures is not None:
+            of = ledger.store, generation
+            self._exposures = ExposureClosing(config, config.exposures, *of, max_bytes, monotonic)
+            self._ahead_ms[self._exposures.metric] = self._exposures.ahead_ms
 
     @property
     def closed_ms(self) -> int | None:
@@ -88,6 +112,8 @@ class Closer:
     def close(self, *, everything: bool = False) -> bool:
         """Close the events that can be closed, or all pending ones if `everything`, because no more
         will arrive; returns whether any was. Other processes may close them too."""
+        if not everything and self._monotonic() < self._due_s:
+            return False
         heads = closing_heads(self.ledger.store, self.generation)
         logs = [head for head in heads if not head.is_join]
         to_ms = closable_ms(self.config.windows, self.closing, logs)
@@ -105,6 +131,7 @@ class Closer:
             try:
                 self._close(self._step(to_ms))
                 has_closed, tries = True, 0
+                self._space()
             except Fenced as fenced:
                 tries += 1
                 if tries >= TRIES:
@@ -115,6 +142,12 @@ class Closer:
                 log.warning("%s; events are closed later", error)
                 break
         return has_closed
+
+    def _space(self) -> None:
+        """Close again only after ten times the time that reading known exposures took."""
+        if self._exposures is not None:
+            spent_s, self._exposures.reading_s = self._exposures.reading_s, 0.0
+            self._due_s = self._monotonic() + spent_s * (1 / SHARE - 1)
 
     def _step(self, to_ms: int) -> Step:
         """Everything left to close, or as many panes of it as fit into memory, at least one."""
@@ -156,11 +189,24 @@ class Closer:
 
     def _closed_part(self, step: Step, counted: CountedStates) -> ClosedPart:
         """What a step writes besides the states of metrics, to which it adds its events."""
-        join = self._join
-        assert join is not None
+        join, exposures = self._join, self._exposures
+        entering = self._entering.at(step.since_ms)
+        if join is None:
+            assert exposures is not None
+            return exposures.close(step, counted, entering, None)
+        impressions: list[ClosedEvents] = []
 
-        def count(closed: ClosedRows) -> None:
-            for decoded in decoded_parts(closed.times_ms, join.columns(closed), self._keys):
+        def take(closed: ClosedRows) -> None:
+            columns = join.columns(closed)
+            if exposures is not None:
+                impressions.append(exposures.events_of(closed.times_ms, columns))
+                return
+            for decoded in decoded_parts(closed.times_ms, columns, self._keys):
                 counted.checked(decoded)()
 
-        return join.close(step, count)
+        part = join.close(step, take)
+        if exposures is not None:
+            exposures_part = exposures.close(step, counted, entering, impressions)
+            part.shards += exposures_part.shards
+            part.replaced += exposures_part.replaced
+        return part

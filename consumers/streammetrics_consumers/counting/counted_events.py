@@ -15,7 +15,7 @@ from streammetrics import DictionaryColumn, InputError
 from streammetrics_consumers.config.counted_panels import CountedPanel
 from streammetrics_consumers.config.event import offsets_column
 from streammetrics_consumers.config.exposed_rows import exposed_ms, exposure_days, spans_since
-from streammetrics_consumers.config.states import EPOCH, MetricSet, RowKind
+from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.events.columns import ListColumn
 from streammetrics_consumers.events.decoder import Decoded
 
@@ -81,10 +81,9 @@ def own_rows(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.intp] | None
 def own_mask(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.bool_] | None:
     """Whether a metric set counts each event; None if all."""
     rows, times_ms = metric_set.rows, decoded.times_ms
-    kind: RowKind = "exposure" if decoded.are_exposures else "event"
-    if kind not in rows.kinds:
+    if decoded.row_kind not in rows.kinds:
         return np.zeros(len(times_ms), np.bool_)
-    flags = () if decoded.are_exposures else rows.flags
+    flags = rows.flags if decoded.row_kind == "event" else ()
     masks = [np.asarray(decoded.columns[flag.column], np.bool_) for flag in flags]
     if rows.start_ms is not None:
         masks.append(times_ms >= rows.start_ms)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from streammetrics_consumers.config.closing import Closing
 from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.exposed_states import ExposedStates
 from streammetrics_consumers.counting.join_states import JoinStates
 from streammetrics_consumers.events import Reason, Unfit
 from streammetrics_consumers.events.decoder import Decoded
@@ -56,9 +57,10 @@ class PendingEvents:
     def __init__(
         self, config: Config, closing: Closing, closed_ms: int | None, behind_ms: int | None
     ) -> None:
-        self._states = list(_states_of(config))
+        self._states = list(_states_of(config, closing))
         self._reasons = late_reasons(config)
         self._time_field = config.event.time
+        self._reopened = "exposures.reopen_s" if config.join is None else "join.reopen_s"
         self._label_window_ms = closing.label_window_ms
         least = None if closed_ms is None else closed_ms + closing.label_window_ms
         is_held = behind_ms is not None and least is not None and behind_ms >= least
@@ -122,7 +124,7 @@ class PendingEvents:
         for i in np.flatnonzero(late).tolist():
             detail = (
                 f"{int(behind_ms[i])} ms older than the newest event before it in its log, at most "
-                f"{lateness_ms} may be, which are windows.lateness_s and join.reopen_s"
+                f"{lateness_ms} may be, which are windows.lateness_s and {self._reopened}"
             )
             reason = self._reasons[int(decoded.kinds[i])]
             refusals[i] = Unfit(reason, self._time_field, detail)
@@ -144,11 +146,14 @@ class PendingEvents:
 
 def late_reasons(config: Config) -> tuple[Reason, ...]:
     """The reason for refusing a late event, by its kind."""
-    assert config.join is not None
+    if config.join is None:
+        return ("late_event", "late_exposure")
     outcomes: list[Reason] = ["late_outcome"] * len(config.join.outcomes)
-    return ("late_impression", *outcomes)
+    return ("late_impression", *outcomes, "late_exposure")
 
 
-def _states_of(config: Config) -> Iterator[PendingStates]:
+def _states_of(config: Config, closing: Closing) -> Iterator[PendingStates]:
     if config.join is not None:
         yield JoinStates(config, config.join)
+    if config.exposures is not None:
+        yield ExposedStates(config, config.exposures, closing)

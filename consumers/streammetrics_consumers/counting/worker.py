@@ -99,7 +99,11 @@ class Worker:
         description = next(iter(config.descriptions.values()), {})
         self._refusals = RefusalWatch(description, monotonic)
         self._compactor = IdleCompactor(ledger.store, monotonic)
-        self._closer = None if config.closing is None else Closer(config, ledger, generation)
+        self._closer = (
+            None
+            if config.closing is None
+            else Closer(config, ledger, generation, monotonic=monotonic)
+        )
         self._known_heads = KnownHeads(ledger.store, monotonic)
         self._started_s = self._committed_s = self._checked_s = monotonic()
 

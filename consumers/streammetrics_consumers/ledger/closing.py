@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection, delete, func, select
 
 from streammetrics_consumers.ledger.delta_metadata import (
     DeltaMetadata,
@@ -96,6 +96,28 @@ def _stored(
     if frozenset(now) != frozenset(rows):
         raise Fenced("rows were merged while they were read")
     return list(read_states(connection, rows))
+
+
+def known_bytes(store: Store, of: Generation, metric: str) -> int:
+    """The bytes of all states of a metric."""
+    own = delta.c.generation == of.id, delta.c.metric == metric
+    total = select(func.sum(delta.c.nbytes)).where(*own)
+    return store.read(lambda connection: int(connection.scalar(total) or 0))
+
+
+def known_states(
+    store: Store, of: Generation, metric: str, key_range: int, ranges: int
+) -> list[tuple[DeltaMetadata, bytes]]:
+    """The rows of a metric that may hold keys of one of equal ranges, with their states: all at one
+    moment, so that merging them meanwhile changes nothing. A closing that adds to them moves the
+    head JOIN."""
+
+    def work(connection: Connection) -> list[tuple[DeltaMetadata, bytes]]:
+        rows = read_rows(connection, delta.c.generation == of.id, delta.c.metric == metric)
+        own = [row for row in rows if row.may_share_keys(key_range, ranges)]
+        return [(row, state_bytes(row, data)) for row, data in read_states(connection, own)]
+
+    return store.read(work)
 
 
 def write_closing(
