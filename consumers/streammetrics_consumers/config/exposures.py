@@ -75,8 +75,7 @@ class ExposuresConfig:
     arm: str = state_key(
         FieldPath(),
         Required(instead=""),
-        "the arm: a text, a whole number, `true` or `false`",
-        shown="required without `preset`",
+        "the arm: a text, a whole number, `true` or `false`; a preset names it",
     )
     time: str = state_key(
         FieldPath(), Required(instead=""), "the time of the exposure", shown="`event.time`"
@@ -84,8 +83,9 @@ class ExposuresConfig:
     time_unit: TimeFormat = state_key(
         Choice(get_args(TimeFormat)),
         "iso",
-        "the unit of whole numbers in `time`, or `iso` for ISO texts with a zone",
-        shown="as [event]",
+        "the unit of whole numbers in `time`, or `iso` for ISO texts with a zone; by default as in "
+        "[event]",
+        shown="`event.time_unit`",
     )
     window_s: int | None = state_key(
         Seconds(1, YEAR_S),
