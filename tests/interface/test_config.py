@@ -113,7 +113,7 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
             value = MAX_AHEAD_S
         if key == "store.url":
             value = str(Path(value).relative_to(tmp_path.resolve()))
-        if key in ("event.where", "experiment.where"):
+        if key.endswith(".where"):
             value = dict(value)
         elif isinstance(value, tuple):
             value = [list(names) for names in value]
@@ -202,7 +202,10 @@ EXPOSED: Mapping[str, object] = {
     "experiments": {"e": {"control": "a", "decision": ["ctr"]}},
 }
 NAMED: Mapping[str, object] = {
-    f"exposures.{name}": name for name in ("field", "equals", "unit", "experiment", "arm", "time")
+    **{f"exposures.{name}": name for name in ("field", "equals", "unit", "experiment", "arm")},
+    "exposures.time": "at",
+    "exposures.time_unit": "iso",
+    "exposures.where": {},
 }
 KAFKA: Mapping[str, object] = {
     "source": {"kind": "kafka", "topic": "t", "group": "g", "bootstrap_servers": "h:1"}
@@ -269,8 +272,9 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "join.idle_s": (JOIN, 10),
     "join.warn_cut": (JOIN, 0.5),
     "exposures.topic": (EXPOSED | KAFKA, "t"),
-    "exposures.preset": (EXPOSED | NAMED | {"exposures.time_unit": "iso"}, "posthog"),
+    "exposures.preset": (EXPOSED | NAMED, "posthog"),
     "exposures.time_unit": (EXPOSED, "ms"),
+    "exposures.where": (EXPOSED, {"bot": False}),
     "exposures.reopen_s": (EXPOSED, 1),
     "exposures.idle_s": (EXPOSED, 10),
     "dedup.event_id": (LABEL, "other"),
