@@ -45,7 +45,12 @@ from streammetrics_consumers.config.join import JoinConfig, OutcomeConfig, read_
 from streammetrics_consumers.config.keys import Key, keys_of, read
 from streammetrics_consumers.config.marks import Mark
 from streammetrics_consumers.config.metric_entry import MetricEntry
-from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
+from streammetrics_consumers.config.metrics import (
+    MetricConfig,
+    read_metrics,
+    refuse_clashes,
+    refuse_objects,
+)
 from streammetrics_consumers.config.read_experiments import read_experiments
 from streammetrics_consumers.config.section import (
     ConfigError,
@@ -296,9 +301,16 @@ def load_config(
     metrics = read_metrics(section("metrics"), event, directory, join, columns, waiting=waiting)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiments = read_experiments(section, is_given, event, metrics)
+    values, tested = paths_of(experiments, event)
+    ids = {} if dedup is None else {"[dedup] event_id": dedup.event_id}
     if exposures is not None:
         exposures = with_experiments(exposure_section, exposures, experiments)
-    refuse_clashes(section("metrics"), event, slices, metrics, *paths_of(experiments, event))
+        named = {**exposures.named_paths, **ids}
+        refuse_objects(exposure_section, {path: where for where, path in named.items()})
+        tests = {test.path: f"[exposures] where.{test.name}" for test in exposures.where}
+        refuse_objects(exposure_section, tests)
+    ids |= {} if join is None else {"[join] id": join.id}
+    refuse_clashes(section("metrics"), event, slices, metrics, {**values, **ids}, tested)
     if problems:
         raise ConfigError(str(path), problems)
     return Config(

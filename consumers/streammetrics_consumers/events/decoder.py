@@ -141,7 +141,8 @@ class Decoder:
         strict = {
             path for reading in self.readings for path in reading.paths.keys() - reading.optional
         }
-        self.optional = self.reading.optional - strict - frozenset(of_filter)
+        optional = frozenset(path for reading in self.readings for path in reading.optional)
+        self.optional = optional - strict - frozenset(of_filter)
         self.max_event_bytes = config.source.max_event_bytes
         self.list_pairs = [
             (metric.inputs["labels"].column, metric.inputs[role].column, role)
