@@ -35,7 +35,16 @@ ROWS = st.lists(EVENT, max_size=25)
 EPOCH = 1_700_000_000_000
 WINDOWS = st.sampled_from((None, 1, 5))
 TIMES = st.integers(-5, 30)
-CHOSEN = st.sampled_from((None, EXPERIMENTS, ("colour",), ()))
+CHOSEN = st.sampled_from(
+    (
+        None,
+        EXPERIMENTS,
+        ("colour",),
+        (),
+        {"colour": (3, 9)},
+        {"colour": (None, 9), "checkout": (4, None)},
+    )
+)
 
 
 def fed(rows: Sequence[Row], window: int | None = None) -> ExposedRows:
@@ -76,7 +85,7 @@ def exposures_of(out: AttributedRows) -> list[Row]:
 @settings(max_examples=EXAMPLES)
 @given(rows=ROWS, before=TIMES, window=WINDOWS, chosen=CHOSEN)
 def test_closing_gives_what_every_event_finds_among_the_exposures_of_its_unit(
-    rows: list[Row], before: int, window: int | None, chosen: tuple[str, ...] | None
+    rows: list[Row], before: int, window: int | None, chosen: Any
 ) -> None:
     exact = exposed.closed(parsed(rows), before, window, chosen)
     out = fed(rows, window).close(before, chosen)
@@ -191,6 +200,17 @@ def test_of_exposures_at_one_time_the_lesser_arm_by_name_counts() -> None:
     state.update_exposures([2] * 2, [5] * 2, "e", [10, 9])
     state.update_events([1, 2], [5, 5])
     assert listed(state.close(10).attribution.arms["e"]) == ["a", 9]
+
+
+def test_the_arms_of_other_units_do_not_matter() -> None:
+    """A unit has fewer exposures than there are arms, and its first one is in the last of them."""
+    state = ExposedRows({})
+    state.update_exposures([2] * 4, [5] * 4, "e", ["a", "b", "c", "d"])
+    state.update_exposures([1, 1], [5, 6], "e", ["z", "a"])
+    state.update_events([1], [7])
+    out = state.close(10)
+    assert listed(out.attribution.arms["e"]) == ["z"]
+    assert out.attribution.exposed_ms["e"].tolist() == [5]
 
 
 def test_two_events_of_a_unit_at_one_time_are_told_apart_by_event_ids_or_columns() -> None:

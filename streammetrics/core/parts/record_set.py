@@ -24,7 +24,7 @@ from streammetrics.core.parts.record_table import (
     values_of,
     write_field,
 )
-from streammetrics.core.rows import DictionaryColumn, sorted_distinct
+from streammetrics.core.rows import DictionaryColumn, Key, sorted_distinct
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -89,6 +89,11 @@ class RecordSet:
         """The values of a field of the settled records at these positions."""
         table = self.settled()
         return values_of(table.fields[number][positions], self.kinds[number], self.keys[number])
+
+    def key_values(self, number: int) -> Sequence[Key]:
+        """The keys of a field, by their numbers."""
+        keys = self.keys[number]
+        return keys.values if keys else ()
 
     def picked(self, positions: NDArray[np.intp]) -> Self:
         """The settled records at these positions, ascending."""
