@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from streammetrics_consumers.config.config import Config
@@ -164,13 +165,13 @@ def run(of: Config, ledger: Ledger, logs: Mapping[Partition, Log], script: Seque
 def verified(
     of: Config, ledger: Ledger, logs: Mapping[Partition, Log], folder: Path, wanted: Wanted = ALL
 ) -> Findings:
-    """What `verify` finds."""
-    url = folder / "scratch.db"
-    with closing(Ledger.open(str(url), create=True)) as scratch:
-        findings = verify(of, ledger, scratch, wanted=wanted, monotonic=lambda: 0.0,
-                          opener=lambda config, options: MemorySource(logs))  # fmt: skip
-    url.unlink()
-    return findings
+    """What `verify` finds. Its scratch store is a file of SQLite, whatever the other one is."""
+    with (
+        TemporaryDirectory(dir=folder) as scratch_folder,
+        closing(Ledger.open(f"sqlite:///{scratch_folder}/scratch.db", create=True)) as scratch,
+    ):
+        return verify(of, ledger, scratch, wanted=wanted, monotonic=lambda: 0.0,
+                      opener=lambda config, options: MemorySource(logs))  # fmt: skip
 
 
 def results(ledger: Ledger) -> States:
