@@ -47,7 +47,7 @@ def exposure_kind(config: Config) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EventKind:
     """A kind of events: its mark, None if it has the events without another mark; and what is read
     of them."""
 
@@ -55,25 +55,25 @@ class Kind:
     fields: tuple[Field, ...]
 
 
-def kinds_of(config: Config) -> tuple[Kind, ...]:
+def kinds_of(config: Config) -> tuple[EventKind, ...]:
     """The kinds of events in the logs of a config, in the order of their numbers; empty if there is
     only one."""
     return tuple(_kinds_of(config))
 
 
-def _kinds_of(config: Config) -> Iterator[Kind]:
+def _kinds_of(config: Config) -> Iterator[EventKind]:
     event_id, join, exposures = field_of_event_id(config), config.join, config.exposures
     unit = () if config.exposed_unit is None else unit_fields(config.exposed_unit)
     if join is not None:
         id_fields = (Field(join.id, "hashed_id", name=ID), *event_id)
-        yield Kind(join.impression, (*config.fields, *unit, *id_fields))
+        yield EventKind(join.impression, (*config.fields, *unit, *id_fields))
         for outcome in join.outcomes:
             fields = fields_of_outcome(config, outcome.value)
-            yield Kind(outcome.mark, (*fields, *id_fields))
+            yield EventKind(outcome.mark, (*fields, *id_fields))
     elif exposures is not None:
-        yield Kind(None, (*config.fields, *unit, *event_id))
+        yield EventKind(None, (*config.fields, *unit, *event_id))
     if exposures is not None:
-        yield Kind(exposures.mark, (*exposures.fields, *event_id))
+        yield EventKind(exposures.mark, (*exposures.fields, *event_id))
 
 
 class Kinds:
