@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -273,3 +274,23 @@ def test_events_that_the_filter_leaves_out_are_no_exposures() -> None:
     of = exposed(event=f"{FIELDS}where = {{ bot = false }}")
     decoded = decode([SEEN, {**SEEN, "bot": False}, {**CLICK, "bot": True}], of)
     assert (kinds_of(decoded), decoded.skipped) == ([1], 2)
+
+
+def test_exposures_of_a_topic_that_cannot_be_parsed_are_refused_and_shift_no_others() -> None:
+    exposures = EXPOSURES.replace('field = "kind"\nequals = "exposure"', 'topic = "events"')
+    of = exposed(f"{exposures}where = {{ bot = false }}", source=KAFKA.replace('"t"', '"events"'))
+    seen = json.dumps({**SEEN, "bot": False}).encode()
+    bot = json.dumps({**SEEN, "bot": True}).encode()
+    decoded = Decoder(of).decode(chunk([b"{", bot, seen, b"\xff", bot, seen, b"[]"]))
+    assert [refused.offset for refused in decoded.refused] == [0, 3, 6]
+    assert (decoded.at.tolist(), decoded.skipped) == ([2, 5], 2)
+
+
+def test_a_unit_of_another_type_than_ids_refuses_no_arrow_message() -> None:
+    exposures = f'{EXPOSURES}unit = "who"\n'
+    source = f'{KAFKA}\nformat = "arrow"'
+    of = exposed(exposures, source=source, rest=f'{RANKER}cluster = "none"')
+    rows = [{"kind": "click", "ts": 1, "click": 1, "user": timedelta(1)}]
+    (decoded,) = Decoder(of).pieces(chunk([arrow(rows)]))
+    assert decoded.refused == ()
+    assert decoded.columns[HAS_UNIT].tolist() == [False]  # type: ignore[union-attr]
