@@ -76,6 +76,19 @@ def _kinds_of(config: Config) -> Iterator[EventKind]:
         yield EventKind(exposures.mark, (*exposures.fields, *event_id))
 
 
+def _marking_fields(config: Config) -> Iterator[Field]:
+    """The fields by whose texts kinds are told apart, each once. That of a join must have a plain
+    value; an event with another value in that of exposures is no exposure."""
+    of_join = () if config.join is None else config.join.marks
+    paths = {mark.field for mark in of_join if mark.field is not None}
+    for path in sorted(paths):
+        yield Field(path, "slice", name=KIND)
+    if config.exposures is not None and config.exposures.mark.field is not None:
+        path = config.exposures.mark.field
+        if path not in paths:
+            yield Field(path, "arm", name=KIND, optional=True)
+
+
 class Kinds:
     """Tells the kinds of the events in a log apart. `readings` are those of each kind."""
 
@@ -84,10 +97,8 @@ class Kinds:
         kinds = kinds_of(config)
         self.marks = {i: kind.mark for i, kind in enumerate(kinds) if kind.mark is not None}
         self.readings = [FieldReader(kind.fields, in_kafka=in_kafka) for kind in kinds]
-        fields = dict.fromkeys(mark.field for mark in self.marks.values() if mark.field)
         self._marking = {
-            path: FieldReader([Field(path, "slice", name=KIND)], in_kafka=in_kafka)
-            for path in fields
+            field.path: FieldReader([field], in_kafka=in_kafka) for field in _marking_fields(config)
         }
         self.exposure = exposure_kind(config)
         where = () if config.exposures is None else config.exposures.where
@@ -101,16 +112,19 @@ class Kinds:
         self._only = "" if config.exposures is None else config.exposures.only
 
     @property
+    def all_readings(self) -> list[FieldReader]:
+        """The readings of marks, of conditions on exposures, and of each kind."""
+        return [*self._marking.values(), self._conditions, *self.readings]
+
+    @property
     def paths(self) -> list[str]:
         """The paths into an event that any kind reads."""
-        readings = [*self._marking.values(), self._conditions, *self.readings]
-        return list(dict.fromkeys(path for reading in readings for path in reading.paths))
+        return list(dict.fromkeys(path for reading in self.all_readings for path in reading.paths))
 
     @property
     def beside(self) -> bool:
         """Whether any kind reads the key or headers of a record."""
-        readings = [*self._marking.values(), self._conditions, *self.readings]
-        return any(reading.beside is not None for reading in readings)
+        return any(reading.beside is not None for reading in self.all_readings)
 
     def apply(self, events: EventRows) -> EventRows:
         """The events that have a kind, with it; the others are refused or skipped."""
