@@ -34,6 +34,7 @@ from streammetrics_consumers.config.experiment_states import (
     experiment_metrics,
     paths_of,
 )
+from streammetrics_consumers.config.hooks import HookConfig, read_hooks
 from streammetrics_consumers.config.join import (
     JoinConfig,
     Mark,
@@ -93,6 +94,7 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
     "join": keys_of(JoinConfig),
     "dedup": keys_of(DedupConfig),
     "server": keys_of(ServerConfig),
+    "hooks": {},
 }
 # The keys in tables whose names the user chooses, and in lists of tables.
 ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
@@ -101,6 +103,7 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
     "experiment.guardrails[]": keys_of(GuardrailConfig),
     "experiment.covariates.NAME": keys_of(CovariateConfig),
     "experiments.NAME": keys_of(ArmsConfig),
+    "hooks.NAME": keys_of(HookConfig),
     "join.impression": keys_of(Mark),
     "join.outcomes.NAME": {**keys_of(Mark), **keys_of(OutcomeConfig)},
 }
@@ -130,6 +133,7 @@ class Config:
     dedup: DedupConfig | None = None
     drifts: tuple[DeclaredDrift, ...] = ()
     columns: ColumnsConfig = NO_COLUMNS
+    hooks: tuple[HookConfig, ...] = ()
 
     @cached_property
     def metric_sets(self) -> tuple[MetricSet, ...]:
@@ -250,6 +254,7 @@ def load_config(
     metrics = read_metrics(section("metrics"), event, directory, join, columns)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiments = read_experiments(section, is_given, event, metrics)
+    hooks = read_hooks(section("hooks"), experiments, directory, store.commit_interval_s)
     refuse_clashes(section("metrics"), event, slices, metrics, *paths_of(experiments, event))
     if problems:
         raise ConfigError(str(path), problems)
@@ -272,6 +277,7 @@ def load_config(
         dedup=dedup,
         drifts=drifts,
         columns=columns,
+        hooks=hooks,
     )
 
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -119,8 +119,15 @@ def claim(
     return store.write(work)
 
 
-def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
+Follow: TypeAlias = Callable[[Connection, str], None]  # with the hash of the heads
+
+
+def take(
+    store: Store, row: LookRow, claimed_ms: int | None = None, follow: Follow | None = None
+) -> bool:
     """Add a look; False where one of the same experiment and heads exists.
+
+    follow: adds what follows from the look, in the same transaction.
 
     The offsets of looks only rise. So it is not added either where the store went back since its
     states were read: it has counted less, or lacks the claim of `claimed_ms` (see `claim`), or
@@ -130,11 +137,12 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
     heads = json.dumps(
         dict(new_look.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True
     )
+    heads_sha256 = hashlib.sha256(heads.encode()).hexdigest()
     key = {
         "generation": new_look.generation,
         "experiment": new_look.experiment,
         "place": new_look.place[0],
-        "heads_sha256": hashlib.sha256(heads.encode()).hexdigest(),
+        "heads_sha256": heads_sha256,
     }
 
     def work(connection: Connection, _: bool) -> bool:
@@ -167,6 +175,8 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
         ]
         if readings:
             connection.execute(insert(look_reading), readings)
+        if follow is not None:
+            follow(connection, heads_sha256)
         return True
 
     return store.write(work)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import Connection
 
 from streammetrics import experiments
-from streammetrics_consumers.ledger import looks
+from streammetrics_consumers.ledger import looks, outbox
 from streammetrics_consumers.ledger.delta_metadata import (
     DeltaMetadata,
     StoredStates,
@@ -18,6 +18,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
 )
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import Point
+from streammetrics_consumers.ledger.outbox import HookRow
 from streammetrics_consumers.ledger.read import (
     generation_of,
     last_retry,
@@ -97,6 +98,10 @@ class StoreView:
     ) -> dict[str, experiments.Watched]:
         """See `looks.read_watched`."""
         return looks.read_watched(*self._looks, experiment, alphas, until)
+
+    def hooks(self, experiment: str | None = None) -> list[HookRow]:
+        """See `outbox.read_rows`; of the generation."""
+        return outbox.read_rows(*self._looks, experiment)
 
     def points(self, experiment: str, comparison: str) -> list[Point]:
         """See `looks.read_points`."""
