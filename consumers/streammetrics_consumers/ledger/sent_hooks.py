@@ -7,8 +7,8 @@ already knows. Each store has a home, which it notes and which is not restored w
 - SQLite: a file beside the store, `hooks-of-NAME.jsonl`. Before an event is sent for the first
   time, all of it is written there, and after its last attempt how that ended. A store that went
   back gets its events from there again, with their contents and keys.
-- PostgreSQL: the cluster, the number of the database and its timeline. `pg_restore` makes another
-  database, and a restored or promoted server begins another timeline.
+- PostgreSQL: the cluster, the numbers of the database and of the table, and the timeline.
+  `pg_restore` makes other tables, and a restored or promoted server begins another timeline.
 
 If the home is another one, or the file is gone, what waits is held until somebody releases or drops
 it. So does a store whose logs are incomplete, in PostgreSQL. A copy of a store sends nothing.
@@ -38,6 +38,7 @@ MAX_LINE: Final = 1 << 20  # bytes; a longer one is not ours
 _IDENTITY: Final = """\
 SELECT (SELECT system_identifier FROM pg_control_system()) || '/'
 || (SELECT oid FROM pg_database WHERE datname = current_database()) || '/'
+|| 'hook'::regclass::oid || '/'
 || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"""
 
 

@@ -16,16 +16,17 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Timer
+from threading import Event, Timer
 from typing import Final
 from urllib.parse import urlsplit
 
 from streammetrics import __version__
 
 MAX_ANSWER_BYTES: Final = 64 << 10  # read, so that the receiver is not cut off; then dropped
+LATE: Final = "no answer in time"
 SIGNATURE: Final = "Streammetrics-Signature"
 TIMESTAMP: Final = "Streammetrics-Timestamp"
-EVENT: Final = "Streammetrics-Event"
+EVENT_NAME: Final = "Streammetrics-Event"
 KEY: Final = "Idempotency-Key"
 
 
@@ -55,7 +56,7 @@ def headers_of(
     return {
         "Content-Type": "application/json",
         "User-Agent": f"streammetrics/{__version__}",
-        EVENT: event,
+        EVENT_NAME: event,
         KEY: key,
         TIMESTAMP: timestamp,
         SIGNATURE: signature(secret, timestamp, body),
@@ -70,7 +71,13 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) ->
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     connection: http.client.HTTPConnection | None = None
     # The timeout of a socket is one of each step; a receiver may take many small ones.
-    limit = Timer(timeout_s, lambda: _cut(connection))
+    is_late = Event()
+
+    def cut() -> None:
+        is_late.set()
+        _cut(connection)
+
+    limit = Timer(timeout_s, cut)
     limit.daemon = True
     try:
         connection = kind(parts.hostname or "", parts.port, timeout=timeout_s)
@@ -80,10 +87,12 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) ->
         left = MAX_ANSWER_BYTES
         while left > 0 and (data := answer.read1(min(left, 8192))):
             left -= len(data)
+        if is_late.is_set():  # what was read is cut, and looks whole
+            return HookReply(False, LATE)
         delivered = 200 <= answer.status < 300
         return HookReply(delivered, f"HTTP {answer.status}")
     except (OSError, http.client.HTTPException, ValueError) as error:
-        return HookReply(False, _why(error, limit))
+        return HookReply(False, LATE if is_late.is_set() else _why(error))
     finally:
         limit.cancel()
         if connection is not None:
@@ -98,10 +107,10 @@ def _cut(connection: http.client.HTTPConnection | None) -> None:
             open_socket.shutdown(socket.SHUT_RDWR)
 
 
-def _why(error: Exception, limit: Timer) -> str:
+def _why(error: Exception) -> str:
     """An error in words that have no part of the address."""
-    if isinstance(error, TimeoutError) or limit.finished.is_set():
-        return "no answer in time"
+    if isinstance(error, TimeoutError):
+        return LATE
     if isinstance(error, ssl.SSLCertVerificationError):
         return "the certificate of the receiver is not valid"
     if isinstance(error, socket.gaierror):
