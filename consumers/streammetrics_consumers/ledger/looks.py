@@ -119,7 +119,19 @@ def claim(
     return store.write(work)
 
 
-Follow: TypeAlias = Callable[[Connection, str], None]  # with the hash of the heads
+Follow: TypeAlias = Callable[[Connection], None]
+
+
+def heads_text(new_look: experiments.Look) -> str:
+    """The heads of a look, as they are stored."""
+    return json.dumps(
+        dict(new_look.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True
+    )
+
+
+def heads_sha256(new_look: experiments.Look) -> str:
+    """The hash (hex) of the heads of a look."""
+    return hashlib.sha256(heads_text(new_look).encode()).hexdigest()
 
 
 def take(
@@ -134,15 +146,11 @@ def take(
     another process has claimed a look since. None: no other process looks.
     """
     new_look = row.look
-    heads = json.dumps(
-        dict(new_look.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True
-    )
-    heads_sha256 = hashlib.sha256(heads.encode()).hexdigest()
     key = {
         "generation": new_look.generation,
         "experiment": new_look.experiment,
         "place": new_look.place[0],
-        "heads_sha256": heads_sha256,
+        "heads_sha256": heads_sha256(new_look),
     }
 
     def work(connection: Connection, _: bool) -> bool:
@@ -155,7 +163,7 @@ def take(
             with connection.begin_nested():
                 number = connection.execute(
                     insert(look)
-                    .values(**key, heads=heads, watermark_ms=row.watermark_ms)
+                    .values(**key, heads=heads_text(new_look), watermark_ms=row.watermark_ms)
                     .returning(look.c.id)
                 ).scalar_one()
         except IntegrityError:
@@ -176,7 +184,7 @@ def take(
         if readings:
             connection.execute(insert(look_reading), readings)
         if follow is not None:
-            follow(connection, heads_sha256)
+            follow(connection)
         return True
 
     return store.write(work)

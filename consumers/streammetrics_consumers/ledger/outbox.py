@@ -61,7 +61,7 @@ def add(
     added = 0
     for message in messages:
         subject = message.subject.sha256
-        if connection.scalar(select(hook.c.id).where(*_same_subject(message))) is not None:
+        if has_message(connection, message):
             continue
         values = {
             "hook": message.hook,
@@ -88,8 +88,14 @@ def add(
     return added
 
 
+def has_message(connection: Connection, message: HookMessage) -> bool:
+    """Whether a hook has an event about the same subject."""
+    row = select(hook.c.id).where(*_same_subject(message))
+    return connection.scalar(row) is not None
+
+
 def last_message(
-    connection: Connection, name: str, generation: int, experiment: str, event: HookEvent
+    connection: Connection, generation: int, experiment: str, name: str, event: HookEvent
 ) -> tuple[int, HookMessage | None]:
     """How many events of this kind a hook has of an experiment, and the newest."""
     conditions = (

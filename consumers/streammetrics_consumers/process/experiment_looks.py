@@ -12,6 +12,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeAlias
 
 from sqlalchemy import Connection
@@ -27,10 +28,11 @@ from streammetrics_consumers.ledger.looks import (
     claim,
     count_looks,
     heads_of,
+    heads_sha256,
     read_watched,
     take,
 )
-from streammetrics_consumers.ledger.outbox import add
+from streammetrics_consumers.ledger.outbox import add, last_message
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.model.times import DAY_MS
@@ -67,7 +69,7 @@ def look_now(
 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
-    basis = view(ledger, lambda now: _seen(now, name), generation=generation)
+    basis = view(ledger, lambda now: look_base(now, name), generation=generation)
     if basis is None:
         return False
     outcome = basis.experiment.outcome()
@@ -75,25 +77,26 @@ def look_now(
     if not row.look.readings:
         return False
 
-    def follow(connection: Connection, heads_sha256: str) -> None:
+    def follow(connection: Connection) -> None:
         place = LookPlace(
             ledger.store.id,
             generation,
             count_looks(connection, generation, row.look.experiment),
             row.look.place[0],
-            heads_sha256,
+            heads_sha256(row.look),
             row.watermark_ms,
             claimed_ms or 0,
         )
         looks = read_watched(connection, generation, row.look.experiment, outcome.alphas)
         report = outcome.report(looks, days=basis.days)
-        add(connection, messages_of(connection, hooks, basis.design, report, place))
+        last = partial(last_message, connection, generation, row.look.experiment)
+        add(connection, messages_of(last, hooks, basis.design, report, place))
 
     return take(ledger.store, row, claimed_ms, follow if hooks else None)
 
 
 @dataclass(frozen=True, slots=True)
-class _LookBase:
+class LookBase:
     """What a look reads in one transaction: the look without its readings, the states, the
     readings of the look before, and the days since the start."""
 
@@ -105,7 +108,8 @@ class _LookBase:
     days: float | None
 
 
-def _seen(now: StoreView, name: str | None) -> _LookBase | None:
+def look_base(now: StoreView, name: str | None) -> LookBase | None:
+    """What a look now would read; None where there is no such experiment, or it has ended."""
     declaration, snapshot = declared(now.version.generation, name), now.snapshot
     if declaration is None or declaration.ended:
         return None
@@ -127,7 +131,7 @@ def _seen(now: StoreView, name: str | None) -> _LookBase | None:
     )
     days = _days(now, declaration, panes, MAX_DAYS_BYTES)
     experiment = replace(experiment, days=days)
-    return _LookBase(
+    return LookBase(
         look,
         snapshot.greatest_event_ms,
         experiment,
@@ -164,7 +168,7 @@ def _days(
     return units_by_day
 
 
-def _row(basis: _LookBase, outcome: Outcome) -> LookRow:
+def _row(basis: LookBase, outcome: Outcome) -> LookRow:
     # A metric without a counted state has no view yet, and no final name.
     outcome = replace(
         outcome, contrasts=tuple(contrast for contrast in outcome.contrasts if contrast.view)

@@ -1,6 +1,6 @@
-"""The content of a hook's event, and what shows how it was sent.
+"""The content of a hook's event, of which /openapi.json has the schema.
 
-/openapi.json has the schema of both. The content follows from a look alone: the report of all looks
+The content follows from a look alone: the report of all looks
 up to it. It is written once, when the look is stored.
 """
 
@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
-from sqlalchemy import Connection
 
-from streammetrics_consumers.ledger.outbox import HookMessage, HookRow, last_message
-from streammetrics_consumers.ledger.store_view import StoreView
+from streammetrics_consumers.ledger.outbox import HookMessage
 from streammetrics_consumers.model.hook_events import (
     STORE_STALLED,
     HookEvent,
-    HookState,
     HookSubject,
     stall_key,
 )
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.experiment_plan import DeclaredExperiment
+from streammetrics_consumers.query.hook_answers import Key
 from streammetrics_consumers.query.json_kinds import Answer, Count, Level, Number, Time, recorded
 
 if TYPE_CHECKING:
@@ -34,13 +32,6 @@ if TYPE_CHECKING:
 else:
     Recommendation, SampleRatioFound = recorded("Recommendation"), recorded("SampleRatio")
 
-Key = Annotated[
-    str,
-    Meta(
-        description="the idempotency key, also in a header: repetitions of an event have the same",
-        pattern="^[0-9a-f]{64}$",
-    ),
-]
 FIRST_ACTION: Final = "wait"  # the recommendation before the first look
 
 
@@ -102,33 +93,6 @@ class HookContent(Answer, frozen=True, tag_field="format", tag="streammetrics-ho
     stall: HookStall | None
 
 
-class SentHook(Answer, frozen=True):
-    """An event of a hook. name: of the hook; host: of the receiver. state: waiting for its first or
-    next attempt; sent; failed, after the last attempt; held, because the store was restored; or
-    dropped. due_ms: when it is tried next. answer: to the last attempt."""
-
-    name: str
-    event: HookEvent
-    experiment: str
-    metric: str
-    arm: str
-    created_ms: Time
-    state: HookState
-    attempts: Count
-    host: str
-    answered_ms: Time | None
-    answer: str
-    due_ms: Time | None
-    key: Key
-
-
-class HooksAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-hooks/1"):
-    """The newest events of hooks, the newest first."""
-
-    generation: Count
-    hooks: tuple[SentHook, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class LookPlace:
     """Where a look is: its number, and what its key is made of. claimed_ms: when it was taken."""
@@ -142,23 +106,29 @@ class LookPlace:
     claimed_ms: int
 
 
+LastHook = Callable[[str, HookEvent], tuple[int, HookMessage | None]]
+
+
 def messages_of(
-    connection: Connection,
+    last: LastHook,
     hooks: Sequence[HookConfig],
     design: DeclaredExperiment,
     report: Report,
     look: LookPlace,
 ) -> Iterator[HookMessage]:
-    """What a look says to each of these hooks; the ledger knows what they have already."""
+    """What a look says to each of these hooks; the ledger knows what they have already.
+
+    last: how many events of a kind a hook has of the experiment, and the newest of them.
+    """
     for hook in hooks:
-        for subject, finding in _subjects(connection, hook, design, report, look.generation):
+        for subject, finding in _subjects(last, hook, design, report, look.generation):
             key = subject.key(look.store_id, look.place, look.heads_sha256)
             content = _content(design, report, look, subject, finding, key)
             yield HookMessage(hook.name, subject, design.name, key, dumps(content), look.claimed_ms)
 
 
 def _subjects(
-    connection: Connection,
+    last: LastHook,
     hook: HookConfig,
     design: DeclaredExperiment,
     report: Report,
@@ -180,11 +150,9 @@ def _subjects(
     if report.srm.blocks and hook.takes("sample_ratio", design.name):
         yield subject("sample_ratio", episode=report.srm.epoch), None
     if hook.takes("recommendation", design.name):
-        number, last = last_message(
-            connection, hook.name, generation, design.fingerprint, "recommendation"
-        )
+        number, newest = last(hook.name, "recommendation")
         now = report.recommendation
-        if (now.action, sorted(now.treatments)) != _recommended(last, design):
+        if (now.action, sorted(now.treatments)) != _recommended(newest, design):
             arms = ", ".join(now.treatments)
             yield subject("recommendation", arm=arms, episode=str(number + 1)), None
 
@@ -261,33 +229,4 @@ def stall_content(store_id: str, generation: int, start_ms: int, now_ms: int) ->
         sample_ratio=None,
         recommendation=None,
         stall=HookStall(start_ms, seconds),
-    )
-
-
-def sent_hooks(now: StoreView, experiment: str | None = None) -> tuple[SentHook, ...]:
-    """The newest events of the generation; experiment: the fingerprint of one, None for all."""
-    return tuple(map(_sent, now.hooks(experiment)))
-
-
-def hooks_answer(now: StoreView, experiment: str | None = None) -> HooksAnswer:
-    """The answer of `GET /api/hooks`."""
-    return HooksAnswer(now.version.generation.id, sent_hooks(now, experiment))
-
-
-def _sent(row: HookRow) -> SentHook:
-    message, subject = row.message, row.message.subject
-    return SentHook(
-        name=message.hook,
-        event=subject.event,
-        experiment=message.name,
-        metric=subject.metric,
-        arm=subject.arm,
-        created_ms=message.created_ms,
-        state=row.state,
-        attempts=row.attempts,
-        host=row.host,
-        answered_ms=row.answered_ms,
-        answer=row.answer,
-        due_ms=row.due_ms if row.state == "waiting" else None,
-        key=message.key,
     )

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outbox import count_by_state
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Head, Snapshot
@@ -19,6 +20,7 @@ from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query_plan import MetricLayout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
 from streammetrics_consumers.query.stream_warnings import stream_warnings
+from streammetrics_consumers.render.hooks_text import state_lines
 from streammetrics_consumers.render.style import Style, columns, rendered
 from streammetrics_consumers.render.text import join_table
 
@@ -48,6 +50,7 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
         counted = f", {formatting.count(entries.done)} {verb} counted by a retry"
         counted = counted if entries.done else ""
         parts.append(Text(f"{formatting.count(entries.open)} {still}{counted}"))
+    parts.extend(map(Text, state_lines(ledger.store.read(count_by_state))))
     for warning in stream_warnings(ledger.store, snapshot):
         parts.append(Text(f"warning: {warning}", "bold yellow"))
     if other_ids:

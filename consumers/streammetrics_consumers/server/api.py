@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Literal, cast
 
+from msgspec.structs import replace as struct_replace
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -21,6 +22,7 @@ from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
+from streammetrics_consumers.query.hook_answers import hooks_answer, sent_hooks
 from streammetrics_consumers.query.json_kinds import Json
 from streammetrics_consumers.query.moments import Last
 from streammetrics_consumers.query.query import (
@@ -84,6 +86,7 @@ class Api:
             checked("/api/figure", charts.limited(self.figure)),
             checked("/api/health", threaded(self.health)),
             checked("/api/status", tables.limited(self.status)),
+            checked("/api/hooks", tables.limited(self.hooks)),
             checked("/api/quarantine", tables.limited(self.quarantine)),
             checked("/results.txt", tables.limited(self.results_txt)),
         ]
@@ -135,9 +138,25 @@ class Api:
             fingerprint = design.fingerprint
             looks = view(self._ledger, lambda now: now.looks(fingerprint), generation=generation)
         answer = experiment_answer(results, design, looks, first_ms)
+        if design is not None:
+            of = design.fingerprint
+            sent = view(self._ledger, lambda now: sent_hooks(now, of), generation=generation)
+            answer = struct_replace(answer, hooks=sent) if sent else answer
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
         return _json(request, dumps(answer))
+
+    def hooks(self, request: Request) -> Response:
+        """The events of hooks, of an experiment or of all."""
+        generation, name = _generation(request), request.query_params.get("experiment")
+        design = None
+        if name is not None:
+            design = declared(self._ledger.generation(generation), name)
+        of = None if design is None else design.fingerprint
+        return _json(
+            request,
+            dumps(view(self._ledger, lambda now: hooks_answer(now, of), generation=generation)),
+        )
 
     def experiments(self, request: Request) -> Response:
         """The index of all experiments."""
