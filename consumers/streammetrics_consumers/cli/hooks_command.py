@@ -19,7 +19,7 @@ from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.hook_answers import hooks_answer
-from streammetrics_consumers.render.hooks_text import hooks_text
+from streammetrics_consumers.render.store_text import hooks_text
 from streammetrics_consumers.render.style import Style
 
 ACTIONS: Final = ("list", "release", "drop")
@@ -58,7 +58,7 @@ def hooks_command(arguments: Arguments, now_ms: Callable[[], int]) -> int:
 
 def _preview(ledger: Ledger, path: str, now_ms: int) -> None:
     """Print each request that a look now would lead to, without its signature."""
-    from streammetrics_consumers.process.hook_preview import hook_preview
+    from streammetrics_consumers.process.experiment_looks import hook_preview
 
     hooks = load_config(path).hooks
     hosts = {hook.name: hook.host for hook in hooks}

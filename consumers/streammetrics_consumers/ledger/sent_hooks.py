@@ -10,8 +10,9 @@ already knows. Each store has a home, which it notes and which is not restored w
 - PostgreSQL: the cluster, the numbers of the database and of the table, and the timeline.
   `pg_restore` makes other tables, and a restored or promoted server begins another timeline.
 
-If the home is another one, or the file is gone, what waits is held until somebody releases or drops
-it. So does a store whose logs are incomplete, in PostgreSQL. A copy of a store sends nothing.
+If the home is another one, or the file is gone, events that are not sent are held until somebody
+releases or drops them; in PostgreSQL also while logs are incomplete. A copy of a store sends
+nothing.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ class SentHooks:
     def __init__(self, store: Store) -> None:
         path = store.engine.get_execution_options().get(PATH)
         self._store = store
-        self._path = None if path is None else _beside(Path(str(path)))
+        self._path = None if path is None else _file_of(Path(str(path)))
 
     def begin(self, now_ms: int) -> str | None:
         """Have the store and its home agree, before anything is sent: the events that the store
-        forgot are restored. Returns why what waits is held; None where it may be sent."""
+        forgot are restored. Returns why the rest is held; None where it may be sent."""
         homes = [self._identity()] if self._path is None else self._file_homes()
 
         def work(connection: Connection, _: bool) -> str | None:
@@ -185,7 +186,7 @@ def _set_home(connection: Connection, home: str) -> None:
         connection.execute(insert(meta).values(key=HOME, value=home))
 
 
-def _beside(store: Path) -> Path:
+def _file_of(store: Path) -> Path:
     """The file of a store. Its name does not begin with that of the store, so that who moves or
     copies the store's files leaves it where it is."""
     return store.with_name(f"hooks-of-{store.name}.jsonl")

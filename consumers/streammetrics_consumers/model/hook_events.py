@@ -39,9 +39,22 @@ class HookSubject:
             [self.generation, self.experiment, self.event, self.metric, self.arm, self.episode]
         )
 
-    def key(self, store_id: str, place: int, heads_sha256: str) -> str:
+    def key(self, look: LookPlace) -> str:
         """The idempotency key (hex) of this event at a look: where it was taken, in which store."""
-        return _hashed([store_id, self.sha256, place, heads_sha256])
+        return _hashed([look.store_id, self.sha256, look.place, look.heads_sha256])
+
+
+@dataclass(frozen=True, slots=True)
+class LookPlace:
+    """Where a look is: its number, and what its key is made of. claimed_ms: when it was taken."""
+
+    store_id: str
+    generation: int
+    number: int
+    place: int
+    heads_sha256: str
+    watermark_ms: int | None
+    claimed_ms: int
 
 
 def stall_key(store_id: str, start_ms: int) -> str:

@@ -32,9 +32,10 @@ from streammetrics_consumers.ledger.looks import (
     read_watched,
     take,
 )
-from streammetrics_consumers.ledger.outbox import add, last_message
+from streammetrics_consumers.ledger.outbox import HookMessage, add, last_message
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.hook_events import LookPlace
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import (
     UNITS,
@@ -43,10 +44,11 @@ from streammetrics_consumers.query.experiment_plan import (
     add_units,
     declared,
     experiment_of,
+    experiments_of,
     within,
 )
 from streammetrics_consumers.query.experiment_totals import days_so_far
-from streammetrics_consumers.query.hook_content import LookPlace, messages_of
+from streammetrics_consumers.query.hook_content import messages_of
 
 log = logging.getLogger(__name__)
 
@@ -180,6 +182,45 @@ def _row(basis: LookBase, outcome: Outcome) -> LookRow:
         basis.watermark_ms,
         effects,
     )
+
+
+def hook_preview(ledger: Ledger, hooks: Sequence[HookConfig], now_ms: int) -> list[HookMessage]:
+    """The messages that the store does not have yet, by experiment. Reads, and changes nothing.
+
+    Raises LedgerError, and StreamMetricsError for states that a plan does not fit.
+    """
+
+    def read(now: StoreView) -> list[HookMessage]:
+        names = experiments_of(now.version.generation)
+        return [
+            message for name in names for message in _preview_of(ledger, now, hooks, name, now_ms)
+        ]
+
+    return view(ledger, read)
+
+
+def _preview_of(
+    ledger: Ledger, now: StoreView, hooks: Sequence[HookConfig], name: str, now_ms: int
+) -> list[HookMessage]:
+    basis = look_base(now, name)
+    if basis is None:
+        return []
+    outcome, look = basis.experiment.outcome(), basis.look
+    watched = now.watched(look.experiment, outcome.alphas, look.place[0])
+    place = LookPlace(
+        ledger.store.id,
+        look.generation,
+        now.looks(look.experiment) + 1,
+        look.place[0],
+        heads_sha256(look),
+        basis.watermark_ms,
+        now_ms,
+    )
+    report = outcome.report(watched, days=basis.days)
+    messages = messages_of(
+        partial(now.last_hook, look.experiment), hooks, basis.design, report, place
+    )
+    return [message for message in messages if not now.has_hook(message)]
 
 
 class Looker:

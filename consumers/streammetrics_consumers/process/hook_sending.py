@@ -126,7 +126,7 @@ class HookSender:
             secret, int(self._clock()), message.key, message.subject.event, message.body
         )
         reply = self._post(hook.url, message.body, headers, hook.timeout_s)
-        state, due_ms = self._after(hook, row, reply)
+        state, due_ms = self._next_state(hook, row, reply)
         if state != "waiting":
             with self._file:
                 self._sent.ended(row, state, reply.text)
@@ -134,7 +134,9 @@ class HookSender:
         self._report(hook, row, state, reply)
         return True
 
-    def _after(self, hook: HookConfig, row: HookRow, reply: HookReply) -> tuple[HookState, int]:
+    def _next_state(
+        self, hook: HookConfig, row: HookRow, reply: HookReply
+    ) -> tuple[HookState, int]:
         """The state after an attempt, and when the next one is due."""
         now_ms = self._now_ms()
         if reply.delivered:
@@ -160,7 +162,7 @@ class HookSender:
 
 
 def pause_s(hook: HookConfig, attempts: int) -> float:
-    """The pause after so-and-so many attempts.
+    """The pause after this number of attempts.
 
     >>> hook = HookConfig("https://x.example", ("worse",), retry_s=1.0, max_retry_s=5.0)
     >>> [pause_s(hook, attempts) for attempts in (1, 2, 3, 4, 10_000)]

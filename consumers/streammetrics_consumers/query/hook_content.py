@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
@@ -19,6 +18,7 @@ from streammetrics_consumers.model.hook_events import (
     STORE_STALLED,
     HookEvent,
     HookSubject,
+    LookPlace,
     stall_key,
 )
 from streammetrics_consumers.query.encoding import dumps
@@ -93,19 +93,6 @@ class HookContent(Answer, frozen=True, tag_field="format", tag="streammetrics-ho
     stall: HookStall | None
 
 
-@dataclass(frozen=True, slots=True)
-class LookPlace:
-    """Where a look is: its number, and what its key is made of. claimed_ms: when it was taken."""
-
-    store_id: str
-    generation: int
-    number: int
-    place: int
-    heads_sha256: str
-    watermark_ms: int | None
-    claimed_ms: int
-
-
 LastHook = Callable[[str, HookEvent], tuple[int, HookMessage | None]]
 
 
@@ -122,7 +109,7 @@ def messages_of(
     """
     for hook in hooks:
         for subject, finding in _subjects(last, hook, design, report, look.generation):
-            key = subject.key(look.store_id, look.place, look.heads_sha256)
+            key = subject.key(look)
             content = _content(design, report, look, subject, finding, key)
             yield HookMessage(hook.name, subject, design.name, key, dumps(content), look.claimed_ms)
 

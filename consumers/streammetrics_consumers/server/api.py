@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Literal, cast
 
-from msgspec.structs import replace as struct_replace
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -22,7 +21,7 @@ from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
-from streammetrics_consumers.query.hook_answers import hooks_answer, sent_hooks
+from streammetrics_consumers.query.hook_answers import SentHook, hooks_answer, sent_hooks
 from streammetrics_consumers.query.json_kinds import Json
 from streammetrics_consumers.query.moments import Last
 from streammetrics_consumers.query.query import (
@@ -137,11 +136,11 @@ class Api:
         if design is not None and not looks:  # also where its states cannot be read
             fingerprint = design.fingerprint
             looks = view(self._ledger, lambda now: now.looks(fingerprint), generation=generation)
-        answer = experiment_answer(results, design, looks, first_ms)
+        sent: tuple[SentHook, ...] = ()
         if design is not None:
             of = design.fingerprint
             sent = view(self._ledger, lambda now: sent_hooks(now, of), generation=generation)
-            answer = struct_replace(answer, hooks=sent) if sent else answer
+        answer = experiment_answer(results, design, looks, first_ms, sent)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
         return _json(request, dumps(answer))

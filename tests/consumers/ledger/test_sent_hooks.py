@@ -213,7 +213,7 @@ def rows_store_id(store: Path) -> str:
 
 def message(metric: str) -> HookMessage:
     subject = HookSubject(1, "f", "worse", metric, "b")
-    return HookMessage("flags", subject, "", subject.key("", 1, ""), b"{}", 0)
+    return HookMessage("flags", subject, "", metric, b"{}", 0)
 
 
 @pytest.mark.postgres
