@@ -22,6 +22,7 @@ from streammetrics_consumers.ledger.outbox import HookRow, read_rows
 from tests.consumers.experiment_run import write
 
 SECRET: Final = b"a secret of the tests, 32 bytes."
+NOWHERE: Final = "http://127.0.0.1:9/"  # where nobody listens
 VARIABLE: Final = "STREAMMETRICS_TEST_SECRET"
 os.environ[VARIABLE] = SECRET.decode()
 HARM: Final = ("guardrail_broken", "worse", "sample_ratio", "recommendation")

@@ -61,7 +61,7 @@ class HookConfig:
     )
     on: tuple[str, ...] = key(
         Several(
-            " ".join(f"`{event}`" for event in EVENTS),
+            f"list of {' '.join(f'`{event}`' for event in EVENTS)}",
             lambda value: value in EVENTS,
             f"a list of different events: {', '.join(EVENTS)}",
             'write ["guardrail_broken", "worse"]',

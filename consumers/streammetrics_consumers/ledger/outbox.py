@@ -195,10 +195,12 @@ def waiting_since_ms(connection: Connection) -> Mapping[str, int]:
     return {name: ms for name, ms in rows}  # noqa: C416 - rows are no pairs to a type checker
 
 
-def change_state(connection: Connection, before: HookState, after: HookState, now_ms: int) -> int:
-    """Give all messages in one state another; returns how many. They are due now."""
+def change_state(
+    connection: Connection, before: Collection[HookState], after: HookState, now_ms: int
+) -> int:
+    """Give all messages in these states another; returns how many. They are due now."""
     changed = connection.execute(
-        update(hook).where(hook.c.state == before).values(state=after, due_ms=now_ms)
+        update(hook).where(hook.c.state.in_(list(before))).values(state=after, due_ms=now_ms)
     )
     return changed.rowcount
 

@@ -60,7 +60,7 @@ class SentHooks:
             known = connection.scalar(select(meta.c.value).where(meta.c.key == HOME))
             why = self._why_held(connection, known, homes)
             if why is not None:
-                change_state(connection, "waiting", "held", now_ms)
+                change_state(connection, ["waiting"], "held", now_ms)
                 return why
             if known is None:
                 _set_home(connection, homes[-1] if homes else self._new_home())
@@ -71,13 +71,13 @@ class SentHooks:
         return self._store.write(work)
 
     def adopt(self, now_ms: int, after: HookState) -> int:
-        """Make this the home of the store, and give its held events another state; returns how
-        many."""
+        """Make this the home of the store, and give its events that are held or have failed another
+        state; returns how many."""
         home = self._identity() if self._path is None else self._new_home()
 
         def work(connection: Connection, _: bool) -> int:
             _set_home(connection, home)
-            return change_state(connection, "held", after, now_ms)
+            return change_state(connection, ["held", "failed"], after, now_ms)
 
         return self._store.write(work)
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tests.postgres_server import Postgres
 
 FILE = "hooks-of-store.db.jsonl"
-NOWHERE = "http://127.0.0.1:9/"
 
 
 class Company:

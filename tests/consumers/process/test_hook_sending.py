@@ -20,6 +20,7 @@ from streammetrics_consumers.process.stop import Stop
 
 from tests.consumers.experiment_run import run
 from tests.consumers.hook_run import (
+    NOWHERE,
     SECRET,
     VARIABLE,
     Received,
@@ -35,7 +36,6 @@ from tests.patience import LIMIT_S, until
 HOOK = HookConfig(
     "http://127.0.0.1:9/x", ("worse",), secret_env=VARIABLE, name="flags", give_up_s=10**10
 )
-NOWHERE = "http://127.0.0.1:9/"  # where nobody listens
 
 
 class Recorder:

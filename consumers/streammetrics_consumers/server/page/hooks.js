@@ -18,8 +18,8 @@ export function show({ hooks = [] }) {
   const caption = "The newest first. An event is sent until its receiver has it, always with the same content.";
   put(byId("hooks-body"),
     h("p", { class: "note" }, caption),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Hooks sent" },
-      h("table", { "aria-label": "Hooks sent" },
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Events of hooks" },
+      h("table", { "aria-label": "Events of hooks" },
         h("thead", {}, h("tr", {}, ...TITLES.map((title) => h("th", { scope: "col" }, title)))),
         h("tbody", {}, ...hooks.map(line)))));
 }
