@@ -84,7 +84,8 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             "leave it out"
         )
     require_options(config, options)
-    require_secrets(config.hooks)
+    if not arguments.on("dry-run"):  # which sends nothing
+        require_secrets(config.hooks)
     is_new = arguments.on("new-generation")
     if arguments.on("check"):
         for line in check(config, options, new_generation=is_new):

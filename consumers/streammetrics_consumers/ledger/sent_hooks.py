@@ -23,7 +23,7 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 from sqlalchemy import Connection, insert, select, text, update
 
@@ -70,14 +70,16 @@ class SentHooks:
 
         return self._store.write(work)
 
-    def adopt(self, now_ms: int, after: HookState) -> int:
-        """Make this the home of the store, and give its events that are held or have failed another
-        state; returns how many."""
+    def adopt(self, now_ms: int, after: Literal["waiting", "dropped"]) -> int:
+        """Make this the home of the store, and have the events that are held or have failed wait
+        again, or drop them and those that wait; returns how many."""
         home = self._identity() if self._path is None else self._new_home()
 
         def work(connection: Connection, _: bool) -> int:
             _set_home(connection, home)
-            return change_state(connection, ["held", "failed"], after, now_ms)
+            before: list[HookState] = ["held", "failed"]
+            before += ["waiting"] if after == "dropped" else []
+            return change_state(connection, before, after, now_ms)
 
         return self._store.write(work)
 

@@ -44,7 +44,7 @@ class HookSender:
         self._store, self._clock, self._post = store, clock, post
         self._hooks = {hook.name: hook for hook in hooks}
         self._sent = SentHooks(store)
-        self._why_held: str | None = None
+        self._warned: dict[str, str] = {}  # by hook, the last warning; "" has those of the store
         self._threads: dict[str, Thread] = {}
         self._file = Lock()  # of what was sent
         self._ends = Event()
@@ -75,7 +75,7 @@ class HookSender:
             if not due or not self._begin():
                 return
         except (LedgerError, OSError) as error:
-            log.warning("hooks wait: %s", error)
+            self._warn("", f"hooks wait: {error}")
             return
         for name in sorted(due):
             thread = Thread(target=self._send, args=(self._hooks[name],), name="hook", daemon=True)
@@ -86,14 +86,21 @@ class HookSender:
         """Whether anything may be sent."""
         with self._file:
             why = self._sent.begin(self._now_ms())
-        if why is not None and why != self._why_held:
-            log.warning(
-                "hooks are held, and nothing is sent: %s; `streammetrics hooks STORE` shows them, "
-                "and releases or drops them",
-                why,
-            )
-        self._why_held = why
-        return why is None
+        if why is None:
+            self._warned.pop("", None)
+            return True
+        self._warn(
+            "",
+            f"hooks are held, and nothing is sent: {why}; `streammetrics hooks STORE` shows them, "
+            "and releases or drops them",
+        )
+        return False
+
+    def _warn(self, name: str, text: str) -> None:
+        """Log a warning, unless it is the last one of this hook."""
+        if self._warned.get(name) != text:
+            self._warned[name] = text
+            log.warning("%s", text)
 
     def _finish(self) -> None:
         """Wait for attempts, and make those that are due meanwhile."""
@@ -108,9 +115,9 @@ class HookSender:
         """Send all that is due of a hook."""
         try:
             while not self._ends.is_set() and self._send_one(hook):
-                pass
+                self._warned.pop(hook.name, None)
         except (LedgerError, OSError, ConfigError) as error:
-            log.warning("hook %s waits: %s", hook.name, error)
+            self._warn(hook.name, f"hook {hook.name} waits: {error}")
 
     def _send_one(self, hook: HookConfig) -> bool:
         """Make one attempt; returns whether anything was due."""

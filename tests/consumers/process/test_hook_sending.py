@@ -67,6 +67,7 @@ def counted(folder: Path, on: tuple[str, ...] = ("worse",), more: str = "") -> P
     return store
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_look_says_what_is_worse_and_each_is_received_once_and_signed(tmp_path: Path) -> None:
     with receiving() as receiver:
         path = config(tmp_path, hook(receiver.url))
@@ -150,6 +151,7 @@ def test_an_event_that_nobody_takes_for_long_has_failed_and_stays(tmp_path: Path
     assert [(one.state, one.answer) for one in rows_of(store)] == [("failed", "HTTP 500")]
 
 
+@pytest.mark.usefixtures("each_store")
 def test_of_two_processes_one_sends(tmp_path: Path) -> None:
     store, inside, goes_on = counted(tmp_path), threading.Event(), threading.Event()
     sent: list[bytes] = []
@@ -171,6 +173,7 @@ def test_of_two_processes_one_sends(tmp_path: Path) -> None:
     assert (len(sent), second.sent) == (1, [])
 
 
+@pytest.mark.usefixtures("each_store")
 def test_another_process_goes_on_after_one_that_died_in_an_attempt(tmp_path: Path) -> None:
     store, inside = counted(tmp_path), threading.Event()
     sent: list[bytes] = []
@@ -192,6 +195,7 @@ def test_another_process_goes_on_after_one_that_died_in_an_attempt(tmp_path: Pat
     assert [body for body, _ in recorder.sent] == sent
 
 
+@pytest.mark.usefixtures("each_store")
 def test_an_answer_after_the_end_of_a_claim_does_not_undo_that_of_another(tmp_path: Path) -> None:
     store = counted(tmp_path)
     with closing(Ledger.open(str(store))) as ledger:
@@ -205,6 +209,7 @@ def test_an_answer_after_the_end_of_a_claim_does_not_undo_that_of_another(tmp_pa
     assert [(row.state, row.answer) for row in rows_of(store)] == [("sent", "HTTP 204")]
 
 
+@pytest.mark.usefixtures("each_store")
 def test_an_event_is_there_only_with_its_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,9 +343,23 @@ def test_a_run_without_its_secret_ends_before_it_begins(
     assert not (tmp_path / "store.db").exists()
 
 
-def test_a_dry_run_of_a_log_sends_nothing(tmp_path: Path) -> None:
+def test_a_hook_that_cannot_be_sent_warns_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = counted(tmp_path)
+    capsys.readouterr()
+    with closing(Ledger.open(str(store))) as ledger:
+        missing = replace(HOOK, secret_env="STREAMMETRICS_NO_SUCH")
+        sender = HookSender(ledger.store, [missing], lambda: 2e9, Recorder())
+        for _ in range(5):
+            stepped(sender)
+    assert capsys.readouterr().err.count("hook flags waits: the config: 1 bad setting") == 1
+
+
+def test_a_dry_run_of_a_log_sends_nothing_and_needs_no_secret(tmp_path: Path) -> None:
     with receiving() as receiver:
-        assert main(["run", str(config(tmp_path, hook(receiver.url))), "--dry-run"]) == 0
+        path = config(tmp_path, hook(receiver.url).replace(VARIABLE, "STREAMMETRICS_NO_SUCH"))
+        assert main(["run", str(path), "--dry-run"]) == 0
     assert receiver.received == []
 
 
