@@ -53,11 +53,13 @@ class Received:
 
 @dataclass
 class Receiver:
-    """What was received, and the status of each answer: one of `answers` after the other, and then
-    204."""
+    """What was received, and the status of each answer: 503 while it is away, else one of `answers`
+    after the other, and then 204. delivered: what was answered so."""
 
     answers: list[int] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
+    delivered: list[Received] = field(default_factory=list)
+    away: bool = False
     headers: dict[str, str] = field(default_factory=dict)
     before_answer: Callable[[], None] = lambda: None
     url: str = ""
@@ -91,6 +93,9 @@ def receiving(receiver: Receiver | None = None) -> Iterator[Receiver]:
             is_good = self.headers["Streammetrics-Signature"] == f"sha256={digest}"
             receiver.received.append(Received(self.path, dict(self.headers.items()), body, is_good))
             status = receiver.answers.pop(0) if receiver.answers else 204
+            status = 503 if receiver.away else status
+            if status == 204:
+                receiver.delivered.append(receiver.received[-1])
             receiver.before_answer()
             self.send_response(status)
             for name, value in receiver.headers.items():
@@ -112,11 +117,17 @@ def receiving(receiver: Receiver | None = None) -> Iterator[Receiver]:
         thread.join()
 
 
-def hook(url: str, on: Sequence[str] = HARM, more: str = "", name: str = "flags") -> str:
-    """The table of a hook."""
+def hook(
+    url: str,
+    on: Sequence[str] = HARM,
+    more: str = "",
+    name: str = "flags",
+    retry_s: float = 0.05,
+) -> str:
+    """The table of a hook, which tries again at once, or only after a run with a longer pause."""
     return (
         f'[hooks.{name}]\nurl = "{url}"\non = {json.dumps(list(on))}\n'
-        f'secret_env = "{VARIABLE}"\nretry_s = 0.05\nmax_retry_s = 0.2\n{more}\n'
+        f'secret_env = "{VARIABLE}"\nretry_s = {retry_s}\nmax_retry_s = {4 * retry_s}\n{more}\n'
     )
 
 

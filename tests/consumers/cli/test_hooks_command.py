@@ -38,7 +38,7 @@ def test_it_lists_each_event_with_its_state_and_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with receiving(Receiver(answers=[204, 503])) as receiver:
-        store = run(config(tmp_path, hook(receiver.url)))
+        store = run(config(tmp_path, hook(receiver.url, retry_s=600)))
     capsys.readouterr()
     assert main(["hooks", str(store)]) == 0
     lines = capsys.readouterr().out.splitlines()[2:]

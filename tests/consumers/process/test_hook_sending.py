@@ -62,7 +62,7 @@ def stepped(sender: HookSender) -> None:
 
 def counted(folder: Path, on: tuple[str, ...] = ("worse",), more: str = "") -> Path:
     """A store with events that could not be sent yet."""
-    store = run(config(folder, hook(NOWHERE, on, more)))
+    store = run(config(folder, hook(NOWHERE, on, more, retry_s=600)))
     assert {row.state for row in rows_of(store)} == {"waiting"}
     return store
 

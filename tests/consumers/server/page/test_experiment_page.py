@@ -201,7 +201,9 @@ def test_the_events_of_hooks_are_a_table_with_their_states_and_answers(
     tmp_path: Path, open_page: Open
 ) -> None:
     with hook_run.receiving(hook_run.Receiver(answers=[204, 503])) as receiver:
-        store = experiment_run.run(hook_run.config(tmp_path, hook_run.hook(receiver.url)))
+        store = experiment_run.run(
+            hook_run.config(tmp_path, hook_run.hook(receiver.url, retry_s=600))
+        )
     with serving(str(store), ServerConfig(port=0), ALONE) as url:
         seen = open_page(url).until("ready")
         rows = [text.split("\t")[1:6] for text in seen.texts("#hooks tbody tr")]
