@@ -8,6 +8,7 @@ from benchmarks.coverage.daily_units import DAILY_UNITS
 from benchmarks.coverage.doubly_robust import DOUBLY_ROBUST
 from benchmarks.coverage.drifts import DRIFTS
 from benchmarks.coverage.fading import FADING
+from benchmarks.coverage.hooks import HOOKS
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.off_policy import OFF_POLICY
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
@@ -50,6 +51,7 @@ TABLES = (
     SAMPLE_RATIO,
     DAILY_UNITS,
     FADING,
+    HOOKS,
     DRIFTS,
     UPLIFTS,
     POLICIES,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
+from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.json_kinds import (
     Answer,
     Axis,
@@ -364,3 +365,9 @@ class ExperimentAnswer(Answer, frozen=True, tag_field="format", tag="streammetri
     notes: tuple[str, ...]
     text: ExperimentText | UnsetType = UNSET
     experiment: str | UnsetType = UNSET
+    hooks: (
+        Annotated[
+            tuple[SentHook, ...], Meta(description="the newest events of hooks; left out of none")
+        ]
+        | UnsetType
+    ) = UNSET

@@ -42,6 +42,7 @@ from streammetrics_consumers.query.experiment_totals import (
     report_of,
     total_of,
 )
+from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
 from streammetrics_consumers.query.moments import Last, Moment, moment_of, read_at_same_offsets
@@ -265,7 +266,11 @@ def verdict(
 
 
 def experiment_answer(
-    results: ResultsAnswer, of: DeclaredExperiment | None, looks: int, first_ms: int | None = None
+    results: ResultsAnswer,
+    of: DeclaredExperiment | None,
+    looks: int,
+    first_ms: int | None = None,
+    hooks: tuple[SentHook, ...] = (),
 ) -> ExperimentAnswer:
     """The answer of `GET /api/experiment`; results: an answer over the total. first_ms: the start
     of the first window, None if it is not known."""
@@ -291,6 +296,7 @@ def experiment_answer(
         contamination=results.contamination,
         notes=results.notes,
         experiment=of.name if of is not None and of.name else UNSET,
+        hooks=hooks or UNSET,
     )
 
 

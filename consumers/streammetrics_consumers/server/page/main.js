@@ -9,6 +9,7 @@ import * as experiment from "/assets/experiment.js";
 import * as index from "/assets/experiment_index.js";
 import * as filters from "/assets/filters.js";
 import * as health from "/assets/health.js";
+import * as hooks from "/assets/hooks.js";
 import * as joined from "/assets/joined.js";
 import * as lateAndRefused from "/assets/late_and_refused.js";
 import * as matrix from "/assets/matrix.js";
@@ -91,6 +92,7 @@ async function showView(signal) {
   filters.learn(results.results);
   filters.show(store, view, change);
   if (experiment.show(found)) announce(found.recommendation.sentence);
+  hooks.show(found);
   showIndex(all, view);
   matrix.show(store, view, results, cards.variantsOf(store, results.results));
   joined.show(results.join);

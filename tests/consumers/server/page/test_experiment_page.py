@@ -13,7 +13,7 @@ from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.process import serving
 
 from tests import experiment_scenes
-from tests.consumers import experiments_run
+from tests.consumers import experiment_run, experiments_run, hook_run
 from tests.consumers.server.page.experiment_rows import (
     CURRENT,
     NAMES,
@@ -195,3 +195,33 @@ def test_neither_the_index_nor_the_page_of_one_breaks_a_rule_of_accessibility(
             seen.page.evaluate(ALL_DRAWN)
             found += violations(seen, f"{query}, {width} pixels", themes)
     assert found == []
+
+
+def test_the_events_of_hooks_are_a_table_with_their_states_and_answers(
+    tmp_path: Path, open_page: Open
+) -> None:
+    with hook_run.receiving(hook_run.Receiver(answers=[204, 503])) as receiver:
+        store = experiment_run.run(
+            hook_run.config(tmp_path, hook_run.hook(receiver.url, retry_s=600))
+        )
+    with serving(str(store), ServerConfig(port=0), ALONE) as url:
+        seen = open_page(url).until("ready")
+        rows = [text.split("\t")[1:6] for text in seen.texts("#hooks tbody tr")]
+        assert rows == [
+            ["recommendation", "old", "flags (127.0.0.1)", "sent", "1"],
+            ["guardrail broken", "rail, old", "flags (127.0.0.1)", "waiting", "1"],
+            ["worse", "ctr, old", "flags (127.0.0.1)", "sent", "1"],
+        ]
+        assert seen.texts("#hooks td:last-child")[0].startswith("HTTP 204 at 20")
+        assert seen.page.locator("#hooks td.count").nth(1).evaluate(COLOUR) == "warn"
+        assert violations(seen, "hooks") == []
+    store = experiment_run.run(hook_run.config(make(tmp_path / "none"), ""))
+    with serving(str(store), ServerConfig(port=0), ALONE) as url:
+        seen = open_page(url).until("ready")
+        assert seen.page.locator("#hooks").is_hidden()
+
+
+def make(folder: Path) -> Path:
+    """A new folder."""
+    folder.mkdir()
+    return folder
