@@ -7,13 +7,13 @@ MOST = {
     "isinstance of a set of metrics": 57,
     "comparisons with a view's name outside the parser": 4,
     "fields of the largest record of the library": 21,
-    "fields of the largest record of the consumers": 34,
+    "fields of the largest record of the consumers": 35,
     "modules that a metric file imports, at most": 7,
     "source files below 60 lines": 57,
     "functions that begin with a preposition": 144,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 4_820, "lines of the source": 118_000, "lines of tests": 113_400}
+BUDGETS = {"lines of config": 4_900, "lines of the source": 118_000, "lines of tests": 113_400}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 69,
     "functions that print(result) crosses": 163,
