@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 import streammetrics as sm
-from streammetrics_consumers.ledger.former_states import unless_damaged
+from streammetrics_consumers.ledger.former_states import is_of_another_version
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import heads_of, thinned
 from streammetrics_consumers.ledger.store_view import StoreView, view
@@ -134,9 +134,8 @@ class ExperimentIndex:
             try:
                 total = total_of(now, design, own, self._totals)
             except (sm.StateError, TooLarge) as error:
-                why = unless_damaged(error) if isinstance(error, sm.StateError) else error
                 looks = now.looks(design.fingerprint)
-                entry = _unread(design, phase, f"The experiment is not shown: {why}.", looks)
+                entry = _unread(design, phase, f"{_what_is_wrong(error)}: {error}.", looks)
             else:
                 entry = self._entry(now, design, own, phase, total)
                 made_of, units, unit_views = total.made_of, total.units, total.unit_views
@@ -195,6 +194,12 @@ def indexed(
 
 def _indexed(results: ResultsAnswer, index: ExperimentsAnswer) -> ResultsAnswer:
     return replace(results, experiments=index)
+
+
+def _what_is_wrong(error: sm.StateError | TooLarge) -> str:
+    if isinstance(error, sm.StateError) and not is_of_another_version(error):
+        return "The experiment is not shown, because a stored state of it is damaged"
+    return "The experiment is not shown"
 
 
 def _unread(design: DeclaredExperiment, phase: Phase, why: str, looks: int) -> ExperimentEntry:
