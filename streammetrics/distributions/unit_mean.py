@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from streammetrics.authoring import (
     SLOT_0,
     Accumulator,
+    AnySlots,
     Batch,
     DictionaryColumn,
     ExactSums,
@@ -65,6 +66,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
     (20.0, 3, 0.6666666666666666)
     """
 
+    _many_slots: ClassVar[bool] = True
     _tells_units: ClassVar[bool] = True
     _shows_units: ClassVar[bool] = True
 
@@ -84,7 +86,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
 
         def update(self, units: ArrayLike | DictionaryColumn, values: ArrayLike) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         hashes = mixed(batch.units.view(np.uint64), salt_word(self.salt))
         values = batch.values.astype(np.float64, copy=False)
         if self.share < 1:
@@ -93,7 +95,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
             slots = None if slots is None else slots[sampled]
         self.sums.add(values, (hashes & np.uint64(GROUPS - 1)).astype(np.intp), slots)
         self.units.add(hashes, slots)
-        above = values > 0
+        above = np.flatnonzero(values > 0)
         self.above.add(hashes[above], None if slots is None else slots[above])
 
     def _require_possible(self) -> None:

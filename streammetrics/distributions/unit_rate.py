@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from streammetrics.authoring import (
     SLOT_0,
     Accumulator,
+    AnySlots,
     Batch,
     DictionaryColumn,
     Inputs,
@@ -84,6 +85,7 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
     (0.6666666666666666, 3, 2)
     """
 
+    _many_slots: ClassVar[bool] = True
     _tells_units: ClassVar[bool] = True
     _shows_units: ClassVar[bool] = True
 
@@ -102,10 +104,10 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
 
         def update(self, units: ArrayLike | DictionaryColumn, values: ArrayLike) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         hashes = mixed(batch.units.view(np.uint64), salt_word(self.salt))
         self.units.add(hashes, slots)
-        above = batch.values > 0
+        above = np.flatnonzero(batch.values > 0)
         self.above.add(hashes[above], None if slots is None else slots[above])
 
     def _require_possible(self) -> None:

@@ -7,7 +7,7 @@ MOST = {
     "isinstance of a set of metrics": 57,
     "comparisons with a view's name outside the parser": 4,
     "fields of the largest record of the library": 21,
-    "fields of the largest record of the consumers": 34,
+    "fields of the largest record of the consumers": 35,
     "modules that a metric file imports, at most": 7,
     "source files below 60 lines": 57,
     "functions that begin with a preposition": 144,

@@ -163,6 +163,18 @@ EVAL: Final = (
         metavar="FILE",
     ),
     Flag(
+        "where",
+        "only rows that meet this condition, such as \"surface == 'search' and dwell_s >= 30\"",
+        metavar="CONDITION",
+    ),
+    Flag(
+        "columns",
+        'a column that is computed of others, such as "gain=reward * weight"; repeat it for '
+        "another",
+        again=True,
+        metavar="NAME=EXPRESSION",
+    ),
+    Flag(
         "by",
         "a line for each value of these columns, such as variant,country; for runs a file of "
         "queries and their slices; for logs a field of the samples",

@@ -265,6 +265,14 @@ class ExperimentConfig:
         "further metrics of the config that it counts and shows, without a verdict; some may be "
         "added while it runs",
     )
+    interactions: bool = state_key(
+        Switch(),
+        False,
+        "whether it is asked if the effects on its decision metrics differ between the arms of "
+        "other experiments. Then the sums of 10,000 units of a window and an arm are counted for "
+        "each `Ratio`, `Moments`, `UnitMean` or `UnitRate` of `decision` that needs no weights, "
+        "which must be finite. It may be changed while the experiment runs",
+    )
     where: tuple[Condition, ...] = state_key(
         ValueKind("table"),
         (),

@@ -98,6 +98,8 @@ def _require_consistent(section: Section, experiment: ExperimentConfig, event: E
     if experiment.on_several_variants != "keep" and experiment.unit is None:
         hint = "name the field of the unit"
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
+    if experiment.interactions and experiment.unit is None:
+        section.bad("interactions", "false, since there is no unit", "name the field of the unit")
     if experiment.epochs and event.epoch is not None and not experiment.is_named:
         expected = "nothing, since [event] epoch names the field of the epoch"
         section.bad("epochs", expected, "declare one of the two")

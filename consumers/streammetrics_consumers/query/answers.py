@@ -281,6 +281,24 @@ class OverlapEntry(Answer, frozen=True):
     sentence: str
 
 
+class InteractionEntry(Answer, frozen=True):
+    """Whether the effect of one arm of the first of two experiments on a metric differs between one
+    arm and the control of the second. variants: these arms. estimate: the effect in that arm, less
+    the effect in the control. lower, upper: at all looks together, null where unknown. adjusted_p:
+    at all looks together and for all that are asked for, null where unknown; differs: whether it is
+    at most 0.05."""
+
+    experiments: tuple[str, str]
+    metric: str
+    variants: tuple[str, str]
+    estimate: Number
+    lower: Number
+    upper: Number
+    adjusted_p: Number
+    differs: bool
+    sentence: str
+
+
 class ExperimentsAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-experiments/1"):
     """The experiments of a store, in the order of the config; those that were taken out of it
     last."""
@@ -293,6 +311,10 @@ class ExperimentsAnswer(Answer, frozen=True, tag_field="format", tag="streammetr
     overlaps: Annotated[
         tuple[OverlapEntry, ...],
         Meta(description="pairs of running experiments that share units, or may"),
+    ]
+    interactions: Annotated[
+        tuple[InteractionEntry, ...],
+        Meta(description="of those whose config has `interactions`; at most 1,000"),
     ]
 
 

@@ -28,6 +28,7 @@ from streammetrics_consumers.model.generation import (
     Pane,
     experiment_name,
     experiment_set,
+    is_unit_sums,
 )
 from streammetrics_consumers.query.query import QueryError
 from streammetrics_consumers.query.slices import States, own_result
@@ -45,17 +46,19 @@ class DeclaredExperiment:
     """An experiment as it was declared.
 
     fingerprint: of the plan without its epochs and their shares, and of its name; looks are stored
-    under it. metrics: those that are counted for it, by their names in the ledger. name: in the
-    config, "" of [experiment]. title, hypothesis: texts of the last config, or ""; days: the
-    planned duration in it. start_ms, end_ms: its events are those from the start to just before the
-    end; None where it has none. archived: whether the config hides it; ended: whether it was taken
-    out of the config. layers: the groups of experiments that exclude each other which it belongs
-    to. arms: by each value in the events, the arm of the plan.
+    under it. metrics: those that are counted for it, by their names in the ledger; unit_sums: of
+    their values by unit, for interactions. name: in the config, "" of [experiment]. title,
+    hypothesis: texts of the last config, or ""; days: the planned duration in it. start_ms, end_ms:
+    its events are those from the start to just before the end; None where it has none. archived:
+    whether the config hides it; ended: whether it was taken out of the config. layers: the groups
+    of experiments that exclude each other which it belongs to. arms: by each value in the events,
+    the arm of the plan.
     """
 
     fingerprint: str
     plan: Plan
     metrics: Mapping[str, Metric]
+    unit_sums: Mapping[str, Metric] = field(default_factory=dict)
     name: str = ""
     title: str = ""
     hypothesis: str = ""
@@ -162,6 +165,8 @@ def declared(generation: Generation, name: str | None = None) -> DeclaredExperim
 
 
 def _declared(name: str, metrics: Mapping[str, Metric], *, ended: bool) -> DeclaredExperiment:
+    unit_sums = {key: metric for key, metric in metrics.items() if is_unit_sums(key)}
+    metrics = {key: metric for key, metric in metrics.items() if key not in unit_sums}
     first = next(iter(metrics.values()))
     values = cast("Mapping[str, object]", first.description[EXPERIMENT])
     stays = plan_that_stays(values)
@@ -181,6 +186,7 @@ def _declared(name: str, metrics: Mapping[str, Metric], *, ended: bool) -> Decla
         hashlib.sha256(text.encode()).hexdigest(),
         plan,
         metrics,
+        unit_sums,
         name,
         str(shown.get("name", "")),
         str(shown.get("hypothesis", "")),
@@ -295,6 +301,15 @@ def arm_states(of: DeclaredExperiment, states: States) -> sm.PerKey:
     arms = {key: of.arm_of(_place(key)[1]) for key in states.keys()}  # noqa: SIM118 - of a state
     chosen = states.chosen(key for key, arm in arms.items() if arm is not None)
     return chosen.rekeyed(lambda key: (0, arms[key]))
+
+
+def sum_of_arms(of: DeclaredExperiment, state: sm.PerKey) -> sm.Accumulator | None:
+    """The sum of a state over the epochs and the arms that are declared; None if it has none."""
+    total: sm.Accumulator | None = None
+    for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
+        if of.arm_of(_place(key)[1]) is not None:
+            total = state.state(key) if total is None else total + state.state(key)
+    return total
 
 
 UnitsByEpoch: TypeAlias = "dict[str, dict[str, sm.Units]]"  # not evaluated: it would import them

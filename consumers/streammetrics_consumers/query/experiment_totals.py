@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
@@ -23,6 +23,7 @@ from streammetrics_consumers.query.experiment_plan import (
     counted_experiment,
     within,
 )
+from streammetrics_consumers.query.interactions import unit_views
 from streammetrics_consumers.query.json_kinds import Phase
 from streammetrics_consumers.query.overlaps import sample_of
 from streammetrics_consumers.query.query import Span
@@ -49,7 +50,8 @@ class WindowOutcome:
 
     undeclared: the rows of arms that the plan does not name. alone: the findings without looks, of
     windows other than the total; only the total has looks. units: a sample of those of the total,
-    each with its epoch and arm.
+    each with its epoch and arm. unit_views: by each name of the decision, if interactions are asked
+    for, the view of UnitSums that equals its own, or "".
     """
 
     made_of: object
@@ -59,6 +61,7 @@ class WindowOutcome:
     alone: tuple[Finding, ...] = ()
     nbytes: int = 0  # of the user groups and the units
     units: UnitSample | None = None
+    unit_views: Mapping[str, str] = field(default_factory=dict)
 
 
 Totals: TypeAlias = dict[tuple[int, str], WindowOutcome]  # by generation and experiment
@@ -85,7 +88,8 @@ def outcome_of(
     units = None if span is not None else sample_of(design, experiment.units)
     nbytes = sum(groups.nbytes for groups in users.values())
     nbytes += 0 if units is None else units.nbytes
-    return WindowOutcome(made_of, outcome, users, undeclared, findings, nbytes, units)
+    views = {} if units is None else unit_views(design, experiment, outcome)
+    return WindowOutcome(made_of, outcome, users, undeclared, findings, nbytes, units, views)
 
 
 def total_of(

@@ -162,6 +162,34 @@ def test_layers_and_pairs_that_share_units_are_shown_and_their_alarms_stand_firs
     assert seen.texts("#overlaps tbody tr") == pairs[1:2]
 
 
+def test_effects_by_the_arm_of_another_experiment_are_a_table_and_those_that_differ_stand_first(
+    url: str, open_page: Open
+) -> None:
+    def change(answer: dict[str, Any]) -> None:
+        answer["interactions"] = [
+            {"experiments": [own, other], "metric": "ctr", "variants": ["new", "wide"],
+             "estimate": 0.1, "lower": -0.1, "upper": 0.3, "adjusted_p": p, "differs": p == 0.001,
+             "sentence": f"The effect of {own}."}
+            for own, other, p in (
+                ("ranker", "pricing", 1.0),
+                ("pricing", "ranker", 0.001),
+                ("filters", "badges", None),
+            )
+        ]  # fmt: skip
+
+    seen = open_page("about:blank")
+    seen.page.route("**/api/experiments*", changed(change))
+    seen.go(url).until("ready")
+    assert seen.texts("#index-body > .attention") == ["▲ The effect of pricing."]
+    effects = ["pricing new\tctr\tranker wide\tdiffer ▲ The effect of pricing.",
+               "ranker new\tctr\tpricing wide\tnot shown to differ",
+               "filters new\tctr\tbadges wide\tnot known The effect of filters."]  # fmt: skip
+    assert seen.texts("#overlaps table:last-of-type tbody tr")[-3:] == effects
+    assert violations(seen, "overlaps") == []
+    seen.go(f"{url}?experiment=filters").until("ready")
+    assert seen.texts("#overlaps tbody tr")[-1:] == effects[2:]
+
+
 def test_the_effect_on_a_metric_by_calendar_day_is_a_table_of_each_treatment(
     url: str, open_page: Open
 ) -> None:
