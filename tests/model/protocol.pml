@@ -3,12 +3,12 @@
 Each action is one transaction or one reading of the code. A comment before it names its functions,
 which test_functions.py looks up. Three equal actors act on two partitions of RECORDS events, given
 by TIMES and KINDS, a digit of base 16 an event, the first one last. An actor has one partition,
-closing, retry or merge in hand: a worker of two partitions is two actors, one that closes is another
-one, and a killed one is idle. They are kept in order: states that differ by who is who are one.
-Settings: events are PENDING until a closing, or counted at once; WINDOW of labels, or 0 where
-events are attributed to arms as of their time; whether something is added while others count
-(DEPLOYS), refused events are tried again (RETRIES), the store is restored once, from a copy of any
-earlier moment (GOES_BACK), compactors run (MERGES), and silent partitions are passed over (IDLES).
+closing, retry or merge in hand: a worker that has more is more than one, and a killed one is idle.
+They are kept in order: states that differ by who is who are one. Settings: events are PENDING until
+a closing, or counted at once; WINDOW of labels, or 0 where events are attributed to arms as of their
+time; whether something is added while others count (DEPLOYS), refused events are tried again
+(RETRIES), the store is restored once, from a copy of any earlier moment (GOES_BACK), compactors run
+(MERGES), and silent partitions are passed over (IDLES).
 -DWITHOUT=NAME leaves out one condition of the code: each leads to a failed assertion. */
 #define EVENTS (2 * RECORDS)
 #define LATENESS 1
@@ -34,13 +34,13 @@ earlier moment (GOES_BACK), compactors run (MERGES), and silent partitions are p
 #define JOIN_STANDS 18       /* `write_closing`: a closing begins where the last one ended */
 #define ONE_CLOSING 19       /* `write_closing`: head and results in one transaction */
 #define ROWS_AS_READ 20      /* `write_closing`: all rows that were read, and no others */
-#define ROWS_STILL_THERE 21  /* `states`: a row that was merged meanwhile is missed */
+#define KNOWN_AT_ONCE 21     /* `known_states`: closed exposures are read at one moment */
 #define CLOSING_REVISION 22  /* `write_closing`: with the experiments of now */
 #define ROWS_COUNTED 23      /* `_exchange`: exactly the merged rows are deleted */
-#define EXPOSED_BEFORE 24    /* `Closer._close`: an exposure is from before the event */
-#define EXPOSED_FIRST 25     /* `Closer._close`: the least exposure of a unit decides */
-#define EXPOSURES_ENTER 26   /* `Closer._close`: exposures of a closing are known to its events */
-#define EXPOSURES_KEPT 27    /* `Delta.add`: exposures are pending, even if none counts them */
+#define EXPOSED_BEFORE 24    /* `attributed`: an exposure is from before the event */
+#define EXPOSED_FIRST 25     /* `first_exposures`: the least exposure of a unit decides */
+#define EXPOSURES_ENTER 26   /* `ExposedRows.close`: its exposures are known to its events */
+#define EXPOSURES_KEPT 27    /* `ExposedStates.accumulate`: they are pending, even if none counts */
 #define REACHED_END 28       /* leaves out nothing, and shows that results are compared */
 #define IF(name, condition) (WITHOUT == name || (condition))
 
@@ -156,12 +156,11 @@ inline resume() {
   if
   :: !SAME_GENERATION(REVISION_EQUAL) -> stop()
   :: else ->
-    i = end;
-    begin_at_head();
+    i = end; begin_at_head();
     end = (WITHOUT == SEEK_TO_HEAD && i > start -> i : start); rows = end - start
   fi
 }
-/* `Delta.add`, `JoinStates.unfit`, `JoinStates.too_late`: a delta's events */
+/* `Delta.add`, `PendingEvents.unfit`, `PendingEvents.too_late`: a delta's events */
 inline read_delta() {
   good = 0; bad = 0; shut = 0; oldest = 15; newest = now.greatest[p];
   limit = (PENDING && newest < SHUT_BEFORE(closed) + LATENESS -> SHUT_BEFORE(closed) : 0);
@@ -179,7 +178,7 @@ inline read_delta() {
     fi
   }
 }
-/* `CountedStates.checked`, `JoinStates.accumulate`: events are counted, or pending */
+/* `CountedStates.checked`, `PendingEvents.accumulate`: events are counted, or pending */
 inline count(events) {
   assert(!(events & (now.counted | now.refused | now.rows | now.merged))); /* nothing twice */
   now.rows = now.rows | (PENDING -> events : 0);
@@ -251,17 +250,18 @@ inline list_rows(passes) {
   if
   :: limit > now.closed ->
     role = LISTED; start = now.closed; end = limit; digest = now.closed_digest;
-    generation = now.generation; known = now.exposures; known_merged = now.exposures_merged;
+    generation = now.generation; known = (WITHOUT == KNOWN_AT_ONCE -> now.exposures : 0);
+    known_merged = (WITHOUT == KNOWN_AT_ONCE -> now.exposures_merged : 0);
     before(now.rows, end + WINDOW); rows = set;
     before(now.merged, end + WINDOW); merged = set
   :: else fi
 }
-/* `Closer._range`, `states`: the rows are read, or one was merged meanwhile: Fenced */
+/* `ExposureClosing.close`, `states`, `known_states`: the rows are read, or one was merged: Fenced */
 inline read_rows() {
   if
-  :: (rows & ~now.rows) || (merged & ~now.merged) || (WITHOUT != ROWS_STILL_THERE &&
-     ((known & ~now.exposures) || (known_merged & ~now.exposures_merged))) -> stop()
-  :: else -> role = READ; known = (known & now.exposures) | known_merged; known_merged = 0
+  :: (rows & ~now.rows) || (merged & ~now.merged) -> stop()
+  :: else -> role = READ; known = (WITHOUT == KNOWN_AT_ONCE -> (known & now.exposures) | known_merged :
+      now.exposures | now.exposures_merged); known_merged = 0
   fi
 }
 /* The arm of event e by the least exposure before it; of an impression: whether it has a click */
@@ -281,7 +281,7 @@ inline attribute(events, without) {
     :: else fi
   }
 }
-/* `Closer._close`, `Closer._feed`, `Closer._is_obsolete`; exposures of what counts are kept */
+/* `Closer._closed_part`, `ExposureClosing.close`, `JoinClosing.close`, `Entering.at` */
 inline count_closed() {
   before(rows | merged, end); good = set; bad = 0;
   assert(!(good & now.counted));
@@ -306,8 +306,7 @@ inline count_closed() {
 }
 /* `write_closing`: `check_generation`, `move_head`, the rows as read, the results; or Fenced */
 inline write_results() {
-  before(now.rows, end + WINDOW); good = set;
-  before(now.merged, end + WINDOW);
+  before(now.rows, end + WINDOW); good = set; before(now.merged, end + WINDOW);
   if
   :: !SAME_GENERATION(CLOSING_REVISION) ||
      !IF(JOIN_STANDS, now.closed == start && now.closed_digest == digest) ||

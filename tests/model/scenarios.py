@@ -81,7 +81,7 @@ SHOWN_BY: Final[Mapping[str, str]] = {
     "JOIN_STANDS": "retried exposures",
     "ONE_CLOSING": "exposures",
     "ROWS_AS_READ": "retried exposures",
-    "ROWS_STILL_THERE": "exposures",
+    "KNOWN_AT_ONCE": "exposures",
     "CLOSING_REVISION": "added experiment",
     "ROWS_COUNTED": "exposures",
     "EXPOSED_BEFORE": "exposures",
