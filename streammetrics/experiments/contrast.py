@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from streammetrics.core.conversion import instance
 from streammetrics.core.interval import Interval
-from streammetrics.experiments.arms import Arms
+from streammetrics.experiments.arms import UNITS, Arms
 from streammetrics.experiments.comparison import Comparison
 from streammetrics.experiments.counted_readings import reading_of_events
 from streammetrics.experiments.horizon import Horizon
@@ -99,13 +99,19 @@ class Contrast(Shown):
         return self.pair is not None and self.pair.treatment.without.of_units is not None
 
     @property
+    def counts_units(self) -> bool:
+        """Whether the metric is a mean or a rate of units."""
+        arms = () if self.pair is None else (self.pair.control, self.pair.treatment)
+        return any(arm.counts.unit == UNITS for arm in arms)
+
+    @property
     def is_per_row(self) -> bool:
         """Whether the metric is a mean or a rate of rows, of which a unit may have several."""
         arms = () if self.pair is None else (self.pair.control, self.pair.treatment)
         counted = [arm for arm in arms if arm.counts.rows]
         return bool(counted) and all(
             arm.counts.kind in ("rate", "mean")
-            and arm.counts.unit != "units"
+            and arm.counts.unit != UNITS
             and not arm.traits.effects
             for arm in counted
         )
