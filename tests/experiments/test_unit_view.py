@@ -73,7 +73,7 @@ def test_epochs_of_closed_units_have_the_weight_of_these() -> None:
     weights = [contrast.pair.weights for contrast in closed.contrasts() if contrast.pair]
     assert weights[0] == weights[1] == [620 / 710, 90 / 710]
     assert weights[2] == [620 / 2720, 2100 / 2720]  # rows know nothing of closed units
-    assert [c.pair.weights for c in so_far.contrasts() if c.pair][0] == [620 / 2720, 2100 / 2720]
+    assert next(c.pair.weights for c in so_far.contrasts() if c.pair) == [620 / 2720, 2100 / 2720]
     assert [contrast.units for contrast in closed.contrasts()] == [710, 710, 2720]
     assert [contrast.units for contrast in so_far.contrasts()] == [2720, 2720, 2720]
 

@@ -43,6 +43,8 @@ from streammetrics_consumers.query.experiment_totals import (
     report_of,
     total_of,
 )
+from streammetrics_consumers.query.exposed_answers import ExposedAnswer
+from streammetrics_consumers.query.exposed_reading import ExposedAnswers, exposed_answer
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
 from streammetrics_consumers.query.moments import Last, Moment, moment_of, read_at_same_offsets
@@ -82,17 +84,26 @@ class _ExperimentVersion:
     notes: tuple[str, ...]
     users: Users
     progress: ExperimentProgress
+    exposed: ExposedAnswer | None
 
 
 class ComparisonReader:
     """Reads the experiment for the answers to one query. It caches the last moment, and each window
     until its stored rows change.
 
-    totals: a cache of the totals, which other queries may share."""
+    totals, exposed: caches of the totals and of what is shown of exposed units, which other queries
+    may share."""
 
-    def __init__(self, ledger: Ledger, query: Query, totals: Totals | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        query: Query,
+        totals: Totals | None = None,
+        exposed: ExposedAnswers | None = None,
+    ) -> None:
         self._ledger, self._query = ledger, query
         self._totals: Totals = {} if totals is None else totals
+        self._exposed: ExposedAnswers = {} if exposed is None else exposed
         self._last: Moment | None = None
         self._found: _ExperimentVersion | None = None
         self._counted: dict[Span, WindowOutcome] = {}
@@ -188,6 +199,7 @@ class ComparisonReader:
             notes,
             users,
             ExperimentProgress(looks, first_ms),
+            exposed_answer(now, design, panes, self._query.metric, self._exposed),
         )
 
     def _delta_metadata(
@@ -211,7 +223,13 @@ class ComparisonReader:
 def _with_version(results: ResultsAnswer, experiment: _ExperimentVersion) -> ResultsAnswer:
     rows = tuple(with_user_interval(row, experiment.users) for row in results.rows)
     notes = (*results.notes, *experiment.notes)
-    shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
+    shown = struct_replace(
+        results,
+        rows=rows,
+        comparisons=experiment.rows,
+        notes=notes,
+        exposed=UNSET if experiment.exposed is None else experiment.exposed,
+    )
     return with_report(shown, experiment.report)
 
 
@@ -292,6 +310,7 @@ def experiment_answer(
         contamination=results.contamination,
         notes=results.notes,
         experiment=of.name if of is not None and of.name else UNSET,
+        exposed=results.exposed,
     )
 
 

@@ -34,6 +34,7 @@ from streammetrics_consumers.query.answers import ExperimentsAnswer, ResultsAnsw
 from streammetrics_consumers.query.comparisons import ComparisonReader, ExperimentProgress
 from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
 from streammetrics_consumers.query.experiment_totals import Totals
+from streammetrics_consumers.query.exposed_reading import ExposedAnswers
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
@@ -379,6 +380,7 @@ class QueryCache:
         self.max_bytes, self._is_full, self._emptied = max_bytes, is_full, emptied
         self._cached: OrderedDict[Query, _Cached] = OrderedDict()
         self._totals: Totals = {}
+        self._exposed: ExposedAnswers = {}
         self._cells = CellCache()
         self._joins = JoinReader(ledger)
         self._index = ExperimentIndex(ledger, self._totals)
@@ -479,5 +481,5 @@ class QueryCache:
     def _begin(self, query: Query) -> _Cached:
         return _Cached(
             IncrementalView(self._ledger, query, self.max_bytes, self._cells),
-            ComparisonReader(self._ledger, query, self._totals),
+            ComparisonReader(self._ledger, query, self._totals, self._exposed),
         )

@@ -15,9 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
+from msgspec import UNSET
+
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import ExperimentsAnswer, Join, ResultsAnswer
+from streammetrics_consumers.query.exposed_answers import ExposedAnswer, Exposures
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.rows import ComparisonText, SliceRow, WindowFinding
 from streammetrics_consumers.render.cells import (
@@ -30,6 +33,11 @@ from streammetrics_consumers.render.cells import (
     units_of,
 )
 from streammetrics_consumers.render.experiment_index_text import index_alarms, index_columns
+from streammetrics_consumers.render.exposed_text import (
+    exposed_tables,
+    exposures_counts,
+    exposures_window,
+)
 from streammetrics_consumers.render.join_text import (
     OUTCOME_HEAD,
     join_counts,
@@ -159,6 +167,13 @@ def _body(material: Material, title: str) -> Iterator[str]:
         yield "<h2>Joined events</h2>"
         yield from _warnings(results.join.warnings)
         yield from join_tables(results.join)
+    if results.exposures is not UNSET:
+        yield "<h2>Exposures</h2>"
+        yield from _warnings(results.exposures.warnings)
+        head = ("what", "count", "of")
+        yield _table(
+            exposures_window(results.exposures), head, 1, exposures_counts(results.exposures)
+        )
     yield "<h2>Values</h2>"
     blocks = list(blocks_of(shown, results.tables))
     yield from map(_values, blocks)
@@ -218,6 +233,24 @@ def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
     if results.srm is not None:
         yield _units(results.srm, results.tables.control)
     yield from map(_picture, (p for p in material.pictures if p.kind == EFFECTS))
+    if results.exposed is not UNSET:
+        yield from _exposed(results.exposed)
+
+
+def _exposed(answer: ExposedAnswer) -> Iterator[str]:
+    """Of which exposed units the effects are, what the others show, and the days since."""
+    yield "<h3>Exposed units</h3>"
+    yield f"<p>{escaped(answer.sentence, 1000)}</p>"
+    yield from _warnings([f"Not shown: {answer.reason}."] if answer.reason else [])
+    yield f'<p class="small">Beside it: {escaped(answer.other, 1000)}</p>'
+    for table in exposed_tables(answer):
+        yield _table(escaped(table.caption), table.head, table.names, table.lines)
+
+
+def _exposures(found: Exposures) -> Iterator[str]:
+    """The exposures of a stream by status."""
+    yield from _warnings(found.warnings)
+    yield _table(exposures_window(found), ("what", "count", "of"), 1, exposures_counts(found))
 
 
 def _warnings(sentences: Iterable[str]) -> Iterator[str]:

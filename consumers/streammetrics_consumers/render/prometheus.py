@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
+from msgspec import UNSET
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from streammetrics.experiments import ACTIONS, VERDICTS
@@ -23,6 +24,7 @@ from streammetrics_consumers.query.answers import (
     JoinOutcome,
     ResultsAnswer,
 )
+from streammetrics_consumers.query.exposed_answers import Exposures
 from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.slices import VARIANT
@@ -87,6 +89,9 @@ def result_gauges(
         yield from _meeting_gauges(total.index)
         pairs = len(total.index.overlaps)
     yield from join_gauges(total.join)
+    if total.exposures is not UNSET:
+        yield from _exposure_gauges(total.exposures)
+    yield from _exposed_gauges(named)
     left_out += len(effects[EFFECTS:]) + max(pairs - PAIRS, 0)
     yield _gauge("results_left_out", "Rows, effects and pairs left out because there are too many",
                  left_out)  # fmt: skip
@@ -224,6 +229,44 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
         closed.add_metric([], found.closed_ms / 1000)
     yield closed
     yield from _outcome_families(found)
+
+
+def _exposure_gauges(found: Exposures) -> Iterator[Metric]:
+    """The metric families of the exposures of a stream."""
+    yield _labelled_family(
+        "exposures_events", "Events that are attributed by exposures, by state", "state",
+        [("closed", found.closed), ("pending", found.pending_events), ("late", found.late_events)],
+    )  # fmt: skip
+    yield _labelled_family(
+        "exposures", "Exposures since the start, by state", "state",
+        [("known", found.unit_exposures), ("pending", found.pending_exposures),
+         ("late", found.late_exposures), ("left_out", found.dropped)],
+    )  # fmt: skip
+    closed = GaugeMetricFamily("streammetrics_exposures_closed_timestamp_seconds",
+                               "Event time up to which events are attributed")  # fmt: skip
+    if found.closed_ms is not None:
+        closed.add_metric([], found.closed_ms / 1000)
+    yield closed
+
+
+def _exposed_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
+    """The units of each arm that were exposed, active and converted, of experiments whose arms are
+    those of exposures."""
+    family = GaugeMetricFamily(
+        "streammetrics_exposed_units",
+        "Units since the start: exposed, active after it, or with a value above 0 of a metric",
+        labels=["variant", "step", "metric", EXPERIMENT],
+    )
+    for name, results in found.items():
+        for arm in () if results.exposed is UNSET else results.exposed.funnel:
+            variant = _encodable(arm.variant)
+            steps = [("exposed", "", arm.exposed), ("active", "", arm.active)]
+            steps += [("converted", metric, n) for metric, n in arm.converted.items()]
+            for step, metric, n in steps:
+                if not math.isnan(n):
+                    family.add_metric([variant, step, metric, name], n)
+    if family.samples:
+        yield family
 
 
 def _outcome_families(join: Join) -> Iterator[Metric]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from sys import maxsize
 from typing import Final, Literal
 
+from msgspec import UNSET
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
@@ -38,6 +39,7 @@ from streammetrics_consumers.render.cells import (
     rows_shown,
 )
 from streammetrics_consumers.render.experiment_table import index_parts
+from streammetrics_consumers.render.exposed_text import exposures_line
 from streammetrics_consumers.render.join_text import join_line
 from streammetrics_consumers.render.style import COLOURS, GAP, Style, columns, rendered
 from streammetrics_consumers.render.text import advice, health, title_of
@@ -121,6 +123,9 @@ def _parts(shown: ScreenContents, style: Style) -> Iterator[RenderableType]:
     if results.join is not None:
         yield Text(join_line(results.join))
         yield from (Text(warning, "yellow") for warning in results.join.warnings)
+    if results.exposures is not UNSET:
+        yield Text(exposures_line(results.exposures))
+        yield from (Text(warning, "yellow") for warning in results.exposures.warnings)
     if results.index is not None:
         yield from index_parts(results.index, style)
         yield Text("")
