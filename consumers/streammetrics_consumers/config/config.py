@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from streammetrics_consumers.config.arms import ArmsConfig
+from streammetrics_consumers.config.closing import Closing, closing_of
 from streammetrics_consumers.config.column_expressions import (
     NO_COLUMNS,
     ColumnsConfig,
@@ -34,13 +35,15 @@ from streammetrics_consumers.config.experiment_states import (
     experiment_metrics,
     paths_of,
 )
-from streammetrics_consumers.config.join import (
-    JoinConfig,
-    Mark,
-    OutcomeConfig,
-    read_join,
+from streammetrics_consumers.config.exposures import (
+    EXPOSURE_KEYS,
+    ExposuresConfig,
+    read_exposures,
+    with_experiments,
 )
+from streammetrics_consumers.config.join import JoinConfig, OutcomeConfig, read_join
 from streammetrics_consumers.config.keys import Key, keys_of, read
+from streammetrics_consumers.config.marks import Mark
 from streammetrics_consumers.config.metric_entry import MetricEntry
 from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
 from streammetrics_consumers.config.read_experiments import read_experiments
@@ -91,6 +94,7 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
     "experiments": {},
     "layers": {},
     "join": keys_of(JoinConfig),
+    "exposures": EXPOSURE_KEYS,
     "dedup": keys_of(DedupConfig),
     "server": keys_of(ServerConfig),
 }
@@ -127,6 +131,7 @@ class Config:
     experiments: Mapping[str, ExperimentConfig] = field(default_factory=dict)
     experiment_metrics: Mapping[str, tuple[MetricConfig, ...]] = field(default_factory=dict)
     join: JoinConfig | None = None
+    exposures: ExposuresConfig | None = None
     dedup: DedupConfig | None = None
     drifts: tuple[DeclaredDrift, ...] = ()
     columns: ColumnsConfig = NO_COLUMNS
@@ -136,6 +141,8 @@ class Config:
         """All metric sets: the metrics by the slices, and those of each experiment."""
         keys = {name: slice_field(self.event, name, self.columns) for name in self.slices.names}
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
+        if self.exposures is not None:
+            declared["exposures"] = self.exposures.plan(self.windows)
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
         slice_set = MetricSet(
             self.slices,
@@ -170,6 +177,21 @@ class Config:
     def fields(self) -> tuple[Field, ...]:
         """Every field that is read of an event; the time is the first."""
         return fields_of(self.event, self.metric_sets)
+
+    @property
+    def closing(self) -> Closing | None:
+        """When events that wait are counted; None if none waits: without [join] and [exposures]."""
+        return closing_of(self.join, self.exposures, self.windows)
+
+    @property
+    def exposed(self) -> tuple[str, ...]:
+        """The experiments that take their arms from exposures."""
+        return tuple(name for name, of in self.experiments.items() if of.is_exposed)
+
+    @property
+    def exposed_unit(self) -> str | None:
+        """The field of the unit in other events than exposures; None without [exposures]."""
+        return self.experiments[self.exposed[0]].unit if self.exposed else None
 
     @property
     def counted(self) -> tuple[MetricConfig, ...]:
@@ -238,18 +260,29 @@ def load_config(
             problems.append(Problem(f"[{name}]", "a known table", name, hint))
     source = read_source(section("source"), directory)
     kind = source.kind
-    windows = read_windows(section("windows"), joined=is_given("join"))
+    waits = {"a [join]": is_given("join"), "[exposures]": is_given("exposures")}
+    waiting = next((table for table, is_there in waits.items() if is_there), "")
+    windows = read_windows(section("windows"), waiting=waiting)
     event = read_event(section("event"))
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)
     quarantine = read_quarantine(section("quarantine"), source)
     server = read(section("server"), ServerConfig)
     join = read_join(section("join"), source, event, windows) if is_given("join") else None
+    exposure_section = section("exposures")
+    exposures = None
+    if is_given("exposures"):
+        is_joined = is_given("join")
+        exposures = read_exposures(
+            exposure_section, source, event, windows, join, is_joined=is_joined
+        )
     dedup = read_dedup(section("dedup"), source) if is_given("dedup") else None
     columns = read_columns(section("columns"), event)
-    metrics = read_metrics(section("metrics"), event, directory, join, columns)
+    metrics = read_metrics(section("metrics"), event, directory, join, columns, waiting=waiting)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiments = read_experiments(section, is_given, event, metrics)
+    if exposures is not None:
+        exposures = with_experiments(exposure_section, exposures, experiments)
     refuse_clashes(section("metrics"), event, slices, metrics, *paths_of(experiments, event))
     if problems:
         raise ConfigError(str(path), problems)
@@ -269,6 +302,7 @@ def load_config(
             for name, experiment in experiments.items()
         },
         join=join,
+        exposures=exposures,
         dedup=dedup,
         drifts=drifts,
         columns=columns,

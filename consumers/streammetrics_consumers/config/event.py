@@ -28,6 +28,7 @@ Kind = Literal[
     "variant",
     "arm",  # of an experiment: a text, or None
     "slice",
+    "name",  # of an experiment or an arm, in an exposure: a text
     "label",
     "real",
     "flag",
@@ -52,6 +53,7 @@ Kind = Literal[
     "plain_text",  # of an expression: a text alone
     "plain",  # of an expression: one of these three
     "outcome",  # of [join]: not a field of an event
+    "exposed_arm",  # of [exposures]: not a field of an event
 ]
 
 TimeUnit = Literal["s", "ms"]
@@ -221,7 +223,7 @@ class Field:
     @property
     def is_key(self) -> bool:
         """Whether rows are sliced by it, rather than measured."""
-        return self.kind in ("variant", "arm", "slice")
+        return self.kind in ("variant", "arm", "slice", "name")
 
 
 def offsets_column(path: str) -> str:

@@ -90,6 +90,8 @@ def experiment_metric_set(
     arm = Field(experiment.arms.path, "variant", name="variant")
     if experiment.is_named:
         arm = Field(experiment.arms.path, "arm", texts=experiment.arms.values, optional=True)
+    if experiment.is_exposed:
+        arm = Field("", "exposed_arm", optional=True)
     keys = {EPOCH: Field(epoch or event.time, "variant", name=EPOCH), "variant": arm}
     slices = SlicesConfig((BY,), MAX_KEYS)
     # A new variant changes the plan: more comparisons share one level, and the shares change.

@@ -139,11 +139,14 @@ def read_metrics(
     directory: Path,
     join: JoinConfig | None = None,
     columns: ColumnsConfig = NO_COLUMNS,
+    *,
+    waiting: str = "",
 ) -> tuple[MetricConfig, ...]:
     """Read [metrics], and construct each metric once to check its settings.
 
     directory: the base of relative paths in settings. join: the origin of the labels, if they are
-    not in the events themselves. columns: those of [columns].
+    not in the events themselves. columns: those of [columns]. waiting: the table that makes events
+    wait, see `read_windows`.
     """
     n_metrics = len(section.table)
     if not n_metrics:
@@ -155,7 +158,9 @@ def read_metrics(
         )
     metrics = list(
         section.each(
-            lambda section, name: _read_metric(section, name, event, directory, join, columns),
+            lambda section, name: _read_metric(
+                section, name, event, directory, join, columns, waiting
+            ),
             MAX_METRICS,
         )
     )
@@ -173,6 +178,7 @@ def _read_metric(
     directory: Path,
     join: JoinConfig | None,
     columns: ColumnsConfig,
+    waiting: str,
 ) -> MetricConfig:
     if not NAME.fullmatch(name):
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-`"
@@ -186,8 +192,8 @@ def _read_metric(
     if join is not None:
         paths, labels = read_labels(entry.inner(entry.where("inputs"), paths), join, empty)
     inputs = _read_inputs(entry, paths, event, empty, labels, columns)
-    if join is not None:
-        refuse_arrays(entry, inputs)
+    if waiting:
+        refuse_arrays(entry, inputs, waiting)
     return MetricConfig(
         name,
         declared.type,

@@ -88,6 +88,9 @@ def _require_consistent(section: Section, experiment: ExperimentConfig, event: E
     if experiment.cluster == "groups" and experiment.unit is None:
         expected = "the field of the unit that is assigned to variants, to group rows by"
         section.bad("unit", expected, 'name it, or write cluster = "none"')
+    elif experiment.is_exposed and experiment.unit is None:
+        expected = "the field of the unit, since its arms are those of exposures"
+        section.bad("unit", expected, 'name it here, or [event] user, such as "user_id"')
     if experiment.on_several_variants != "keep" and experiment.unit is None:
         hint = "name the field of the unit"
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
@@ -147,9 +150,9 @@ def _refuse_epochs_of_units(
 ) -> None:
     """Refuse epochs beside means and rates over units: all rows of a unit belong to the epoch of
     its first one, which an event does not know, and by the event's epoch a ramp alone moves
-    them."""
+    them. An exposure is that first one, and known."""
     of_units = sorted(name for name, metric in counted.items() if is_of_units(metric.empty))
-    if not of_units or not _has_epochs(experiment, event):
+    if not of_units or experiment.is_exposed or not _has_epochs(experiment, event):
         return
     kinds = " and ".join(sorted({counted[name].type for name in of_units}))
     expected = (

@@ -228,6 +228,8 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
             ]
     for metric_set in metric_sets:
         fields += metric_set.rows.fields
+    # The arm of an exposed unit is not a field of an event either.
+    fields = [event_field for event_field in fields if event_field.kind != "exposed_arm"]
     by_column: dict[str, Field] = {}
     for event_field in sorted(fields, key=lambda event_field: event_field.optional):
         known = by_column.setdefault(event_field.column, event_field)

@@ -83,6 +83,7 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "arm": arms,
     "has_id": has_id,
     "slice": partial(encoded_texts, nullable=True),
+    "name": encoded_texts,
     "text_id": partial(encoded_texts, name=False),
     "hashed_id": hashed_texts,
     "int_id": integers,

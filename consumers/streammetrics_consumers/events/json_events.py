@@ -77,6 +77,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         "a text, a number, true, false or null",
         (str, int, float, bool, type(None)),
     ),
+    "name": _Kind(str | int | bool, "a text, a whole number, true or false", (str, int, bool)),
     **dict.fromkeys(("int_id", "count"), _WHOLE),
     "label": _LABEL,
     "real": _REAL,

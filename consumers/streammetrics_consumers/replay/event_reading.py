@@ -16,7 +16,8 @@ from typing import Any, Final, cast
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.event import EventConfig, Field, Kind, conditions_of
 from streammetrics_consumers.config.experiment import ExperimentConfig
-from streammetrics_consumers.config.join import JoinConfig, Mark
+from streammetrics_consumers.config.join import JoinConfig
+from streammetrics_consumers.config.marks import Mark
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.ledger.descriptions import more_variants
 from streammetrics_consumers.ledger.failures import SettingsChanged
