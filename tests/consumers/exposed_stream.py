@@ -106,7 +106,7 @@ def metrics(window_s: int | None, **plan: object) -> list[Metric]:
     """The metrics of the experiment, as a generation has them."""
     description = {
         "experiment": {**EXPERIMENT_PLAN, **plan},
-        "variant": ["arm", ["control", "new"]],
+        "variant": ["", ["control", "new"]],
         "exposures": {"window_s": window_s},
         "windows": {"size_s": 86_400, "slide_s": 86_400},
         "inputs": {"units": "user:hashed_id"},

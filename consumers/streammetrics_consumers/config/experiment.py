@@ -37,6 +37,7 @@ from streammetrics_consumers.model.times import iso_to_ms
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
+UnitView = Literal["so_far", "closed"]
 
 MAX_EPOCHS: Final = 1000
 _A_TIME: Final = '"2026-01-31T00:00:00Z"'
@@ -281,6 +282,15 @@ class ExperimentConfig:
         "events from this time on are not its events. It may be declared or moved while the "
         "experiment runs, if both times are after all counted events",
     )
+    units: UnitView = state_key(
+        Choice(get_args(UnitView)),
+        "so_far",
+        "with `[exposures]`: of which units a `UnitMean` or `UnitRate` is that the plan compares. "
+        "`so_far`: all exposed ones, each with what it did until now; where an arm only delays "
+        "what units do, such an effect is not the final one. `closed`: those whose "
+        "`exposures.window_s` is over, by days of exposure; then only these metrics may decide. "
+        "The others are shown beside, without a verdict",
+    )
     archived: bool = key(Switch(), False, "whether lists of experiments leave it out")
     better: Mapping[str, Better] = field(default_factory=dict)
     arms: DeclaredArms = NO_ARMS
@@ -339,6 +349,7 @@ class ExperimentConfig:
             "end": self.end,
             "where": [condition.plain for condition in self.where] or None,
             "arms": {arm: list(values) for arm, values in sorted(self.arms.merged.items())} or None,
+            "units": None if self.units == "so_far" else self.units,
         }
         return {
             "control": self.control,

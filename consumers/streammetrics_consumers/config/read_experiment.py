@@ -69,6 +69,7 @@ def read_experiment(
     )
     _require_consistent(section, experiment, event)
     _require_comparable_over_epochs(section, experiment, event, watched)
+    _require_closable(section, experiment, watched)
     counted = counted_metrics(experiment, metrics)
     _refuse_epochs_of_units(section, experiment, event, counted)
     if experiment.on_several_variants == "drop" and experiment.unit is not None:
@@ -140,6 +141,26 @@ def _require_comparable_over_epochs(
 
 def _has_epochs(experiment: ExperimentConfig, event: EventConfig) -> bool:
     return bool(experiment.epochs or (event.epoch and not experiment.is_named))
+
+
+def _require_closable(
+    section: Section, experiment: ExperimentConfig, watched: Mapping[str, WatchedView]
+) -> None:
+    """Check that a plan that decides by closed units has exposures, and only means and rates of
+    units among its decisions: rows are not kept by the day of the exposure."""
+    if experiment.units == "so_far":
+        return
+    if not experiment.is_exposed:
+        expected = '"so_far", since its arms are not those of exposures'
+        section.bad("units", expected, "leave it out, or take the arms from [exposures]")
+    of_rows = [name for name in experiment.decision if not is_of_units(watched[name].metric.empty)]
+    if of_rows:
+        section.problem(
+            section.where("decision"),
+            'means and rates of units alone, since units = "closed"',
+            of_rows,
+            "decide by a UnitMean or UnitRate, or leave units out",
+        )
 
 
 def _refuse_epochs_of_units(

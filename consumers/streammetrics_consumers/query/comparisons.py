@@ -84,7 +84,6 @@ class _ExperimentVersion:
     notes: tuple[str, ...]
     users: Users
     progress: ExperimentProgress
-    exposed: ExposedAnswer | None
 
 
 class ComparisonReader:
@@ -108,6 +107,7 @@ class ComparisonReader:
         self._found: _ExperimentVersion | None = None
         self._counted: dict[Span, WindowOutcome] = {}
         self._shown: Last[ResultsAnswer] = Last()
+        self._shown_exposed: Last[ResultsAnswer] = Last()
 
     @property
     def nbytes(self) -> int:
@@ -119,16 +119,23 @@ class ComparisonReader:
         """Of the last answer that was read; of nothing if there is no experiment."""
         return ExperimentProgress(0, None) if self._found is None else self._found.progress
 
-    def with_experiment(self, read: Callable[[], ResultsAnswer]) -> ResultsAnswer:
+    def with_experiment(
+        self, read: Callable[[], ResultsAnswer], *, exposed: bool = True
+    ) -> ResultsAnswer:
         """The results of `read`, with the experiment of the same moment (of another one if others
-        commit faster than we read). A note if its states are another version's; else StateError."""
+        commit faster than we read). exposed: also with what it shows of exposed units. A note if
+        its states are another version's; else StateError."""
         unread: list[str] = []
+        shown: list[ExposedAnswer] = []
+
+        def read_at(now: StoreView) -> _ExperimentVersion | None:
+            experiment = self._experiment_at(now)
+            shown[:] = self._exposed_at(now) if exposed and experiment is not None else ()
+            return experiment
 
         def read_experiment() -> tuple[_ExperimentVersion | None, Mapping[str, int] | None]:
             try:
-                experiment = view(
-                    self._ledger, self._experiment_at, generation=self._query.generation
-                )
+                experiment = view(self._ledger, read_at, generation=self._query.generation)
             except sm.StateError as error:
                 unread[:] = [f"The experiment is not shown: {unless_damaged(error)}."]
                 return None, None
@@ -139,7 +146,16 @@ class ComparisonReader:
         if experiment is None:
             return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
-        return self._shown.result(_with_version, results, experiment)
+        results = self._shown.result(_with_version, results, experiment)
+        return self._shown_exposed.result(_with_exposed, results, *shown) if shown else results
+
+    def _exposed_at(self, now: StoreView) -> Sequence[ExposedAnswer]:
+        """What the experiment shows of exposed units, if its arms are those of exposures."""
+        design = declared(now.version.generation, self._query.experiment)
+        if design is None or not design.is_exposed:
+            return ()
+        panes = design.panes(size.pane for size in now.snapshot.panes)
+        return (exposed_answer(now, design, panes, self._query.metric, self._exposed),)
 
     def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation, self._query.experiment)
@@ -199,7 +215,6 @@ class ComparisonReader:
             notes,
             users,
             ExperimentProgress(looks, first_ms),
-            exposed_answer(now, design, panes, self._query.metric, self._exposed),
         )
 
     def _delta_metadata(
@@ -223,14 +238,12 @@ class ComparisonReader:
 def _with_version(results: ResultsAnswer, experiment: _ExperimentVersion) -> ResultsAnswer:
     rows = tuple(with_user_interval(row, experiment.users) for row in results.rows)
     notes = (*results.notes, *experiment.notes)
-    shown = struct_replace(
-        results,
-        rows=rows,
-        comparisons=experiment.rows,
-        notes=notes,
-        exposed=UNSET if experiment.exposed is None else experiment.exposed,
-    )
+    shown = struct_replace(results, rows=rows, comparisons=experiment.rows, notes=notes)
     return with_report(shown, experiment.report)
+
+
+def _with_exposed(results: ResultsAnswer, exposed: ExposedAnswer) -> ResultsAnswer:
+    return struct_replace(results, exposed=exposed)
 
 
 def _late_note(snapshot: Snapshot) -> tuple[str, ...]:

@@ -227,7 +227,7 @@ def _declared(name: str, metrics: Mapping[str, Metric], *, ended: bool) -> Decla
         min_days=cast("int | None", shown.get("min_days", days)),
     )
     merged = cast("Mapping[str, Sequence[str]]", values.get("arms", {}))
-    exposures = cast("Mapping[str, object] | None", first.description.get(EXPOSURES))
+    exposures = _exposures(first)
     if exposures is not None:
         unit_view = "closed" if values.get("units") == "closed" else "so_far"
         plan = replace(plan, unit_view=unit_view)  # type: ignore[arg-type]
@@ -407,6 +407,14 @@ def _place(key: object) -> tuple[str, str | None]:
     assert isinstance(key, tuple)
     _, epoch, value = key
     return "" if epoch is None else str(epoch), None if value is None else str(value)
+
+
+def _exposures(metric: Metric) -> Mapping[str, object] | None:
+    """The exposures of a store if the arms of this metric's experiment are those of exposures,
+    which no field of an event has; else None."""
+    path = cast("Sequence[object]", metric.description["variant"])[0]
+    exposures = cast("Mapping[str, object] | None", metric.description.get(EXPOSURES))
+    return None if path else exposures
 
 
 def _shown(metric: Metric) -> Mapping[str, object]:

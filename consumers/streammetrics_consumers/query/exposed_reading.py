@@ -52,6 +52,9 @@ from streammetrics_consumers.query.turns import checkpoint
 MAX_BYTES: Final = 256 << 20  # of the stored states that this reads
 MINUTE_MS: Final = 60_000
 NO_VERDICT: Final = "No verdict on it, because the plan does not decide by it."
+NO_METRIC: Final = (
+    "No mean or rate of units is counted: UnitMean and UnitRate are of exposed units."
+)
 _SO_FAR: Final = "all exposed units, each with what it did so far"
 _DELAYS: Final = "Where an arm only delays what units do, an effect so far is not the final one."
 
@@ -65,14 +68,12 @@ def exposed_answer(
     panes: Sequence[Pane],
     metric: str | None,
     known: ExposedAnswers,
-) -> ExposedAnswer | None:
-    """What an experiment shows of exposed units; None if its arms are not those of exposures.
+) -> ExposedAnswer:
+    """What an experiment shows of exposed units.
 
     panes: of the experiment. metric: only of this one. known: the last answers, which are kept as
     long as what they are made of stays; this one is added.
     """
-    if not design.is_exposed:
-        return None
     names = {design.prefix + name for name in (UNITS, ACTIVE, *design.unit_metrics)}
     rows = now.delta_metadata(
         [
@@ -131,14 +132,19 @@ class _Exposed:
         reason = reason or self._not_apart()
         beside = [*self._effects(self._so_far() if is_closed else closed)]
         window_ms = self.design.window_ms
+        sentences = f"Of {_SO_FAR}. {_DELAYS}", self._other(days)
+        if is_closed:
+            sentences = self._sentence(days), f"Of {_SO_FAR}. {_DELAYS} {NO_VERDICT}"
+        if not self.design.unit_metrics:
+            sentences = NO_METRIC, ""
         return ExposedAnswer(
             units="closed" if is_closed else "so_far",
-            sentence=self._sentence(days) if is_closed else f"Of {_SO_FAR}. {_DELAYS}",
+            sentence=sentences[0],
             window_s=math.nan if window_ms is None else window_ms / 1000,
             closed_ms=self.closed_ms,
             closed_from_ms=None if days is None else days[0] * DAY_MS,
             closed_to_ms=None if days is None else days[1] * DAY_MS,
-            other=f"Of {_SO_FAR}. {_DELAYS} {NO_VERDICT}" if is_closed else self._other(days),
+            other=sentences[1],
             beside=tuple(beside),
             since=tuple(self._since()),
             funnel=tuple(self._funnel()),

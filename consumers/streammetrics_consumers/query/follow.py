@@ -414,18 +414,23 @@ class QueryCache:
         return self._with(query, lambda cached: cached.following.results(query))
 
     def experiment(self, query: Query) -> ResultsAnswer:
-        """As `read_results`, without rows and without the join."""
-        return self.experiment_so_far(query)[0]
+        """As `read_results`, without rows, exposed units and the join."""
+        return self._experiment(query, exposed=False)[0]
 
     def experiment_so_far(self, query: Query) -> tuple[ResultsAnswer, ExperimentProgress]:
-        """The same, and how far the experiment is."""
+        """The same with exposed units, and how far the experiment is."""
+        return self._experiment(query, exposed=True)
 
+    def _experiment(
+        self, query: Query, *, exposed: bool
+    ) -> tuple[ResultsAnswer, ExperimentProgress]:
         def read() -> ResultsAnswer:
             bare = view(self._ledger, lambda now: now.bare, generation=query.generation)
             return results_of(bare, (), query)
 
         def work(cached: _Cached) -> tuple[ResultsAnswer, ExperimentProgress]:
-            return cached.experiment.with_experiment(read), cached.experiment.progress
+            experiment = cached.experiment
+            return experiment.with_experiment(read, exposed=exposed), experiment.progress
 
         return self._with(query, work)
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.exposed_answers import ExposedAnswer, Exposures
 from streammetrics_consumers.render.exposed_text import (
+    decapitalized,
     exposed_tables,
     exposures_counts,
     exposures_window,
@@ -27,9 +28,10 @@ def exposed_parts(answer: ExposedAnswer | UnsetType) -> Iterator[RenderableType]
         return
     yield Text("\nexposed units\n", "bold cyan")
     yield Text(formatting.name(answer.sentence, 1000))
+    if answer.other:
+        yield Text(f"Beside it: {formatting.name(decapitalized(answer.other), 1000)}", "dim")
     if answer.reason:
-        yield Text(f"not shown: {formatting.name(answer.reason, 400)}", "yellow")
-    yield Text(f"beside it: {formatting.name(answer.other, 1000)}", "dim")
+        yield Text(f"Not shown: {formatting.name(answer.reason, 400)}", "yellow")
     for table in exposed_tables(answer):
         yield Text(f"\n{table.caption}\n", "cyan")
         grid = columns(*table.head[: table.names], numbers=table.head[table.names :])

@@ -99,6 +99,11 @@ def exposures_with_texts(found: Exposures) -> Exposures:
     return replace(found, text=exposures_line(found))
 
 
+def decapitalized(sentence: str) -> str:
+    """A sentence after a colon."""
+    return sentence[:1].lower() + sentence[1:]
+
+
 def days_text(part: SinceExposure) -> str:
     """Days since an exposure.
 

@@ -34,6 +34,7 @@ from streammetrics_consumers.render.cells import (
 )
 from streammetrics_consumers.render.experiment_index_text import index_alarms, index_columns
 from streammetrics_consumers.render.exposed_text import (
+    decapitalized,
     exposed_tables,
     exposures_counts,
     exposures_window,
@@ -242,7 +243,8 @@ def _exposed(answer: ExposedAnswer) -> Iterator[str]:
     yield "<h3>Exposed units</h3>"
     yield f"<p>{escaped(answer.sentence, 1000)}</p>"
     yield from _warnings([f"Not shown: {answer.reason}."] if answer.reason else [])
-    yield f'<p class="small">Beside it: {escaped(answer.other, 1000)}</p>'
+    if answer.other:
+        yield f"<p>Beside it: {escaped(decapitalized(answer.other), 1000)}</p>"
     for table in exposed_tables(answer):
         yield _table(escaped(table.caption), table.head, table.names, table.lines)
 

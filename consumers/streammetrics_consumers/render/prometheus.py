@@ -91,7 +91,6 @@ def result_gauges(
     yield from join_gauges(total.join)
     if total.exposures is not UNSET:
         yield from _exposure_gauges(total.exposures)
-    yield from _exposed_gauges(named)
     left_out += len(effects[EFFECTS:]) + max(pairs - PAIRS, 0)
     yield _gauge("results_left_out", "Rows, effects and pairs left out because there are too many",
                  left_out)  # fmt: skip
@@ -247,26 +246,6 @@ def _exposure_gauges(found: Exposures) -> Iterator[Metric]:
     if found.closed_ms is not None:
         closed.add_metric([], found.closed_ms / 1000)
     yield closed
-
-
-def _exposed_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
-    """The units of each arm that were exposed, active and converted, of experiments whose arms are
-    those of exposures."""
-    family = GaugeMetricFamily(
-        "streammetrics_exposed_units",
-        "Units since the start: exposed, active after it, or with a value above 0 of a metric",
-        labels=["variant", "step", "metric", EXPERIMENT],
-    )
-    for name, results in found.items():
-        for arm in () if results.exposed is UNSET else results.exposed.funnel:
-            variant = _encodable(arm.variant)
-            steps = [("exposed", "", arm.exposed), ("active", "", arm.active)]
-            steps += [("converted", metric, n) for metric, n in arm.converted.items()]
-            for step, metric, n in steps:
-                if not math.isnan(n):
-                    family.add_metric([variant, step, metric, name], n)
-    if family.samples:
-        yield family
 
 
 def _outcome_families(join: Join) -> Iterator[Metric]:
