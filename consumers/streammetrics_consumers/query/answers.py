@@ -337,6 +337,16 @@ class ResultsAnswer(
         return None if self.experiments is UNSET else self.experiments
 
     @property
+    def exposure_status(self) -> Exposures | None:
+        """The status of exposures; None where the config has none."""
+        return None if self.exposures is UNSET else self.exposures
+
+    @property
+    def exposed_units(self) -> ExposedAnswer | None:
+        """What the experiment shows of exposed units; None of any other."""
+        return None if self.exposed is UNSET else self.exposed
+
+    @property
     def incomplete_text(self) -> str | None:
         """A sentence that names the incomplete logs; None if there are none."""
         if not self.incomplete:

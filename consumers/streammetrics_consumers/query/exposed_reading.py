@@ -18,7 +18,7 @@ import streammetrics as sm
 from streammetrics import experiments
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.store_view import StoreView
-from streammetrics_consumers.model.formatting import iso_utc, plain
+from streammetrics_consumers.model.formatting import iso_utc, span_text
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import (
@@ -314,16 +314,3 @@ def _range_of(cohorts: Sequence[CohortStates]) -> tuple[int, int] | None:
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
-
-
-def span_text(ms: int) -> str:
-    """A span of time in its largest whole unit.
-
-    >>> span_text(1_209_600_000), span_text(DAY_MS), span_text(5_400_000)
-    ('14 days', '1 day', '5,400 s')
-    """
-    for unit, size in (("day", DAY_MS), ("hour", 3_600_000)):
-        if ms % size == 0:
-            n = ms // size
-            return f"{plain(n)} {unit}{'' if n == 1 else 's'}"
-    return f"{plain(ms / 1000)} s"

@@ -35,16 +35,16 @@ from streammetrics_consumers.query.comparisons import ComparisonReader, Experime
 from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
 from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.exposed_reading import ExposedAnswers
-from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
+    PendingReaders,
     is_over,
     read_results,
     states_of,
     sum_over,
-    with_join,
+    with_pending,
     with_states,
 )
 from streammetrics_consumers.query.results import NO_CELLS, results_of
@@ -380,9 +380,9 @@ class QueryCache:
         self.max_bytes, self._is_full, self._emptied = max_bytes, is_full, emptied
         self._cached: OrderedDict[Query, _Cached] = OrderedDict()
         self._totals: Totals = {}
-        self._exposed: ExposedAnswers = {}
+        self._exposed_answers: ExposedAnswers = {}
         self._cells = CellCache()
-        self._joins = JoinReader(ledger)
+        self._pending = PendingReaders(ledger)
         self._index = ExperimentIndex(ledger, self._totals)
         self._lock = Lock()
 
@@ -406,7 +406,7 @@ class QueryCache:
     def _results(self, query: Query, cached: _Cached) -> ResultsAnswer:
         read = partial(cached.following.results, query)
         shown = partial(cached.experiment.with_experiment, read)
-        results = with_join(self._ledger, query, self._joins, cached.joined, shown)
+        results = with_pending(self._ledger, query, self._pending, cached.joined, shown)
         return indexed(self._index, query, cached.indexed, results)
 
     def rows(self, query: Query) -> ResultsAnswer:
@@ -486,5 +486,5 @@ class QueryCache:
     def _begin(self, query: Query) -> _Cached:
         return _Cached(
             IncrementalView(self._ledger, query, self.max_bytes, self._cells),
-            ComparisonReader(self._ledger, query, self._totals, self._exposed),
+            ComparisonReader(self._ledger, query, self._totals, self._exposed_answers),
         )

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
+from msgspec import UNSET, UnsetType
+
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model.commit import COUNTED, Head, Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.exposed_answers import Exposures
+from streammetrics_consumers.query.exposures_status import ExposuresReader
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.json_kinds import Answer, Count, Time
 from streammetrics_consumers.query.query import require_generation
@@ -77,7 +81,7 @@ class Deltas(Answer, frozen=True):
 
 class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/1"):
     """The status of a store: its generation, how far each log was read, and its contents. warnings:
-    sentences, such as that most events are refused."""
+    sentences, such as that most events are refused. exposures: where the config has them."""
 
     generation: Count
     revision: Count
@@ -89,6 +93,7 @@ class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/
     deltas: Deltas
     join: Join | None
     warnings: tuple[str, ...]
+    exposures: Exposures | UnsetType = UNSET
 
 
 def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
@@ -98,6 +103,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     entries = count_entries(ledger.store, generation.id)
     idle = idle_heads(snapshot)
     join, _ = JoinReader(ledger).found(wanted)
+    exposures, _ = ExposuresReader(ledger).found(wanted)
     return dumps(
         Status(
             generation=generation.id,
@@ -112,6 +118,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
             ),
             join=join,
             warnings=stream_warnings(ledger.store, snapshot),
+            exposures=UNSET if exposures is None else exposures,
         )
     )
 

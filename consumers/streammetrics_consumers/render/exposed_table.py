@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec import UNSET, UnsetType
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -22,9 +21,9 @@ from streammetrics_consumers.render.style import columns
 LABEL: Final = 24  # least width of the names of counts
 
 
-def exposed_parts(answer: ExposedAnswer | UnsetType) -> Iterator[RenderableType]:
+def exposed_parts(answer: ExposedAnswer | None) -> Iterator[RenderableType]:
     """The part of `results` about the exposed units of one experiment; nothing of others."""
-    if answer is UNSET:
+    if answer is None:
         return
     yield Text("\nexposed units\n", "bold cyan")
     yield Text(formatting.name(answer.sentence, 1000))
@@ -40,9 +39,9 @@ def exposed_parts(answer: ExposedAnswer | UnsetType) -> Iterator[RenderableType]
         yield grid
 
 
-def exposures_table(found: Exposures | UnsetType) -> Iterator[RenderableType]:
+def exposures_table(found: Exposures | None) -> Iterator[RenderableType]:
     """The part of `results` and `status` about exposures; nothing without them."""
-    if found is UNSET:
+    if found is None:
         return
     yield Text(f"\nexposures, {exposures_window(found)}\n", "bold cyan")
     counted = columns(header=False)

@@ -21,7 +21,6 @@ from streammetrics_consumers.query.exposed_answers import (
     FunnelText,
     SinceExposure,
 )
-from streammetrics_consumers.query.exposed_reading import span_text
 from streammetrics_consumers.query.json_kinds import Axis
 
 NAME: Final = 30  # characters of the name of a metric or arm
@@ -91,7 +90,7 @@ def exposures_window(found: Exposures) -> str:
     """How long events count after an exposure."""
     if math.isnan(found.window_s):
         return "without a window"
-    return f"window {span_text(round(1000 * found.window_s))}"
+    return f"window {formatting.span_text(round(1000 * found.window_s))}"
 
 
 def exposures_with_texts(found: Exposures) -> Exposures:

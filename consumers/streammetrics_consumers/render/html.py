@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET
-
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import ExperimentsAnswer, Join, ResultsAnswer
@@ -168,13 +166,9 @@ def _body(material: Material, title: str) -> Iterator[str]:
         yield "<h2>Joined events</h2>"
         yield from _warnings(results.join.warnings)
         yield from join_tables(results.join)
-    if results.exposures is not UNSET:
+    if results.exposure_status is not None:
         yield "<h2>Exposures</h2>"
-        yield from _warnings(results.exposures.warnings)
-        head = ("what", "count", "of")
-        yield _table(
-            exposures_window(results.exposures), head, 1, exposures_counts(results.exposures)
-        )
+        yield from _exposures(results.exposure_status)
     yield "<h2>Values</h2>"
     blocks = list(blocks_of(shown, results.tables))
     yield from map(_values, blocks)
@@ -234,8 +228,8 @@ def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
     if results.srm is not None:
         yield _units(results.srm, results.tables.control)
     yield from map(_picture, (p for p in material.pictures if p.kind == EFFECTS))
-    if results.exposed is not UNSET:
-        yield from _exposed(results.exposed)
+    if results.exposed_units is not None:
+        yield from _exposed(results.exposed_units)
 
 
 def _exposed(answer: ExposedAnswer) -> Iterator[str]:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from msgspec import UNSET
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from streammetrics.experiments import ACTIONS, VERDICTS
@@ -89,8 +88,8 @@ def result_gauges(
         yield from _meeting_gauges(total.index)
         pairs = len(total.index.overlaps)
     yield from join_gauges(total.join)
-    if total.exposures is not UNSET:
-        yield from _exposure_gauges(total.exposures)
+    if total.exposure_status is not None:
+        yield from _exposure_gauges(total.exposure_status)
     left_out += len(effects[EFFECTS:]) + max(pairs - PAIRS, 0)
     yield _gauge("results_left_out", "Rows, effects and pairs left out because there are too many",
                  left_out)  # fmt: skip

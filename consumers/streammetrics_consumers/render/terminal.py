@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from sys import maxsize
 from typing import Final, Literal
 
-from msgspec import UNSET
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
@@ -123,9 +122,10 @@ def _parts(shown: ScreenContents, style: Style) -> Iterator[RenderableType]:
     if results.join is not None:
         yield Text(join_line(results.join))
         yield from (Text(warning, "yellow") for warning in results.join.warnings)
-    if results.exposures is not UNSET:
-        yield Text(exposures_line(results.exposures))
-        yield from (Text(warning, "yellow") for warning in results.exposures.warnings)
+    exposures = results.exposure_status
+    if exposures is not None:
+        yield Text(exposures_line(exposures))
+        yield from (Text(warning, "yellow") for warning in exposures.warnings)
     if results.index is not None:
         yield from index_parts(results.index, style)
         yield Text("")

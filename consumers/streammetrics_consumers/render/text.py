@@ -124,9 +124,9 @@ def table(
     if not blocks:
         parts.append(Text("\nno rows are counted here yet"))
     parts.extend(_experiment(results, truth, style))
-    parts.extend(exposed_parts(results.exposed))
+    parts.extend(exposed_parts(results.exposed_units))
     parts.extend(join_table(results.join))
-    parts.extend(exposures_table(results.exposures))
+    parts.extend(exposures_table(results.exposure_status))
     notes = [] if _has_experiment(results) else list(results.notes)  # else they are shown there
     n_hidden = len(blocks) - len(shown) + results.tables.left_out
     if n_hidden:
