@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streammetrics import ExposedRows, Ratio
 from streammetrics.testing import Case, strategies
-from tests.oracles.exposed import Event, Exposure, least
+from tests.oracles.exposed import Event, Exposure
 
 COLUMNS = {"price": "float64", "page": "key"}
 NAMES = ("units", "times_ms", "experiments", "arms", "event_ids", "price", "page")
@@ -40,7 +40,7 @@ def parsed(rows: Sequence[Any]) -> list[Event | Exposure]:
 def pending(rows: Sequence[Any]) -> Mapping[str, Any]:
     """What `ExposedRows` has of these events before it is closed."""
     events = parsed(rows)
-    exposures = least(e for e in events if isinstance(e, Exposure))
+    exposures = {e for e in events if isinstance(e, Exposure)}
     names = {e.experiment for e in exposures}
     return {
         "events": len({e for e in events if isinstance(e, Event)}),

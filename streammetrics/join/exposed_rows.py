@@ -39,6 +39,7 @@ from streammetrics.results.exposed_results import (
 )
 
 Names = Key | ArrayLike | DictionaryColumn | Sequence[Key]
+Span = tuple[int | None, int | None]
 
 
 class ExposedRows(EventSets, schema="exposed-rows/1"):
@@ -61,8 +62,8 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         for all, read for exposures), event_ids, which distinguish other events of the same time,
         and each column of these.
     State
-        Other events (unit, time, columns, event id), exposures that are not closed, and closed
-        ones: of each unit, experiment and arm the least time.
+        Other events (unit, time, columns, event id), exposures that are not closed, and of the
+        closed ones the least time of each unit, experiment and arm.
     Result
         PendingExposures: the numbers of pending events, and of known exposures.
     Undefined
@@ -71,10 +72,10 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         Exact, unless two of n units have one hash (strings: n² / 2⁶⁵ expected pairs; integers:
         none). Of exposures at the same time the arm whose name is first counts.
     Cost
-        24 bytes an event and its columns; 18 bytes an exposure of a unit to an arm, also once it is
-        closed (14 as bytes, where all are within 49 days). n events cost n log n steps, however
-        small the batches are; the cost of `close` grows with the pending events, and a little with
-        the known exposures.
+        24 bytes an event and its columns; 18 bytes an exposure, and once it is closed 18 bytes a
+        unit and arm (14 as bytes, where all are within 49 days). n events cost n log n steps,
+        however small the batches are; the cost of `close` grows with the pending events, and a
+        little with the known exposures.
     Source
         The as-of join: the ASOF JOIN of kdb+ and DuckDB; of experiments: Kohavi, Tang & Xu 2020,
         "Trustworthy Online Controlled Experiments", chapter 20, on triggering.
@@ -96,7 +97,7 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
     columns: Mapping[str, str]
     window_ms: int | None = None
     event_rows = Records("_event_kinds")
-    exposure_rows = Records("_exposure_kinds", LeastTimes)
+    exposure_rows = Records("_exposure_kinds")
     known_rows = Records("_exposure_kinds", LeastTimes)
 
     def check_settings(self) -> None:
@@ -226,23 +227,24 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         return new
 
     # -- closing --------------------------------------------------------------------------
-    def close(self, before_ms: int, experiments: Collection[Key] | None = None) -> AttributedRows:
+    def close(
+        self,
+        before_ms: int,
+        experiments: Collection[Key] | Mapping[Key, Span] | None = None,
+    ) -> AttributedRows:
         """Remove and return all events older than `before_ms`; newer ones stay in this state.
 
         It must hold all events with a time below. Closing at increasing times gives the same as
         closing once, at the last of them. END_OF_TIME closes everything. experiments: those whose
-        exposures become known; exposures of others are dropped. None: all.
+        exposures become known, or by each of them the times [from, to) of these, None for no end;
+        other exposures are dropped. None: all become known.
         """
         before = self._closing_time(before_ms)
-        events, exposures, known = cast("tuple[RecordSet, LeastTimes, LeastTimes]", self._sets())
+        events, exposures, known = cast("tuple[RecordSet, RecordSet, LeastTimes]", self._sets())
         closing, remaining = picked_events(exposures.settled(), before)
-        entering = closing
-        if experiments is not None:
-            numbers = exposures.run.fields[0][closing]
-            chosen = [key in experiments for key in exposures.key_values(0)]
-            entering = closing[np.array([*chosen, False], np.bool_)[numbers]]
+        entering = closing if experiments is None else _chosen(exposures, closing, experiments)
         known = known.twin()
-        new = _entered(known, exposures.picked(entering))
+        new = _entered(known, _least_times(exposures, entering))
         table = events.settled()
         closed, staying = picked_events(table, before)
         units, times = table.ids[closed], table.times[closed]
@@ -296,6 +298,36 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         )
 
 
+def _chosen(
+    exposures: RecordSet,
+    closing: NDArray[np.intp],
+    experiments: Collection[Key] | Mapping[Key, Span],
+) -> NDArray[np.intp]:
+    """Those of the closing exposures that become known."""
+    numbers, times = exposures.run.fields[0][closing], exposures.run.times[closing]
+    is_chosen = np.zeros(len(closing), np.bool_)
+    for number, name in enumerate(_experiments_of(exposures)):
+        if name not in experiments:
+            continue
+        own = numbers == number
+        first, end = experiments[name] if isinstance(experiments, Mapping) else (None, None)
+        if first is not None:
+            own &= times >= first
+        if end is not None:
+            own &= times < end
+        is_chosen |= own
+    return closing[is_chosen]
+
+
+def _least_times(exposures: RecordSet, positions: NDArray[np.intp]) -> LeastTimes:
+    """The least time of each unit, experiment and arm among some exposures."""
+    least = LeastTimes(exposures.kinds)
+    table = exposures.run
+    names = [exposures.column(i, positions) for i in (0, 1)]
+    least.add(table.ids[positions], table.times[positions], names)
+    return least
+
+
 def _entered(known: LeastTimes, entering: LeastTimes) -> NewExposures:
     """Add exposures to the known ones; those of them that are new."""
     new = entering.picked(np.flatnonzero(known.lacks(entering)))
@@ -313,9 +345,15 @@ def _entered(known: LeastTimes, entering: LeastTimes) -> NewExposures:
     return NewExposures(new.run.ids, new.run.times, experiments, arms, first)
 
 
-def _by_experiment(exposures: LeastTimes) -> dict[Key, int]:
+def _experiments_of(exposures: RecordSet) -> Sequence[Key]:
+    """The experiments of exposures, by their numbers."""
+    keys = exposures.keys[0]
+    return keys.values if keys else ()
+
+
+def _by_experiment(exposures: RecordSet) -> dict[Key, int]:
     """The number of records of each experiment."""
-    field, names = exposures.settled().fields[0], exposures.key_values(0)
+    field, names = exposures.settled().fields[0], _experiments_of(exposures)
     counts = np.bincount(field, minlength=len(names)).tolist()
     return dict(zip(names, counts, strict=True))
 

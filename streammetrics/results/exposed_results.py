@@ -19,9 +19,9 @@ from streammetrics.present.value_rows import LEVEL, Columns
 class PendingExposures(Shown):
     """The numbers of events and exposures that are not yet closed, and of known exposures.
 
-    exposures, known: by experiment the pairs of a unit and an arm, pending and closed; those of a
-    unit in several arms count several times. first_ms, last_ms: the least and the greatest time of
-    what is pending, None without any.
+    exposures: by experiment the pending ones. known: by experiment the pairs of a unit and an arm;
+    a unit in several arms counts several times. first_ms, last_ms: the least and the greatest time
+    of what is pending, None without any.
     """
 
     events: int
@@ -95,7 +95,8 @@ class AttributedRows(Shown):
     units: uint64 [n], the 64 bits of each id, or of its hash by `hash_ids`. times_ms: int64 [n].
     columns: each [n], an array of its kind, or `DictionaryColumn` for keys; for "hashed" columns
     the hashes of `hash_ids`. attribution: of these events. exposures: those that became known.
-    other_exposures: those that were dropped, since their experiment is none of those given.
+    other_exposures: those that were dropped, since their experiment or their time is none of those
+    given.
     """
 
     units: NDArray[np.uint64]

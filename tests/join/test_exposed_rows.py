@@ -35,7 +35,16 @@ ROWS = st.lists(EVENT, max_size=25)
 EPOCH = 1_700_000_000_000
 WINDOWS = st.sampled_from((None, 1, 5))
 TIMES = st.integers(-5, 30)
-CHOSEN = st.sampled_from((None, EXPERIMENTS, ("colour",), ()))
+CHOSEN = st.sampled_from(
+    (
+        None,
+        EXPERIMENTS,
+        ("colour",),
+        (),
+        {"colour": (3, 9)},
+        {"colour": (None, 9), "checkout": (4, None)},
+    )
+)
 
 
 def fed(rows: Sequence[Row], window: int | None = None) -> ExposedRows:
@@ -76,7 +85,7 @@ def exposures_of(out: AttributedRows) -> list[Row]:
 @settings(max_examples=EXAMPLES)
 @given(rows=ROWS, before=TIMES, window=WINDOWS, chosen=CHOSEN)
 def test_closing_gives_what_every_event_finds_among_the_exposures_of_its_unit(
-    rows: list[Row], before: int, window: int | None, chosen: tuple[str, ...] | None
+    rows: list[Row], before: int, window: int | None, chosen: Any
 ) -> None:
     exact = exposed.closed(parsed(rows), before, window, chosen)
     out = fed(rows, window).close(before, chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 
@@ -60,16 +60,29 @@ def arm_at(
     return exposure.arm, exposure.time
 
 
+def enters(
+    exposure: Exposure,
+    experiments: Collection[str] | Mapping[str, tuple[int | None, int | None]] | None,
+) -> bool:
+    """Whether an exposure becomes known."""
+    if experiments is None or exposure.experiment not in experiments:
+        return experiments is None
+    first, end = experiments[exposure.experiment] if isinstance(experiments, Mapping) else (0, None)
+    is_early = isinstance(experiments, Mapping) and first is not None and exposure.time < first
+    return not is_early and (end is None or exposure.time < end)
+
+
 def closed(
     events: Iterable[Event | Exposure],
     before: int,
     window: int | None = None,
-    experiments: Collection[str] | None = None,
+    experiments: Collection[str] | Mapping[str, tuple[int | None, int | None]] | None = None,
 ) -> Closed:
     """What a closing of all these events gives, if nothing was closed before."""
     every = list(events)
-    gone = least(e for e in every if isinstance(e, Exposure) and e.time < before)
-    known = [e for e in gone if experiments is None or e.experiment in experiments]
+    gone = {e for e in every if isinstance(e, Exposure) and e.time < before}
+    entering = [e for e in gone if enters(e, experiments)]
+    known = least(entering)
     names = {e.experiment for e in known}
     rows = [
         (event, {name: arm_at(event.unit, event.time, name, known, window) for name in names})
@@ -77,4 +90,4 @@ def closed(
         if event.time < before
     ]
     exposures = [(e, first(e.unit, e.experiment, known) == e) for e in known]
-    return Closed(rows, exposures, len(gone) - len(known))
+    return Closed(rows, exposures, len(gone) - len(entering))

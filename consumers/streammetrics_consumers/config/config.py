@@ -31,7 +31,7 @@ from streammetrics_consumers.config.experiment import (
     GuardrailConfig,
 )
 from streammetrics_consumers.config.experiment_states import (
-    experiment_metric_set,
+    experiment_metric_sets,
     experiment_metrics,
     paths_of,
 )
@@ -45,7 +45,12 @@ from streammetrics_consumers.config.join import JoinConfig, OutcomeConfig, read_
 from streammetrics_consumers.config.keys import Key, keys_of, read
 from streammetrics_consumers.config.marks import Mark
 from streammetrics_consumers.config.metric_entry import MetricEntry
-from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
+from streammetrics_consumers.config.metrics import (
+    MetricConfig,
+    read_metrics,
+    refuse_clashes,
+    refuse_objects,
+)
 from streammetrics_consumers.config.read_experiments import read_experiments
 from streammetrics_consumers.config.section import (
     ConfigError,
@@ -58,7 +63,9 @@ from streammetrics_consumers.config.section import (
 from streammetrics_consumers.config.source import SourceConfig, read_source
 from streammetrics_consumers.config.states import (
     MetricSet,
+    describe_exposures,
     describe_join,
+    exposed_columns,
     fields_of,
     slice_field,
     split_by_condition,
@@ -154,10 +161,11 @@ class Config:
             drifts=self.drifts,
         )
         experiment_sets = [
-            experiment_metric_set(
-                experiment, self.experiment_metrics[name], self.event, self.windows
-            )
+            metric_set
             for name, experiment in self.experiments.items()
+            for metric_set in experiment_metric_sets(
+                name, experiment, self.experiment_metrics[name], self.event, self.windows
+            )
         ]
         metric_sets = (
             slice_set,
@@ -193,6 +201,13 @@ class Config:
         """The field of the unit in other events than exposures; None without [exposures]."""
         return self.experiments[self.exposed[0]].unit if self.exposed else None
 
+    @cached_property
+    def exposed_columns(self) -> tuple[Field, ...]:
+        """The fields of an event that are kept until it is attributed to exposures; none where
+        events are joined, which keeps them."""
+        is_joined = self.join is not None
+        return tuple(exposed_columns(self.fields, self.exposed_unit or "", is_joined=is_joined))
+
     @property
     def counted(self) -> tuple[MetricConfig, ...]:
         """The metrics of all metric sets."""
@@ -200,16 +215,21 @@ class Config:
 
     @cached_property
     def descriptions(self) -> dict[str, dict[str, object]]:
-        """For each counted metric, and for the states of a join, everything that determines which
-        rows are counted and how."""
+        """For each counted metric, and for the states of pending events, everything that determines
+        which rows are counted and how."""
         descriptions = {
             name: description
             for metric_set in self.metric_sets
             for name, description in metric_set.descriptions.items()
         }
-        if self.join is None:
-            return descriptions
-        return {**descriptions, **describe_join(self.join, self.event, self.windows, self.fields)}
+        event, windows = self.event, self.windows
+        if self.join is not None:
+            descriptions |= describe_join(self.join, event, windows, self.fields)
+        if self.exposures is not None and self.closing is not None:
+            descriptions |= describe_exposures(
+                self.exposures, self.closing, event, windows, self.exposed_columns
+            )
+        return descriptions
 
     def fingerprints(self) -> dict[str, str]:
         """The sha256 (hex) of each metric's description. Two runs with equal fingerprints of a
@@ -281,9 +301,16 @@ def load_config(
     metrics = read_metrics(section("metrics"), event, directory, join, columns, waiting=waiting)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiments = read_experiments(section, is_given, event, metrics)
+    values, tested = paths_of(experiments, event)
+    ids = {} if dedup is None else {"[dedup] event_id": dedup.event_id}
     if exposures is not None:
         exposures = with_experiments(exposure_section, exposures, experiments)
-    refuse_clashes(section("metrics"), event, slices, metrics, *paths_of(experiments, event))
+        named = {**exposures.named_paths, **ids}
+        refuse_objects(exposure_section, {path: where for where, path in named.items()})
+        tests = {test.path: f"[exposures] where.{test.name}" for test in exposures.where}
+        refuse_objects(exposure_section, tests)
+    ids |= {} if join is None else {"[join] id": join.id}
+    refuse_clashes(section("metrics"), event, slices, metrics, {**values, **ids}, tested)
     if problems:
         raise ConfigError(str(path), problems)
     return Config(

@@ -52,11 +52,16 @@ Kind = Literal[
     "truth",  # of an expression: true or false
     "plain_text",  # of an expression: a text alone
     "plain",  # of an expression: one of these three
-    "outcome",  # of [join]: not a field of an event
-    "exposed_arm",  # of [exposures]: not a field of an event
+    "outcome",  # this and the next are no fields of an event: see DERIVED
+    "exposed_arm",
+    "exposed_on",
+    "since",
 ]
 
 TimeUnit = Literal["s", "ms"]
+# Of columns that closing adds to an event: the label of an impression by [join]; and by [exposures]
+# the arm of its unit, the day of the first exposure, and the time since then.
+DERIVED: Final = ("outcome", "exposed_arm", "exposed_on", "since")
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "label": ("labels", "numerators"),
     "score": ("scores", "predictions"),

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, cast, get_args
+from typing import Final, cast, get_args
 
-from streammetrics_consumers.config.event import EventConfig, Field, Kind
+from streammetrics_consumers.config.event import Condition, EventConfig, Field, Kind, read_where
 from streammetrics_consumers.config.experiment import ExperimentConfig
-from streammetrics_consumers.config.exposure_presets import PRESETS, Preset
+from streammetrics_consumers.config.exposure_presets import PRESETS, Preset, TimeFormat
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.keys import (
     Required,
+    ValueKind,
     completed,
     key,
     keys_of,
@@ -28,8 +29,6 @@ from streammetrics_consumers.config.section import RefusedSetting, Section
 from streammetrics_consumers.config.source import SourceConfig, require_order
 from streammetrics_consumers.config.tables import WindowsConfig
 
-TimeFormat = Literal["iso", "s", "ms"]
-
 UNIT: Final = "(unit)"  # the column of the hash of the unit that an event names
 HAS_UNIT: Final = "(has unit)"  # whether it names one
 EXPERIMENT: Final = "(experiment)"  # the column of the experiment of an exposure, a text
@@ -38,6 +37,7 @@ _A_MARK: Final = (
     "how exposures are recognized: `field` and `equals`, or `topic`",
     'write topic = "exposures", or field = "kind" and equals = "exposure"',
 )
+_OF_COLUMNS: Final = ("csv", "parquet", "arrow", "columns")
 _OF_JOIN: Final = ("nothing, since there is a [join]", "write it in [join]; one clock closes both")
 _NOT_USED: Final = (
     "an entry of [experiments] without `variant`, to take its arms from exposures",
@@ -57,8 +57,8 @@ class ExposuresConfig:
         Choice(get_args(Preset)),
         None,
         "the software that wrote the exposures: gives `field`, `equals`, `unit`, `experiment`, "
-        "`arm`, `time` and `time_unit` their defaults, see [exposures.md](exposures.md). A mark of "
-        "your own replaces that of the preset as a whole",
+        "`arm`, `time`, `time_unit` and `where` their defaults, see [exposures.md](exposures.md). "
+        "A mark of your own replaces that of the preset as a whole",
     )
     unit: str = state_key(
         FieldPath(),
@@ -75,8 +75,7 @@ class ExposuresConfig:
     arm: str = state_key(
         FieldPath(),
         Required(instead=""),
-        "the arm: a text, a whole number, `true` or `false`",
-        shown="required without `preset`",
+        "the arm: a text, a whole number, `true` or `false`; a preset names it",
     )
     time: str = state_key(
         FieldPath(), Required(instead=""), "the time of the exposure", shown="`event.time`"
@@ -84,8 +83,16 @@ class ExposuresConfig:
     time_unit: TimeFormat = state_key(
         Choice(get_args(TimeFormat)),
         "iso",
-        "the unit of whole numbers in `time`, or `iso` for ISO texts with a zone",
-        shown="as [event]",
+        "the unit of whole numbers in `time`, or `iso` for ISO texts with a zone; by default as in "
+        "[event]",
+        shown="`event.time_unit`",
+    )
+    where: tuple[Condition, ...] = state_key(
+        ValueKind("table"),
+        (),
+        "the conditions that an exposure meets besides its mark, written like those of "
+        "`event.where`; other events with the mark are skipped",
+        shown="`{}`",
     )
     window_s: int | None = state_key(
         Seconds(1, YEAR_S),
@@ -125,6 +132,13 @@ class ExposuresConfig:
             fields.append(Field(self.experiment, "name", name=EXPERIMENT))
         return (*fields, Field(self.arm, "name", name=ARM))
 
+    @property
+    def named_paths(self) -> dict[str, str]:
+        """The paths of its fields, by the setting that names each."""
+        names = ("time", "unit", "experiment", "arm")
+        paths = {f"[exposures] {name}": getattr(self, name) for name in names}
+        return {where: path for where, path in paths.items() if path}
+
     def plan(self, windows: WindowsConfig) -> dict[str, object]:
         """The settings that determine which events are counted for which arms, in plain values."""
         return {
@@ -133,6 +147,7 @@ class ExposuresConfig:
             "experiment": self.experiment or {"only": self.only},
             "arm": self.arm,
             "time": [self.time, self.time_unit],
+            "where": [condition.plain for condition in self.where],
             "window_s": self.window_s,
             "late_after_s": windows.lateness_s + self.reopen_s,
             "late": "to quarantine",
@@ -160,9 +175,18 @@ def read_exposures(
     """Read [exposures]; None if it is unusable, after recording a problem. is_joined: whether there
     is a [join], even if it is unusable."""
     exposures = read_keys(section, ExposuresConfig, mark=Mark())
-    defaults = {"time": event.time, "time_unit": event.time_unit or "iso", "unit": event.user or ""}
-    defaults |= {} if exposures.preset is None else PRESETS[exposures.preset]
-    preset_mark = Mark(defaults.pop("field", None), defaults.pop("equals", None))
+    preset = None if exposures.preset is None else PRESETS[exposures.preset]
+    defaults: dict[str, object] = {
+        "time": event.time,
+        "time_unit": event.time_unit or "iso",
+        "unit": event.user or "",
+        "where": read_where(section, event),
+    }
+    if preset is not None:
+        of_preset = preset.keys(has_columns=source.format in _OF_COLUMNS)
+        if section.raw("where") is not None:
+            del of_preset["where"]
+        defaults |= of_preset
     exposures = completed(section, exposures, **defaults)
     try:
         mark = read_mark(section)
@@ -171,7 +195,7 @@ def read_exposures(
     section.done()
     require_order(section, source)
     if mark == Mark():
-        mark = preset_mark
+        mark = Mark() if preset is None else preset.mark
         if mark == Mark():
             section.problem(section.title, _A_MARK[0], None, _A_MARK[1])
     if not exposures.unit and section.raw("unit") is None:

@@ -54,11 +54,11 @@ from streammetrics_consumers.config.section import (
     RefusedSetting,
     Section,
     did_you_mean,
-    is_path,
 )
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
 from streammetrics_consumers.model.generation import measures_of_lists
+from streammetrics_consumers.model.paths import is_path
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 
@@ -448,9 +448,16 @@ def refuse_clashes(
             )
     places = {path: where for where, path in tested.items()}
     places |= {path: where for where, path, _ in reversed(uses)}
+    refuse_objects(section, places)
+
+
+def refuse_objects(section: Section, places: Mapping[str, str]) -> None:
+    """Check that no field is an object with another one of these. places: by path, the setting that
+    names it. The key of a Kafka record may be read as a whole and by field."""
     for path, where in places.items():
         for other_path, other_where in places.items():
-            if path.startswith(other_path + "."):
+            is_key = section.source == "kafka" and other_path == "key"
+            if path.startswith(other_path + ".") and not is_key:
                 hint = f"{other_where} reads {other_path!r} itself; name another"
                 section.problem(where, "a field of an object", path, hint)
 

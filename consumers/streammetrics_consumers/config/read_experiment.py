@@ -17,13 +17,14 @@ from streammetrics_consumers.config.experiment import (
     ExperimentConfig,
     GuardrailConfig,
 )
-from streammetrics_consumers.config.experiment_states import UNITS, counted_metrics
+from streammetrics_consumers.config.experiment_states import counted_metrics
 from streammetrics_consumers.config.keys import read, read_keys
 from streammetrics_consumers.config.kinds import finite
 from streammetrics_consumers.config.metric_entry import GROUPS_SALT, Better, is_of_units
 from streammetrics_consumers.config.metrics import MetricConfig, WatchedView, find_watched
 from streammetrics_consumers.config.rates import rate_mdes, with_rates
 from streammetrics_consumers.config.section import RefusedSetting, Section, did_you_mean
+from streammetrics_consumers.model.generation import ACTIVE, UNITS
 
 MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
 _COULD: Final = "only {} can drop units"
@@ -72,6 +73,9 @@ def read_experiment(
     _require_closable(section, experiment, watched)
     counted = counted_metrics(experiment, metrics)
     _refuse_epochs_of_units(section, experiment, event, counted)
+    if experiment.is_exposed and ACTIVE in counted:
+        hint = "rename it; the exposed units with an event have this name"
+        section.problem(section.title, f"metrics with other names than {ACTIVE!r}", ACTIVE, hint)
     if experiment.on_several_variants == "drop" and experiment.unit is not None:
         _require_droppable(section, experiment, counted, metrics)
     return experiment

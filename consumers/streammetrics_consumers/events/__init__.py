@@ -41,12 +41,16 @@ Reason = Literal[
     "closed",  # the label windows for its join are closed
     "late_impression",  # too late in its log to be joined
     "late_outcome",
+    "late_exposure",  # too late in its log for the events after it
+    "late_event",  # too late in its log to be attributed to an exposure
     "future",  # further ahead of its record's timestamp than windows.max_ahead_s
     "metric",  # a metric refuses the values: a label 2, a probability 1.5
 ]
 
 
-LATE: Final = ("late_impression", "late_outcome")
+# Of events that are too late in their log; and of those that `late_outcomes` counts.
+LATE: Final = ("late_impression", "late_outcome", "late_exposure", "late_event")
+LATE_OUTCOMES: Final = ("late_outcome", "late_event")
 
 
 @dataclass(frozen=True, slots=True)

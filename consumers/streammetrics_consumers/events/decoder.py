@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.exposures import ARM, EXPERIMENT
+from streammetrics_consumers.config.states import RowKind
 from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
 from streammetrics_consumers.events.columns import Column, ListColumn, taken
@@ -57,7 +58,8 @@ class Decoded:
     event_ids: with [dedup], the ids of all events that were read, including refused ones;
     `repeated` counts the events removed as repeats. rows: the number of events that were read, be
     they good, refused or skipped; left_out and of_no_kind: the numbers of those that
-    `[event] where` and `[join] others` skip.
+    `[event] where` and `[join] others` skip. row_kind: what the rows are; exposures, if a closing
+    has found that they are the first of their units.
     """
 
     chunk: Chunk
@@ -74,6 +76,7 @@ class Decoded:
     rows: int = 0
     left_out: int = 0
     of_no_kind: int = 0
+    row_kind: RowKind = "event"
 
     def __len__(self) -> int:
         """The number of good events."""
@@ -138,7 +141,8 @@ class Decoder:
         strict = {
             path for reading in self.readings for path in reading.paths.keys() - reading.optional
         }
-        self.optional = self.reading.optional - strict - frozenset(of_filter)
+        optional = frozenset(path for reading in self.readings for path in reading.optional)
+        self.optional = optional - strict - frozenset(of_filter)
         self.max_event_bytes = config.source.max_event_bytes
         self.list_pairs = [
             (metric.inputs["labels"].column, metric.inputs[role].column, role)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
-from streammetrics_consumers.config.event import Field
+from streammetrics_consumers.config.event import Field, condition_field
 from streammetrics_consumers.config.exposures import EXPERIMENT, unit_fields
 from streammetrics_consumers.events import Unfit, shown
 from streammetrics_consumers.events.columns import Bad, Column
@@ -89,6 +89,9 @@ class Kinds:
             path: FieldReader([Field(path, "slice", name=KIND)], in_kafka=in_kafka)
             for path in fields
         }
+        self.exposure = exposure_kind(config)
+        where = () if config.exposures is None else config.exposures.where
+        self._conditions = FieldReader(list(map(condition_field, where)), in_kafka=in_kafka)
         self._others = next((i for i in range(len(kinds)) if i not in self.marks), NEITHER)
         self._refuses = config.join is not None and config.join.others == "refuse"
         n_outcomes = 0 if config.join is None else len(config.join.outcomes)
@@ -100,18 +103,19 @@ class Kinds:
     @property
     def paths(self) -> list[str]:
         """The paths into an event that any kind reads."""
-        readings = [*self._marking.values(), *self.readings]
+        readings = [*self._marking.values(), self._conditions, *self.readings]
         return list(dict.fromkeys(path for reading in readings for path in reading.paths))
 
     @property
     def beside(self) -> bool:
         """Whether any kind reads the key or headers of a record."""
-        readings = [*self._marking.values(), *self.readings]
+        readings = [*self._marking.values(), self._conditions, *self.readings]
         return any(reading.beside is not None for reading in readings)
 
     def apply(self, events: EventRows) -> EventRows:
         """The events that have a kind, with it; the others are refused or skipped."""
         kinds, bad = self._kinds(events)
+        self._skip_exposures(events, kinds)
         has_kind = kinds != NEITHER
         without_kind = len(kinds) - int(has_kind.sum()) - len(bad)
         return replace(events, kinds=kinds, of_no_kind=without_kind).where(has_kind, bad)
@@ -152,6 +156,19 @@ class Kinds:
                 detail = f"expected {self._expected}, got {got}"
                 bad.setdefault(i, Unfit("unknown_kind", path, detail))
         return kinds, bad
+
+    def _skip_exposures(self, events: EventRows, kinds: NDArray[np.int8]) -> None:
+        """Give exposures that do not meet their conditions no kind. One that cannot be parsed is
+        refused when its fields are read."""
+        exposures = np.flatnonzero(kinds == self.exposure)
+        if not len(exposures) or not self._conditions.fields:
+            return
+        columns, unread, _ = self._conditions.read(events, events.rows[exposures])
+        read = np.delete(exposures, list(unread)) if unread else exposures
+        for field in self._conditions.fields:
+            flags = columns[field.column]
+            assert isinstance(flags, np.ndarray)
+            kinds[read[~flags.astype(np.bool_)]] = NEITHER
 
     def _texts(self, path: str, events: EventRows) -> tuple[DictionaryColumn, Bad]:
         """The texts of a field that has marks, and the reasons of events where it is unreadable."""

@@ -19,9 +19,11 @@ import streammetrics as sm
 from streammetrics import experiments, results
 from streammetrics_consumers.ledger.descriptions import plan_that_stays
 from streammetrics_consumers.model.generation import (
+    ACTIVE,
     BETTER,
     FIRST_EPOCH,
     SHOWN,
+    UNITS,
     Generation,
     Metric,
     Pane,
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
     from streammetrics_consumers.config.metric_entry import Better
 
 EXPERIMENT: Final = "experiment"
-UNITS: Final = "units"
-ACTIVE: Final = "active"  # of an exposed experiment: units with an event after their exposure
 EXPOSURES: Final = "exposures"  # a key of a description: where the exposures are read
 ORDER: Final = "order"  # under SHOWN: the place of the experiment in the config
 
@@ -114,7 +114,7 @@ class DeclaredExperiment:
         return None if value is None else self.arms.get(value)
 
     def panes(self, panes: Iterable[Pane]) -> list[Pane]:
-        """The panes that hold its states."""
+        """The panes that hold its states, by arm and by cohort."""
         return [pane for pane in panes if pane.metric in self.metrics]
 
     def total_panes(self, panes: Iterable[Pane]) -> list[Pane]:
@@ -340,6 +340,7 @@ def counted_experiment(
         for arm, of_arm in arms.items():
             metric_states.setdefault(epoch, {}).setdefault(arm, {}).update(of_arm)
     counted = {name.removeprefix(of.prefix) for name in of.metrics}
+    counted -= {ACTIVE} if of.is_exposed else set()
     experiment = experiments.Experiment(of.plan, metric_states, units, counted)
     return experiment, max(undeclared.values(), default=0)
 

@@ -19,11 +19,9 @@ from streammetrics import experiments
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.store_view import StoreView
 from streammetrics_consumers.model.formatting import iso_utc, span_text
-from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.generation import ACTIVE, UNITS, Pane
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import (
-    ACTIVE,
-    UNITS,
     DeclaredExperiment,
     arm_states,
     counted_experiment,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from threading import Lock
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -19,12 +19,15 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.formatting import count, percent
-from streammetrics_consumers.model.generation import Generation, Metric
+from streammetrics_consumers.model.generation import (
+    EXPOSED_ROWS,
+    EXPOSED_UNITS,
+    ROWS,
+    Generation,
+    Metric,
+)
 from streammetrics_consumers.query.exposed_answers import Exposures
 from streammetrics_consumers.query.join_status import TOO_LATE, could_be_joined
-
-EXPOSED_ROWS: Final = "exposures/rows"
-EXPOSED_UNITS: Final = "exposures/units"
 
 
 class _Numbers(NamedTuple):
@@ -70,7 +73,7 @@ class ExposuresReader:
         logs = sum((head.counters for head in snapshot.logs), Counters())
         closings = sum((head.counters for head in snapshot.heads if head.is_join), Counters())
         is_joined = any(
-            entry.name == "join/rows" and not entry.ended for entry in snapshot.generation.metrics
+            entry.name == ROWS and not entry.ended for entry in snapshot.generation.metrics
         )
         plan = metric.description.get("exposures")
         window_s = plan.get("window_s") if isinstance(plan, dict) else None

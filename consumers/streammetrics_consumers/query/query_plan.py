@@ -16,14 +16,16 @@ from functools import cached_property
 from typing import cast
 
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.model.generation import SHOWN, DeclaredDrift, Metric, Pane
-from streammetrics_consumers.query.drifts import declared_drift, outside
-from streammetrics_consumers.query.experiment_plan import (
+from streammetrics_consumers.model.generation import (
     ACTIVE,
+    SHOWN,
     UNITS,
-    DeclaredExperiment,
-    declared,
+    DeclaredDrift,
+    Metric,
+    Pane,
 )
+from streammetrics_consumers.query.drifts import declared_drift, outside
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.query import Query, QueryError, Span, WindowGrid, state_of
 from streammetrics_consumers.query.rows import SINCE_THE_START, Window
 from streammetrics_consumers.query.slices import VARIANT

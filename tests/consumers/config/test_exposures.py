@@ -173,6 +173,7 @@ def test_what_determines_the_counts_is_in_the_descriptions() -> None:
         "experiment": "test",
         "arm": "arm",
         "time": ["ts", "iso"],
+        "where": [],
         "window_s": None,
         "late_after_s": 60,
         "late": "to quarantine",
@@ -182,9 +183,11 @@ def test_what_determines_the_counts_is_in_the_descriptions() -> None:
     )
     assert "exposures" not in config().descriptions["ctr"]
     hashes = {made.hash}
-    for key in ("window_s = 5", "reopen_s = 5", 'unit = "who"', 'time_unit = "ms"'):
+    changes = ["window_s = 5", "reopen_s = 5", "where = { bot = false }"]
+    changes += ['unit = "who"', 'time_unit = "ms"']
+    for key in changes:
         hashes.add(exposed(f"{EXPOSURES}{key}\n").hash)
-    assert len(hashes) == 5
+    assert len(hashes) == 6
     assert exposed(f"{EXPOSURES}idle_s = 5\n").hash == made.hash
     of_only = exposed(f'{MARK}arm = "arm"').descriptions["ctr"]["exposures"]
     assert isinstance(of_only, dict) and of_only["experiment"] == {"only": "ranker"}
