@@ -18,7 +18,7 @@ PREFIX = "experiment/checkout/"
 EXPERIMENT_PLAN: Mapping[str, object] = {
     "control": "control",
     "decision": ["revenue", "buyers"],
-    "guardrails": [["revenue.rate", 0.0, True, False]],
+    "guardrails": [["revenue.rate", 0.0, True, False], ["errors", 0.1, False]],
     "on_several_variants": "keep",
     "cluster": "groups",
     "horizon": None,
@@ -114,7 +114,7 @@ def metrics(window_s: int | None, **plan: object) -> list[Metric]:
     own = [["epoch", "ts"], ["variant", "arm"]]
     cohorts = [*own, ["exposed_on", "(exposed_on)"], ["since", "(since)"]]
     slices = {name: [own, cohorts] for name in ("revenue", "buyers")}
-    slices |= {name: [own] for name in ("units", "active")}
+    slices |= {name: [own] for name in ("units", "active", "errors")}
     return [
         Metric(PREFIX + name, "", {**description, "slices": by}, ended=False, start_offsets={})
         for name, by in slices.items()

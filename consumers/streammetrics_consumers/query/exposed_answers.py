@@ -66,11 +66,11 @@ class ExposedEffect(Answer, frozen=True):
 
 class SinceExposure(Answer, frozen=True):
     """What units did in some days since their exposure, per exposed unit: [from_day, to_day) in
-    days of 24 hours, to_day null where only the window ends them. Of the units that were exposed on
-    the UTC days [exposed_from_ms, exposed_to_ms), for which these days are over."""
+    days of 24 hours, the last of which the window may end earlier. Of the units that were exposed
+    on the UTC days [exposed_from_ms, exposed_to_ms), for which these days are over."""
 
     from_day: Count
-    to_day: int | None
+    to_day: Count
     exposed_from_ms: Time
     exposed_to_ms: Time
     effects: tuple[ExposedEffect, ...]

@@ -50,9 +50,7 @@ from streammetrics_consumers.query.turns import checkpoint
 MAX_BYTES: Final = 256 << 20  # of the stored states that this reads
 MINUTE_MS: Final = 60_000
 NO_VERDICT: Final = "No verdict on it, because the plan does not decide by it."
-NO_METRIC: Final = (
-    "No mean or rate of units is counted: UnitMean and UnitRate are of exposed units."
-)
+NO_METRIC: Final = "No metric is of units: a UnitMean or UnitRate would be of all exposed ones."
 _SO_FAR: Final = "all exposed units, each with what it did so far"
 _DELAYS: Final = "Where an arm only delays what units do, an effect so far is not the final one."
 
@@ -210,7 +208,7 @@ class _Exposed:
             first, end = dates
             yield SinceExposure(
                 from_day=days.first,
-                to_day=days.end,
+                to_day=-(-(days.end_ms(self.design.window_ms) or 0) // DAY_MS),
                 exposed_from_ms=first * DAY_MS,
                 exposed_to_ms=end * DAY_MS,
                 effects=tuple(self._effects(by_days[days])),
@@ -226,7 +224,7 @@ class _Exposed:
         if isinstance(states, experiments.Experiment):
             experiment = replace(states, plan=plan, units={})
         elif states:
-            counted = set(design.unit_metrics)
+            counted = {name.removeprefix(design.prefix) for name in design.metrics}
             experiment = experiments.Experiment(plan, arms_of(states, design.arms), {}, counted)
         else:
             return

@@ -106,11 +106,9 @@ def decapitalized(sentence: str) -> str:
 def days_text(part: SinceExposure) -> str:
     """Days since an exposure.
 
-    >>> days_text(SinceExposure(2, 4, 0, 0, ())), days_text(SinceExposure(16, None, 0, 0, ()))
-    ('2 to 3', '16 and more')
+    >>> days_text(SinceExposure(2, 4, 0, 0, ())), days_text(SinceExposure(16, 17, 0, 0, ()))
+    ('2 to 3', '16')
     """
-    if part.to_day is None:
-        return f"{part.from_day} and more"
     last = part.to_day - 1
     return f"{part.from_day} to {last}" if last > part.from_day else str(last)
 

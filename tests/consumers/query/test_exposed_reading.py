@@ -102,6 +102,7 @@ def test_days_since_the_exposure_are_of_units_for_which_they_are_over(
         for value, arm in zip((effect.control, effect.treatment), ARMS, strict=True):
             assert value == pytest.approx(truth[arm][1], rel=1e-12)
         expected.add(first)
+        assert shown[first].to_day == -(-end_ms // DAY_MS)
     assert set(shown) == expected
 
 

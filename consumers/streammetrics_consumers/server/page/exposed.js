@@ -30,10 +30,7 @@ export function show(exposed) {
 /** The effects of some days since the exposure, each with these days. */
 const effectsOf = ({ from_day, to_day, effects }) => effects.map((one) => ({ one, days: daysOf(from_day, to_day) }));
 
-function daysOf(from, to) {
-  if (to === null) return `${from} and more`;
-  return to - from > 1 ? `${from} to ${to - 1}` : String(from);
-}
+const daysOf = (from, to) => (to - from > 1 ? `${from} to ${to - 1}` : String(from));
 
 /** The units of each arm: exposed, active after it, and with a value above 0. */
 function funnel(arms) {
