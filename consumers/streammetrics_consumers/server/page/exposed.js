@@ -74,8 +74,8 @@ function since(some) {
   const arms = Map.groupBy(some, ({ one }) => armsOf(one));
   const ends = ({ one }) => [one.effect_size, one.effect_size_ci_lower, one.effect_size_ci_upper].map(value);
   const scale = scaleOf(some.flatMap(ends), first.text.axis, true);
-  const lines = [...arms].flatMap(([label, mine]) => [
-    arms.size > 1 ? h("tr", {}, h("th", { scope: "colgroup", colspan: 5 }, label)) : null,
+  const bodies = [...arms].map(([label, mine]) => [
+    arms.size > 1 ? h("tr", {}, h("th", { scope: "rowgroup", colspan: 5 }, label)) : null,
     ...mine.map(({ one, days }, i) => {
       const [effect, lower, upper] = ends({ one });
       return h("tr", { title: one.reason || null },
@@ -89,12 +89,13 @@ function since(some) {
   ]);
   const pair = arms.size > 1 ? "" : `: ${armsOf(first)}`;
   return table(`Effect on ${first.text.label} per exposed unit, by days since its exposure${pair}`,
-    ["Days", "Units", "Effect", "", `At one look, ${Math.round(1000 * first.level) / 10} %`], lines);
+    ["Days", "Units", "Effect", "", `At one look, ${Math.round(1000 * first.level) / 10} %`], ...bodies);
 }
 
-function table(caption, titles, lines) {
+/** A table; each further argument is the lines of a body. */
+function table(caption, titles, ...bodies) {
   const head = titles.map((title) => h("th", { scope: "col" }, title || h("span", { class: "hidden" }, "Drawn")));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     h("table", { class: "exposed" }, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)),
-      h("tbody", {}, ...lines)));
+      ...bodies.map((lines) => h("tbody", {}, ...lines))));
 }
