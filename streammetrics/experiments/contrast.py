@@ -54,7 +54,8 @@ class Contrast(Shown):
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
     the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
     pair, horizon: the inputs of the reading. units: of both arms together, None if only their rows
-    are known. rows_per_unit: of both arms, of a mean or rate per row; None if unknown.
+    are known. rows_per_unit: of both arms, of a mean or rate per row; None if unknown. so_far: the
+    units are exposed ones, each with what it did until now, so that the effect itself changes.
     """
 
     estimates: ClassVar[bool] = True
@@ -69,6 +70,7 @@ class Contrast(Shown):
     horizon: Horizon = field(default_factory=Horizon, repr=False)
     units: int | None = None
     rows_per_unit: RowsPerUnit | None = field(default=None, repr=False, compare=False)
+    so_far: bool = False
 
     @property
     def label(self) -> Anytime | None:

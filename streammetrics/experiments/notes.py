@@ -99,7 +99,14 @@ def _of_exposed_units(found: Outcome) -> list[str]:
             f"{joined(names)}: of the units whose window after the exposure is over, each with its "
             "final value; units that were exposed later are not compared yet."
         ]
+    rails = any(
+        contrast.safeguard is not None and contrast.safeguard.margin > 0
+        for contrast in found.contrasts
+        if contrast.so_far
+    )
     return [
         f"{joined(names)}: of all exposed units, each with what it did so far. Where an arm only "
         "delays what units do, such an effect is not the final one."
+        + " Harm is smaller so far than at the end: a guardrail that is kept may still break."
+        * rails
     ]

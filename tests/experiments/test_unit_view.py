@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+
 import pytest
 
 from streammetrics import Ratio, SettingsError, UnitMean, UnitRate, Units
-from streammetrics.experiments import Experiment, Horizon, Plan
+from streammetrics.experiments import (
+    Anytime,
+    Experiment,
+    Horizon,
+    Look,
+    Monitor,
+    Plan,
+    Safeguard,
+    Watched,
+)
 
 EPOCHS = ("start", "later")
 
@@ -76,6 +88,51 @@ def test_epochs_of_closed_units_have_the_weight_of_these() -> None:
     assert next(c.pair.weights for c in so_far.contrasts() if c.pair) == [620 / 2720, 2100 / 2720]
     assert [contrast.units for contrast in closed.contrasts()] == [710, 710, 2720]
     assert [contrast.units for contrast in so_far.contrasts()] == [2720, 2720, 2720]
+
+
+def seen(*effects: tuple[float, float]) -> Watched:
+    """Looks with these intervals, of which the first had the most evidence."""
+    looks = [
+        Look.at("", 1, {"log": i}, {"c": Anytime(low, high, 9.0 - i)})
+        for i, (low, high) in enumerate(effects)
+    ]
+    return Monitor.of(looks).watched("", 1, "c")
+
+
+def test_an_effect_so_far_is_read_at_the_last_look_and_never_contradicts_itself() -> None:
+    outcome = experiment("so_far").outcome()
+    watched = {c.name: seen((0.3, 0.5), (0.05, 0.1)) for c in outcome.contrasts}
+    watched |= {c.name + " (since the decision)": seen((-0.2, -0.1)) for c in outcome.contrasts}
+    mean, rate, rows = outcome.report(watched).findings
+    for finding in (mean, rate):
+        assert (finding.anytime_lower, finding.anytime_upper) == (0.05, 0.1)
+        assert finding.verdict == "higher" and not finding.faded
+        assert finding.anytime_pvalue == pytest.approx(math.exp(-9))
+        assert math.isnan(finding.since_effect)
+    assert rows.verdict == "disbelieved"  # an effect of rows that were counted does not change
+    assert {f.verdict for f in experiment("closed").outcome().report(watched).findings} == {
+        "disbelieved"
+    }
+
+
+@pytest.mark.parametrize(("view", "stored"), [("so_far", 1), ("closed", 2)])
+def test_no_look_at_an_effect_so_far_stores_its_decision(view: str, stored: int) -> None:
+    outcome = experiment(view).outcome()
+    strong = [dataclasses.replace(c, anytime=Anytime(0.1, 0.2, 9.0)) for c in outcome.contrasts]
+    names = dataclasses.replace(outcome, contrasts=tuple(strong)).readings()
+    assert sum(name.startswith("revenue.mean/b") for name in names) == stored
+
+
+def test_a_guardrail_is_kept_by_the_last_look_and_the_note_says_that_it_may_still_break() -> None:
+    plan = dataclasses.replace(
+        experiment("so_far").plan,
+        decision=("buyers",),
+        guardrails=(Safeguard("revenue", 0.5),),
+    )
+    report = dataclasses.replace(experiment("so_far"), plan=plan).report()
+    rail = report.findings[1]
+    assert rail.verdict == "kept" and "the last look excludes" in rail.sentence
+    assert any(note.endswith("a guardrail that is kept may still break.") for note in report.notes)
 
 
 def test_another_view_is_refused() -> None:

@@ -219,10 +219,10 @@ class _Exposed:
     ) -> Iterator[ExposedEffect]:
         """The effects on metrics that the plan names, in its order, each view once."""
         design = self.design
-        # Epochs have the weight of these units, whatever the plan decides by.
+        # These are no decisions, and epochs have the weight of their units.
         plan = replace(design.plan, covariates={}, unit_view="closed", on_several_variants="keep")
         if isinstance(states, experiments.Experiment):
-            experiment = replace(states, plan=plan, units={})
+            experiment = replace(states, plan=replace(plan, unit_view="so_far"), units={})
         elif states:
             counted = {name.removeprefix(design.prefix) for name in design.metrics}
             experiment = experiments.Experiment(plan, arms_of(states, design.arms), {}, counted)
@@ -288,7 +288,7 @@ def _effect(contrast: experiments.Contrast) -> ExposedEffect:
         view=contrast.view,
         control_variant=contrast.control_variant,
         treatment_variant=contrast.treatment_variant,
-        units=contrast.units or 0,
+        units=int(contrast.units or comparison.n),
         control=comparison.control,
         treatment=comparison.treatment,
         effect_size=comparison.effect_size,
