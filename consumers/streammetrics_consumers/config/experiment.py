@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.arms import NO_ARMS, DeclaredArms
+from streammetrics_consumers.config.arms import NO_ARMS, DeclaredArms, UnitView
 from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
 from streammetrics_consumers.config.kinds import (
@@ -37,7 +37,6 @@ from streammetrics_consumers.model.times import iso_to_ms
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
-UnitView = Literal["so_far", "closed"]
 
 MAX_EPOCHS: Final = 1000
 _A_TIME: Final = '"2026-01-31T00:00:00Z"'
@@ -282,15 +281,6 @@ class ExperimentConfig:
         "events from this time on are not its events. It may be declared or moved while the "
         "experiment runs, if both times are after all counted events",
     )
-    units: UnitView = state_key(
-        Choice(get_args(UnitView)),
-        "so_far",
-        "with `[exposures]`: of which units a `UnitMean` or `UnitRate` is that the plan compares. "
-        "`so_far`: all exposed ones, each with what it did until now; where an arm only delays "
-        "what units do, such an effect is not the final one. `closed`: those whose "
-        "`exposures.window_s` is over, by days of exposure; then only these metrics may decide. "
-        "The others are shown beside, without a verdict",
-    )
     archived: bool = key(Switch(), False, "whether lists of experiments leave it out")
     better: Mapping[str, Better] = field(default_factory=dict)
     arms: DeclaredArms = NO_ARMS
@@ -321,6 +311,11 @@ class ExperimentConfig:
     def is_named(self) -> bool:
         """Whether it is an entry of [experiments], whose events need not be events of it."""
         return self.arms.is_named
+
+    @property
+    def units(self) -> UnitView:
+        """Of which exposed units the means and rates of units are that the plan compares."""
+        return self.arms.units
 
     @property
     def is_exposed(self) -> bool:

@@ -150,15 +150,10 @@ def _has_epochs(experiment: ExperimentConfig, event: EventConfig) -> bool:
 def _require_closable(
     section: Section, experiment: ExperimentConfig, watched: Mapping[str, WatchedView]
 ) -> None:
-    """Check that a plan that decides by closed units has exposures, and only means and rates of
-    units among its decisions: rows are not kept by the day of the exposure."""
-    if experiment.units == "so_far":
-        return
-    if not experiment.is_exposed:
-        expected = '"so_far", since its arms are not those of exposures'
-        section.bad("units", expected, "leave it out, or take the arms from [exposures]")
+    """Check that only means and rates of units decide in a plan by closed units: rows are not kept
+    by the day of the exposure."""
     of_rows = [name for name in experiment.decision if not is_of_units(watched[name].metric.empty)]
-    if of_rows:
+    if experiment.units == "closed" and of_rows:
         section.problem(
             section.where("decision"),
             'means and rates of units alone, since units = "closed"',
