@@ -44,7 +44,7 @@ def notes_of(found: Outcome) -> list[str]:
             f"estimate in them: {names}."
         )
     notes += found.not_watched
-    notes += _of_exposed_units(found)
+    notes += _exposed_unit_notes(found)
     undirected = dict.fromkeys(
         contrast.watched
         for contrast in contrasts
@@ -89,7 +89,7 @@ def notes_of(found: Outcome) -> list[str]:
     return notes
 
 
-def _of_exposed_units(found: Outcome) -> list[str]:
+def _exposed_unit_notes(found: Outcome) -> list[str]:
     """Of which exposed units the means and rates of units are, and what that leaves open."""
     names = dict.fromkeys(contrast.watched for contrast in found.contrasts if contrast.counts_units)
     if not names or found.plan.unit_view == "seen":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
-from streammetrics_consumers.query.exposed_answers import ExposedAnswer, Exposures
+from streammetrics_consumers.query.exposed_answers import ExposedAnswer, ExposureStatus
 from streammetrics_consumers.query.json_kinds import (
     Answer,
     Axis,
@@ -326,7 +326,7 @@ class ResultsAnswer(
     join: Annotated[Join | None, Meta(description="null where events are not joined")]
     slices: Mapping[str, Slices] | UnsetType = UNSET
     experiments: ExperimentsAnswer | UnsetType = UNSET
-    exposures: Exposures | UnsetType = UNSET
+    exposures: ExposureStatus | UnsetType = UNSET
     exposed: ExposedAnswer | UnsetType = UNSET
     tables: TableLayout = TableLayout()
     internal: ClassVar[tuple[str, ...]] = ("tables",)
@@ -337,7 +337,7 @@ class ResultsAnswer(
         return None if self.experiments is UNSET else self.experiments
 
     @property
-    def exposure_status(self) -> Exposures | None:
+    def exposure_status(self) -> ExposureStatus | None:
         """The status of exposures; None where the config has none."""
         return None if self.exposures is UNSET else self.exposures
 

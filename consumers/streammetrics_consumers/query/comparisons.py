@@ -146,7 +146,7 @@ class ComparisonReader:
             return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
         results = self._shown.result(_with_version, results, experiment)
-        return self._shown_exposed.result(_with_exposed, results, *shown) if shown else results
+        return self._shown_exposed.result(_add_exposed, results, *shown) if shown else results
 
     def _exposed_at(self, now: StoreView) -> Sequence[ExposedAnswer]:
         """What the experiment shows of exposed units, if its arms are those of exposures."""
@@ -241,7 +241,7 @@ def _with_version(results: ResultsAnswer, experiment: _ExperimentVersion) -> Res
     return with_report(shown, experiment.report)
 
 
-def _with_exposed(results: ResultsAnswer, exposed: ExposedAnswer) -> ResultsAnswer:
+def _add_exposed(results: ResultsAnswer, exposed: ExposedAnswer) -> ResultsAnswer:
     return struct_replace(results, exposed=exposed)
 
 

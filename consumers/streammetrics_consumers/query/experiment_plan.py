@@ -324,7 +324,9 @@ def counted_experiment(
         if grouping == COHORTS and of.window_ms is not None:
             closed = closed_units(state, closed_ms, of.window_ms)
             cohorts |= {} if closed is None else {metric: closed}
-        if grouping == COHORTS or name in by_cohort or _is_active(of, metric):
+        # The active units of an exposed experiment are no metric.
+        is_active = of.is_exposed and metric == ACTIVE
+        if grouping == COHORTS or name in by_cohort or is_active:
             continue
         for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
             epoch, value = _place(key)
@@ -336,7 +338,7 @@ def counted_experiment(
             else:
                 epoch_states = metric_states.setdefault(epoch, {})
                 _add(epoch_states.setdefault(arm, {}), metric, key_state)
-    for epoch, arms in arms_of(cohorts, of.arms).items():
+    for epoch, arms in (arms_of(cohorts, of.arms) if cohorts else {}).items():
         for arm, of_arm in arms.items():
             metric_states.setdefault(epoch, {}).setdefault(arm, {}).update(of_arm)
     counted = {name.removeprefix(of.prefix) for name in of.metrics}
@@ -355,11 +357,6 @@ def summed(states: Iterable[tuple[Pane, sm.PerKey]]) -> dict[tuple[str, int], sm
         else:
             sums[place] = state.copy()
     return sums
-
-
-def _is_active(of: DeclaredExperiment, metric: str) -> bool:
-    """Whether these are the active units of an exposed experiment, which are no metric."""
-    return of.is_exposed and metric == ACTIVE
 
 
 State = TypeVar("State", bound="sm.Accumulator")

@@ -121,7 +121,7 @@ class ExposedAnswer(Answer, frozen=True):
     reason: str
 
 
-class Exposures(Answer, frozen=True):
+class ExposureStatus(Answer, frozen=True):
     """The status of the exposures of experiments, since the start: how many events and exposures
     are counted, or wait until no earlier event can come.
 

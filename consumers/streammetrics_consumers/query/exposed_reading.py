@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import streammetrics as sm
 from streammetrics import experiments
@@ -142,7 +142,7 @@ class _Exposed:
             closed_to_ms=None if days is None else days[1] * DAY_MS,
             other=sentences[1],
             beside=tuple(beside),
-            since=tuple(self._since()),
+            since=tuple(self._day_effects()),
             funnel=tuple(self._funnel()),
             reason=reason,
         )
@@ -195,7 +195,7 @@ class _Exposed:
                   for metric, state in self._states(ALL_UNITS))  # fmt: skip
         return counted_experiment(self.design, states)[0]
 
-    def _since(self) -> Iterator[SinceExposure]:
+    def _day_effects(self) -> Iterator[SinceExposure]:
         by_days: dict[Days, dict[str, CohortStates]] = {}
         for metric, state in self._states(COHORTS):
             checkpoint()
@@ -242,7 +242,7 @@ class _Exposed:
     def _funnel(self) -> Iterator[FunnelArm]:
         exposed, active = (self._units(name) for name in (UNITS, ACTIVE))
         converted = {
-            metric: dict(_above(arm_states(self.design, state)))
+            metric: dict(_units_above(arm_states(self.design, state)))
             for metric, state in self._states(ALL_UNITS)
         }
         for arm in self.design.plan.variants if exposed else ():
@@ -264,13 +264,12 @@ class _Exposed:
             return {}
         by_arm, counts = arm_states(self.design, state), {}
         for key in by_arm.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
-            units = by_arm.state(key)
-            assert isinstance(units, sm.Units) and isinstance(key, tuple)
-            counts[str(key[1])] = units.compute().units
+            _, arm = cast("tuple[int, str]", key)
+            counts[arm] = cast("sm.Units", by_arm.state(key)).compute().units
         return counts
 
 
-def _above(by_arm: sm.PerKey) -> Iterator[tuple[str, tuple[float, float]]]:
+def _units_above(by_arm: sm.PerKey) -> Iterator[tuple[str, tuple[float, float]]]:
     """By arm, the units with a value above 0, and their share of all units."""
     for key in by_arm.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
         state = by_arm.state(key)

@@ -34,10 +34,10 @@ class Days(NamedTuple):
     end: int | None
 
     @staticmethod
-    def of(key: str) -> Days:
+    def parse(key: str) -> Days:
         """Those of a key.
 
-        >>> Days.of("0"), Days.of("2-3"), Days.of("16+")
+        >>> Days.parse("0"), Days.parse("2-3"), Days.parse("16+")
         (Days(first=0, end=1), Days(first=2, end=4), Days(first=16, end=None))
         """
         first, dash, last = key.rstrip("+").partition("-")
@@ -64,7 +64,7 @@ class Cohort(NamedTuple):
     since: str
 
     @staticmethod
-    def of(key: object) -> Cohort:
+    def parse(key: object) -> Cohort:
         """That of a key of the grouping of cohorts."""
         assert isinstance(key, tuple)
         _, epoch, value, exposed_on, since = cast("tuple[object, ...]", key)
@@ -107,7 +107,7 @@ def closed_units(state: sm.PerKey, closed_ms: int | None, window_ms: int) -> Coh
     cohorts = [(cohort, key) for cohort, key in _cohorts(state) if cohort.day <= last]
     sums: ArmStates = {}
     for cohort, key in cohorts:
-        _add(sums, cohort, _of_units(state, key))
+        _add(sums, cohort, _unit_state(state, key))
     return _over_days(sums, [cohort for cohort, _ in cohorts])
 
 
@@ -123,7 +123,7 @@ def units_since(
         by_since.setdefault(cohort.since, []).append((cohort, key))
     exposed = by_since.get(FIRST_DAY, [])
     for since in SINCE:
-        days = Days.of(since)
+        days = Days.parse(since)
         end_ms = days.end_ms(window_ms)
         if end_ms is None or not days.exist(window_ms):
             continue
@@ -132,11 +132,11 @@ def units_since(
         sums: ArmStates = {}
         cohorts = [(cohort, key) for cohort, key in exposed if cohort.day <= last]
         for cohort, key in cohorts:
-            units = _of_units(state, key)
+            units = _unit_state(state, key)
             _add(sums, cohort, units if since == FIRST_DAY else units.without_values())
         for cohort, key in by_since.get(since, ()) if since != FIRST_DAY else ():
             if cohort.day <= last:
-                _add(sums, cohort, _of_units(state, key))
+                _add(sums, cohort, _unit_state(state, key))
         whole = _over_days(sums, [cohort for cohort, _ in cohorts])
         if whole is not None:
             yield days, whole
@@ -147,10 +147,10 @@ def _cohorts(state: sm.PerKey) -> Iterator[tuple[Cohort, object]]:
     for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
         assert isinstance(key, tuple)
         if key[-2] is not None and key[-1] is not None:
-            yield Cohort.of(key), key
+            yield Cohort.parse(key), key
 
 
-def _of_units(state: sm.PerKey, key: object) -> OfUnits:
+def _unit_state(state: sm.PerKey, key: object) -> OfUnits:
     of_key = state.state(key)  # type: ignore[arg-type]
     assert isinstance(of_key, sm.UnitMean | sm.UnitRate)
     return of_key

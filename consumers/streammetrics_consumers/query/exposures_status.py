@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from threading import Lock
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -22,15 +22,17 @@ from streammetrics_consumers.model.formatting import count, percent
 from streammetrics_consumers.model.generation import (
     EXPOSED_ROWS,
     EXPOSED_UNITS,
-    ROWS,
-    Generation,
     Metric,
 )
-from streammetrics_consumers.query.exposed_answers import Exposures
-from streammetrics_consumers.query.join_status import TOO_LATE, could_be_joined
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
+from streammetrics_consumers.query.join_status import (
+    TOO_LATE,
+    could_be_joined,
+    stored_metric,
+)
 
 
-class _Numbers(NamedTuple):
+class _RowNumbers(NamedTuple):
     """What a row holds: pending events and exposures, and known exposures."""
 
     events: int = 0
@@ -47,19 +49,21 @@ class ExposuresReader:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._lock = Lock()
-        self._rows: dict[_RowKey, _Numbers] = {}
-        self._last: tuple[StoreVersion, Exposures] | None = None
+        self._rows: dict[_RowKey, _RowNumbers] = {}
+        self._last: tuple[StoreVersion, ExposureStatus] | None = None
         self.rows_read = 0
 
     def found(
         self, generation: int | None = None
-    ) -> tuple[Exposures | None, Mapping[str, int] | None]:
+    ) -> tuple[ExposureStatus | None, Mapping[str, int] | None]:
         """The status, and the offsets at that moment; None where the config has no exposures."""
         with self._lock:
             return view(self._ledger, self._exposures_at, generation=generation)
 
-    def _exposures_at(self, now: StoreView) -> tuple[Exposures | None, Mapping[str, int] | None]:
-        metric = _metric(now.version.generation)
+    def _exposures_at(
+        self, now: StoreView
+    ) -> tuple[ExposureStatus | None, Mapping[str, int] | None]:
+        metric = stored_metric(now.version.generation, EXPOSED_ROWS)
         if metric is None:
             return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
@@ -67,17 +71,15 @@ class ExposuresReader:
             self._last = now.version, self._read(now, metric)
         return self._last[1], offsets
 
-    def _read(self, now: StoreView, metric: Metric) -> Exposures:
+    def _read(self, now: StoreView, metric: Metric) -> ExposureStatus:
         snapshot = now.snapshot
         numbers = [*self._numbers(now)]
         logs = sum((head.counters for head in snapshot.logs), Counters())
         closings = sum((head.counters for head in snapshot.heads if head.is_join), Counters())
-        is_joined = any(
-            entry.name == ROWS and not entry.ended for entry in snapshot.generation.metrics
-        )
+        is_joined = stored_metric(snapshot.generation) is not None
         plan = metric.description.get("exposures")
         window_s = plan.get("window_s") if isinstance(plan, dict) else None
-        exposures = Exposures(
+        exposures = ExposureStatus(
             closed_ms=snapshot.closed_ms,
             window_s=float(window_s) if isinstance(window_s, int) else math.nan,
             events=could_be_joined(logs),
@@ -94,7 +96,7 @@ class ExposuresReader:
         )
         return replace(exposures, warnings=tuple(exposures_warnings(exposures)))
 
-    def _numbers(self, now: StoreView) -> Iterator[_Numbers]:
+    def _numbers(self, now: StoreView) -> Iterator[_RowNumbers]:
         """Of each row of pending or known exposures."""
         names = (EXPOSED_ROWS, EXPOSED_UNITS)
         panes = {size.pane for size in now.snapshot.panes if size.pane.metric in names}
@@ -105,7 +107,7 @@ class ExposuresReader:
         return iter(self._rows.values())
 
 
-def exposures_warnings(found: Exposures) -> Iterator[str]:
+def exposures_warnings(found: ExposureStatus) -> Iterator[str]:
     """A warning if more than TOO_LATE of the exposures, or of all events, were too late."""
     hint = (
         "raise [windows] lateness_s, or reopen_s, in a new generation. An event far ahead of the "
@@ -114,17 +116,17 @@ def exposures_warnings(found: Exposures) -> Iterator[str]:
     exposures = found.unit_exposures + found.pending_exposures + found.late_exposures
     if found.late_exposures > TOO_LATE * exposures:
         yield (
-            f"{_of(found.late_exposures, exposures)} exposures were too late. Their units are in "
-            f"an arm from a later exposure on, or in none; {hint}"
+            f"{_share_text(found.late_exposures, exposures)} exposures were too late. Their units "
+            f"are in an arm from a later exposure on, or in none; {hint}"
         )
     if found.late_events > TOO_LATE * found.events:
         yield (
-            f"{_of(found.late_events, found.events)} events were too late to be attributed to an "
-            f"arm. They are in quarantine; {hint}"
+            f"{_share_text(found.late_events, found.events)} events were too late to be attributed "
+            f"to an arm. They are in quarantine; {hint}"
         )
 
 
-def _of(n: int, whole: int) -> str:
+def _share_text(n: int, whole: int) -> str:
     return f"{count(n)} of {count(whole)} ({percent(n / whole if whole else math.nan)})"
 
 
@@ -132,24 +134,11 @@ def _key(row: DeltaMetadata) -> _RowKey:
     return row.id, row.end_offset, row.nbytes
 
 
-def _read_rows(now: StoreView, rows: Collection[DeltaMetadata]) -> dict[_RowKey, _Numbers]:
+def _read_rows(now: StoreView, rows: Collection[DeltaMetadata]) -> dict[_RowKey, _RowNumbers]:
     read = {}
     for row, stored in now.states(list(rows)):
-        state = sm.load(state_bytes(row, stored))
-        assert isinstance(state, sm.ExposedRows)
-        found = state.compute()
-        read[_key(row)] = _Numbers(
+        found = cast("sm.ExposedRows", sm.load(state_bytes(row, stored))).compute()
+        read[_key(row)] = _RowNumbers(
             found.events, sum(found.exposures.values()), sum(found.known.values())
         )
     return read
-
-
-def _metric(generation: Generation) -> Metric | None:
-    return next(
-        (
-            metric
-            for metric in generation.metrics
-            if metric.name == EXPOSED_ROWS and not metric.ended
-        ),
-        None,
-    )

@@ -36,7 +36,7 @@ from streammetrics_consumers.query.drifts import is_compared, span_of
 from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
 from streammetrics_consumers.query.experiment_plan import arm_states
 from streammetrics_consumers.query.experiment_totals import Totals
-from streammetrics_consumers.query.exposed_answers import Exposures
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
 from streammetrics_consumers.query.exposures_status import ExposuresReader
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, read_at_same_offsets
@@ -200,7 +200,7 @@ class PendingReaders:
 
     def read(
         self, generation: int | None
-    ) -> tuple[tuple[Join | None, Exposures | None], Mapping[str, int] | None]:
+    ) -> tuple[tuple[Join | None, ExposureStatus | None], Mapping[str, int] | None]:
         """The status of both, and the offsets at the moment of the last; None without any."""
         join, offsets = self._join.found(generation)
         exposures, later = self._exposures.found(generation)
@@ -220,11 +220,11 @@ def with_pending(
     results, status = read_at_same_offsets(
         ledger, query, read, lambda: pending.read(query.generation)
     )
-    return last.result(_with_status, results, *status)
+    return last.result(_add_status, results, *status)
 
 
-def _with_status(
-    results: ResultsAnswer, join: Join | None, exposures: Exposures | None
+def _add_status(
+    results: ResultsAnswer, join: Join | None, exposures: ExposureStatus | None
 ) -> ResultsAnswer:
     if join is None and exposures is None:
         return results

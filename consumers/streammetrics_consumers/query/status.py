@@ -13,7 +13,7 @@ from streammetrics_consumers.model.commit import COUNTED, Head, Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.query.encoding import dumps
-from streammetrics_consumers.query.exposed_answers import Exposures
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
 from streammetrics_consumers.query.exposures_status import ExposuresReader
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.json_kinds import Answer, Count, Time
@@ -93,7 +93,7 @@ class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/
     deltas: Deltas
     join: Join | None
     warnings: tuple[str, ...]
-    exposures: Exposures | UnsetType = UNSET
+    exposures: ExposureStatus | UnsetType = UNSET
 
 
 def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:

@@ -16,7 +16,7 @@ from streammetrics_consumers.query.exposed_answers import (
     ExposedAnswer,
     ExposedEffect,
     ExposedEffectText,
-    Exposures,
+    ExposureStatus,
     FunnelArm,
     FunnelText,
     SinceExposure,
@@ -28,7 +28,7 @@ CONVERTED: Final = 4  # metrics of which a table shows the converted units
 ONE_LOOK: Final = "at one look"
 
 
-class TextTable(NamedTuple):
+class CaptionedTable(NamedTuple):
     """A table as texts. names: the first cells of a line that are names, not numbers."""
 
     caption: str
@@ -43,27 +43,27 @@ def exposed_with_texts(answer: ExposedAnswer) -> ExposedAnswer:
     axes = _axes(effects)
     return replace(
         answer,
-        beside=_with_texts(answer.beside, _axes(answer.beside)),
+        beside=_effects_with_texts(answer.beside, _axes(answer.beside)),
         since=tuple(
-            replace(part, effects=_with_texts(part.effects, axes)) for part in answer.since
+            replace(part, effects=_effects_with_texts(part.effects, axes)) for part in answer.since
         ),
         funnel=tuple(replace(arm, text=_funnel_text(arm)) for arm in answer.funnel),
     )
 
 
-def exposed_tables(answer: ExposedAnswer) -> Iterator[TextTable]:
+def exposed_tables(answer: ExposedAnswer) -> Iterator[CaptionedTable]:
     """The tables of an answer that have lines."""
     if answer.funnel:
         yield _funnel(answer.funnel)
     if answer.beside:
-        yield _beside(answer.beside)
+        yield _other_units(answer.beside)
     for metric, view in dict.fromkeys(
         (effect.metric, effect.view) for part in answer.since for effect in part.effects
     ):
-        yield _since(answer.since, metric, view)
+        yield _day_effects(answer.since, metric, view)
 
 
-def exposures_line(found: Exposures) -> str:
+def exposures_line(found: ExposureStatus) -> str:
     """The counts of the exposures of a stream in one line."""
     return ", ".join(
         f"{count} {name.strip()}" + (f" ({more})" if more else "")
@@ -71,7 +71,7 @@ def exposures_line(found: Exposures) -> str:
     )
 
 
-def exposures_counts(found: Exposures) -> Iterator[tuple[str, str, str]]:
+def exposures_counts(found: ExposureStatus) -> Iterator[tuple[str, str, str]]:
     """The events and exposures of a stream by their status: name, count, and what it is of."""
     count = formatting.count
     yield "events counted", count(found.closed), ""
@@ -86,14 +86,14 @@ def exposures_counts(found: Exposures) -> Iterator[tuple[str, str, str]]:
         yield "  exposures left out", count(found.dropped), "their experiment did not count them"
 
 
-def exposures_window(found: Exposures) -> str:
+def exposures_window(found: ExposureStatus) -> str:
     """How long events count after an exposure."""
     if math.isnan(found.window_s):
         return "without a window"
     return f"window {formatting.span_text(round(1000 * found.window_s))}"
 
 
-def exposures_with_texts(found: Exposures) -> Exposures:
+def exposures_with_texts(found: ExposureStatus) -> ExposureStatus:
     """The status of exposures, with its counts in one line."""
     return replace(found, text=exposures_line(found))
 
@@ -113,7 +113,7 @@ def days_text(part: SinceExposure) -> str:
     return f"{part.from_day} to {last}" if last > part.from_day else str(last)
 
 
-def _funnel(arms: Sequence[FunnelArm]) -> TextTable:
+def _funnel(arms: Sequence[FunnelArm]) -> CaptionedTable:
     metrics = list(arms[0].converted)[:CONVERTED]
     texts = [_funnel_text(arm) for arm in arms]
     titles = (f"{formatting.name(metric, NAME)} above 0" for metric in metrics)
@@ -127,7 +127,7 @@ def _funnel(arms: Sequence[FunnelArm]) -> TextTable:
         for arm, text in zip(arms, texts, strict=True)
     )
     head = ("variant", "exposed", "active", *titles)
-    return TextTable("units after their exposure", head, 1, tuple(lines))
+    return CaptionedTable("units after their exposure", head, 1, tuple(lines))
 
 
 def _funnel_text(arm: FunnelArm) -> FunnelText:
@@ -141,14 +141,14 @@ def _funnel_text(arm: FunnelArm) -> FunnelText:
     )
 
 
-def _beside(effects: Sequence[ExposedEffect]) -> TextTable:
+def _other_units(effects: Sequence[ExposedEffect]) -> CaptionedTable:
     head = ("metric", "treatment - control", "units", "effect", "always valid")
     texts = [_effect_text(effect, ()) for effect in effects]
     lines = ((text.label, text.arms, text.units, text.effect, text.always) for text in texts)
-    return TextTable("beside it, without a verdict", head, 2, tuple(lines))
+    return CaptionedTable("beside it, without a verdict", head, 2, tuple(lines))
 
 
-def _since(parts: Sequence[SinceExposure], metric: str, view: str) -> TextTable:
+def _day_effects(parts: Sequence[SinceExposure], metric: str, view: str) -> CaptionedTable:
     """The effects on one view, a line for each treatment and days."""
     chosen = [
         (part, effect)
@@ -164,7 +164,7 @@ def _since(parts: Sequence[SinceExposure], metric: str, view: str) -> TextTable:
         for text in (_effect_text(effect, ()),)
     ]
     lines.sort(key=lambda line: line[0])
-    return TextTable(
+    return CaptionedTable(
         f"effect on {label} by days since the exposure, per exposed unit",
         ("treatment - control", "days", "units", "effect", f"{ONE_LOOK}, {level}"),
         2,
@@ -172,7 +172,7 @@ def _since(parts: Sequence[SinceExposure], metric: str, view: str) -> TextTable:
     )
 
 
-def _with_texts(
+def _effects_with_texts(
     effects: Sequence[ExposedEffect], axes: dict[tuple[str, str], Axis]
 ) -> tuple[ExposedEffect, ...]:
     return tuple(

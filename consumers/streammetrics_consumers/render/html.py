@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import ExperimentsAnswer, Join, ResultsAnswer
-from streammetrics_consumers.query.exposed_answers import ExposedAnswer, Exposures
+from streammetrics_consumers.query.exposed_answers import ExposedAnswer, ExposureStatus
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.rows import ComparisonText, SliceRow, WindowFinding
 from streammetrics_consumers.render.cells import (
@@ -243,7 +243,7 @@ def _exposed(answer: ExposedAnswer) -> Iterator[str]:
         yield _table(escaped(table.caption), table.head, table.names, table.lines)
 
 
-def _exposures(found: Exposures) -> Iterator[str]:
+def _exposures(found: ExposureStatus) -> Iterator[str]:
     """The exposures of a stream by status."""
     yield from _warnings(found.warnings)
     yield _table(exposures_window(found), ("what", "count", "of"), 1, exposures_counts(found))

@@ -23,7 +23,7 @@ from streammetrics_consumers.query.answers import (
     JoinOutcome,
     ResultsAnswer,
 )
-from streammetrics_consumers.query.exposed_answers import Exposures
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
 from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.slices import VARIANT
@@ -229,7 +229,7 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
     yield from _outcome_families(found)
 
 
-def _exposure_gauges(found: Exposures) -> Iterator[Metric]:
+def _exposure_gauges(found: ExposureStatus) -> Iterator[Metric]:
     """The metric families of the exposures of a stream."""
     yield _labelled_family(
         "exposures_events", "Events that are attributed by exposures, by state", "state",

@@ -20,7 +20,7 @@ from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query_plan import MetricLayout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
 from streammetrics_consumers.query.stream_warnings import stream_warnings
-from streammetrics_consumers.render.exposed_table import exposures_table
+from streammetrics_consumers.render.experiment_table import exposures_table
 from streammetrics_consumers.render.style import Style, columns, rendered
 from streammetrics_consumers.render.text import join_table
 

@@ -38,8 +38,11 @@ from streammetrics_consumers.render.cells import (
     units_of,
     window_text,
 )
-from streammetrics_consumers.render.experiment_table import index_parts
-from streammetrics_consumers.render.exposed_table import exposed_parts, exposures_table
+from streammetrics_consumers.render.experiment_table import (
+    exposed_parts,
+    exposures_table,
+    index_parts,
+)
 from streammetrics_consumers.render.join_text import (
     OUTCOME_HEAD,
     join_counts,

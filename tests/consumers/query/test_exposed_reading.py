@@ -181,7 +181,13 @@ def test_cohorts_that_are_not_all_kept_apart_are_not_shown() -> None:
 
 
 def test_days_since_an_exposure_end_with_the_window() -> None:
-    assert Days.of("16+").end_ms(None) is None and Days.of("16+").end_ms(20 * DAY_MS) == 20 * DAY_MS
-    assert Days.of("4-7").end_ms(5 * DAY_MS) == 5 * DAY_MS and Days.of("0").end_ms(None) == DAY_MS
-    assert not Days.of("4-7").exist(4 * DAY_MS) and Days.of("4-7").exist(4 * DAY_MS + 1)
+    assert (
+        Days.parse("16+").end_ms(None) is None
+        and Days.parse("16+").end_ms(20 * DAY_MS) == 20 * DAY_MS
+    )
+    assert (
+        Days.parse("4-7").end_ms(5 * DAY_MS) == 5 * DAY_MS
+        and Days.parse("0").end_ms(None) == DAY_MS
+    )
+    assert not Days.parse("4-7").exist(4 * DAY_MS) and Days.parse("4-7").exist(4 * DAY_MS + 1)
     assert math.isnan(answer([], DAY_MS, None).window_s)

@@ -6,14 +6,14 @@ import math
 
 from streammetrics_consumers.model.generation import Generation, Pane
 from streammetrics_consumers.query.experiment_plan import counted_experiment, declared
-from streammetrics_consumers.query.exposed_answers import ExposedAnswer, Exposures
+from streammetrics_consumers.query.exposed_answers import ExposedAnswer, ExposureStatus
 from streammetrics_consumers.query.exposed_reading import answer_of
 
 from streammetrics.experiments import Report
 from tests.consumers.exposed_stream import DAY_MS, metrics, states, units
 
 CLOSED_MS = 15 * DAY_MS + DAY_MS // 2
-EXPOSURES = Exposures(
+EXPOSURES = ExposureStatus(
     closed_ms=CLOSED_MS,
     window_s=7 * 86_400,
     events=91_234,
@@ -27,7 +27,7 @@ EXPOSURES = Exposures(
     late_exposures=1,
     warnings=(),
 )
-BEFORE_THE_FIRST = Exposures(
+BEFORE_THE_FIRST = ExposureStatus(
     closed_ms=None,
     window_s=math.nan,
     events=10,
