@@ -16,6 +16,7 @@ from streammetrics import (
     Calibration,
     CatalogMetrics,
     ExactAUC,
+    Exposed,
     ExposedRows,
     GroupedAUC,
     GroupedScores,
@@ -41,7 +42,7 @@ from streammetrics.testing import Case, strategies
 from tests.calibration_cases import CALIBRATION
 from tests.distribution_cases import DISTRIBUTIONS
 from tests.diversity_cases import DIVERSITY
-from tests.exposure_cases import EXPOSURES
+from tests.exposure_cases import EXPOSURES, ONE_OF_ONE
 from tests.exposure_cases import ONE_EVENT as ONE_EXPOSED_EVENT
 from tests.grouped_scores_cases import GROUPED_SCORES
 from tests.interleaving_cases import INTERLEAVING
@@ -182,6 +183,7 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     JoinRows: ONE_EVENT,
     Joined: ONE_EVENT,
     ExposedRows: ONE_EXPOSED_EVENT,
+    Exposed: ONE_OF_ONE,
     **ONE_ROW,
 }
 
@@ -225,6 +227,7 @@ SETS: list[Case[Any]] = [
     *JOINS,
     *EXPOSURES,
     per_key(EXPOSURES[0], 3),
+    per_key(EXPOSURES[2], 2),
     per_key(JOINS[0], 3),
     per_key(JOINS[4], 2),
     per_key(USERS[0], 3),

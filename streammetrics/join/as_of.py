@@ -38,9 +38,10 @@ def first_exposures(known: LeastTimes, units: Words) -> tuple[Positions, Positio
         return rows, positions
     of_run, starts = np.cumsum(new) - 1, np.flatnonzero(new)
     times = table.times[positions]
-    ranks = _ranks(known)[table.fields[1][positions]]
+    of_arm = _ranks(known)
+    ranks = of_arm[table.fields[1][positions]]
     is_least = times == np.minimum.reduceat(times, starts)[of_run]
-    ranks[~is_least] = len(ranks)  # above all
+    ranks[~is_least] = len(of_arm)  # above all
     first = np.flatnonzero(ranks == np.minimum.reduceat(ranks, starts)[of_run])
     first = first[is_least[first]]
     return rows[first], positions[first]

@@ -83,19 +83,21 @@ def declared(
     values: list[Values] = []
     for name in sorted(kinds):
         argument = columns.get(name)
-        if argument is None:
+        if argument is None and at is not None and not len(at):
+            values.append(checked((), kinds[name], name))
+        elif argument is None:
             raise InputError(
                 expected=f"a column {name}, as declared in the setting columns",
                 got="none",
                 where=name,
                 hint=f"pass one value for each {rows}",
             )
-        if at is None:
+        elif at is None:
             column = checked(argument, kinds[name], name)  # type: ignore[arg-type]
             same_length(n, column, name, "ids")
+            values.append(column)
         else:
-            column = _checked_at(argument, kinds[name], name, at, n)
-        values.append(column)
+            values.append(_checked_at(argument, kinds[name], name, at, n))
     return values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
@@ -9,10 +10,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.errors import unknown_key
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.present.notebook import Shown
 from streammetrics.present.row_table import RowTable, table_of_columns
 from streammetrics.present.value_rows import LEVEL, Columns
+from streammetrics.present.view import NONE, View
+from streammetrics.present.views import Part
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -34,6 +38,59 @@ class PendingExposures(Shown):
         for name, counts in (("pending exposures", self.exposures), ("known", self.known)):
             if counts:
                 yield f"{name}: " + ", ".join(f"{key} {n:,}" for key, n in counts.items())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExposedResult(Shown, Mapping[Key, object]):
+    """The metric's result by arm, over the events of exposed units, and other counts.
+
+    exposed: the units of each arm. in_several: units that were exposed to several arms; they count
+    in the first. counted, others: events that belong to an arm, and those of units that were not
+    exposed before, or longer ago than the window. pending: those of them that are not closed.
+    late_exposures, late_events: older than the closed time when they arrived. closed_before_ms: the
+    time before which events are counted for good, None if none are. newest_ms: the greatest time of
+    all events.
+    """
+
+    results: Mapping[Key, object]
+    exposed: Mapping[Key, int]
+    in_several: int
+    counted: int
+    others: int
+    pending: int
+    late_exposures: int
+    late_events: int
+    closed_before_ms: int | None
+    newest_ms: int | None
+
+    @property
+    @View(better=NONE, undefined="no exposed units")
+    def share_in_several(self) -> float:
+        """Units in several arms / exposed units; nan where there are none."""
+        n = sum(self.exposed.values())
+        return self.in_several / n if n else math.nan
+
+    def __getitem__(self, arm: Key) -> object:
+        try:
+            return self.results[arm]
+        except (KeyError, TypeError):
+            raise unknown_key(arm, self.results, type(self).__name__, "arms") from None
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def _parts(self) -> Iterator[tuple[Part, object]]:
+        yield from (
+            (Part(f"[{arm!r}]", keys=(arm,)), result) for arm, result in self.results.items()
+        )
+
+    def _notes(self) -> Iterator[str]:
+        units = ", ".join(f"{arm} {n:,}" for arm, n in self.exposed.items())
+        yield f"exposed units: {units or 'none'}; in several arms {self.in_several:,}"
+        yield f"events counted {self.counted:,}, others {self.others:,}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -202,6 +202,17 @@ def test_of_exposures_at_one_time_the_lesser_arm_by_name_counts() -> None:
     assert listed(state.close(10).attribution.arms["e"]) == ["a", 9]
 
 
+def test_the_arms_of_other_units_do_not_matter() -> None:
+    """A unit has fewer exposures than there are arms, and its first one is in the last of them."""
+    state = ExposedRows({})
+    state.update_exposures([2] * 4, [5] * 4, "e", ["a", "b", "c", "d"])
+    state.update_exposures([1, 1], [5, 6], "e", ["z", "a"])
+    state.update_events([1], [7])
+    out = state.close(10)
+    assert listed(out.attribution.arms["e"]) == ["z"]
+    assert out.attribution.exposed_ms["e"].tolist() == [5]
+
+
 def test_two_events_of_a_unit_at_one_time_are_told_apart_by_event_ids_or_columns() -> None:
     state = ExposedRows({"price": "float64"})
     state.update_events([1] * 3, [5] * 3, price=[1, 1, 2])

@@ -20,10 +20,10 @@ from streammetrics import InputError
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.counted_states import CountedStates
 from streammetrics_consumers.counting.pending_events import PendingEvents
-from streammetrics_consumers.events import LATE_OUTCOMES, Unfit
+from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.columns import ListColumn
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.model.commit import Counters, Refused
+from streammetrics_consumers.model.commit import LATE_OUTCOMES, Counters, Refused
 from streammetrics_consumers.model.generation import StateShard
 from streammetrics_consumers.model.partition import Partition
 

@@ -48,11 +48,6 @@ Reason = Literal[
 ]
 
 
-# Of events that are too late in their log; and of those that `late_outcomes` counts.
-LATE: Final = ("late_impression", "late_outcome", "late_exposure", "late_event")
-LATE_OUTCOMES: Final = ("late_outcome", "late_event")
-
-
 @dataclass(frozen=True, slots=True)
 class Unfit:
     """Why a value cannot be used."""

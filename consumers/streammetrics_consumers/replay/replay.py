@@ -20,12 +20,18 @@ from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.counted_events import own_rows
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
-from streammetrics_consumers.events import LATE, LATE_OUTCOMES
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.ledger.audit import covers, entries_between, row_ends
 from streammetrics_consumers.ledger.write import storable
 from streammetrics_consumers.model.chunk import Chunk
-from streammetrics_consumers.model.commit import Counters, Head, QuarantineRow, Refused
+from streammetrics_consumers.model.commit import (
+    LATE,
+    LATE_OUTCOMES,
+    Counters,
+    Head,
+    QuarantineRow,
+    Refused,
+)
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.coverage import Coverage
 from streammetrics_consumers.replay.dry_run import (

@@ -16,13 +16,12 @@ from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.counting.closer import Closer, closable_ms
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.events import LATE, LATE_OUTCOMES
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import Chunk
-from streammetrics_consumers.model.commit import Counters, Head
+from streammetrics_consumers.model.commit import LATE, LATE_OUTCOMES, Counters, Head
 from streammetrics_consumers.model.generation import DELAYS, Pane
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin

@@ -17,7 +17,7 @@ from streammetrics_consumers.query.exposed_reading import answer_of
 from streammetrics_consumers.query.exposed_states import Days, closed_units
 
 from streammetrics import PerKey, UnitMean
-from tests.consumers.exposed_stream import (
+from tests.consumers.exposed_cohorts import (
     ARMS,
     BUCKETS,
     DAY_MS,

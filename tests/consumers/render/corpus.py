@@ -20,7 +20,7 @@ from streammetrics import Interval, Ratio, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
 from streammetrics.results import OutcomeDelays
 from tests.consumers.answer_rows import altered, slice_row
-from tests.consumers.exposed_stream import DAY_MS
+from tests.consumers.exposed_cohorts import DAY_MS
 from tests.consumers.render.exposed import BEFORE_THE_FIRST, EXPOSURES, answers
 from tests.consumers.render.indexed import index
 from tests.consumers.stores import HOSTILE

@@ -10,7 +10,7 @@ from streammetrics_consumers.query.exposed_answers import ExposedAnswer, Exposur
 from streammetrics_consumers.query.exposed_reading import answer_of
 
 from streammetrics.experiments import Report
-from tests.consumers.exposed_stream import DAY_MS, metrics, states, units
+from tests.consumers.exposed_cohorts import DAY_MS, metrics, states, units
 
 CLOSED_MS = 15 * DAY_MS + DAY_MS // 2
 EXPOSURES = ExposureStatus(
