@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -110,6 +110,22 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
             cells = np.arange(slot * GROUPS, (slot + 1) * GROUPS)
             sums, _ = self.sums.inner.units(cells)
             require(all(n or not x for n, x in zip(sizes, sums, strict=True)), fault)
+
+    def without_values(self) -> Self:
+        """A state of the same units, each with the value 0: merged with one of the rows of some
+        days, it gives the mean of these days over all of them.
+
+        >>> from streammetrics import UnitMean
+        >>> exposed, second_day = UnitMean(), UnitMean()
+        >>> exposed.update(["ann", "bo", "cy"], [9, 0, 0])
+        >>> second_day.update(["bo"], [6])
+        >>> (exposed.without_values() + second_day).compute().mean
+        2.0
+        """
+        self._flush()
+        seen = self._empty(self._width)
+        seen.units.merge(self.units, np.arange(self._width))
+        return seen
 
     def compute(self) -> UnitMeanResult:
         """The mean and the rate over units, and their number."""

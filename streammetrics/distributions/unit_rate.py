@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -116,6 +116,22 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
             if units is not None:
                 within = above is not None and bool(np.isin(above, units).all())
                 require(within, "an event of a unit that was not seen")
+
+    def without_values(self) -> Self:
+        """A state of the same units without an event, as rows of value 0 would give: merged with
+        one of the events of some days, its units are the denominator of these days.
+
+        >>> from streammetrics import UnitRate
+        >>> exposed, second_day = UnitRate(), UnitRate()
+        >>> exposed.update(["ann", "bo", "cy"], [1, 0, 0])
+        >>> second_day.update(["bo"], [1])
+        >>> (exposed.without_values() + second_day).compute().rate
+        0.3333333333333333
+        """
+        self._flush()
+        seen = self._empty(self._width)
+        seen.units.merge(self.units, np.arange(self._width))
+        return seen
 
     def compute(self) -> UnitRateResult:
         """The share of units with an event, and their number."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from streammetrics.experiments.arms import Arm, Arms
+from streammetrics.experiments.arms import UNITS, Arm, Arms
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Guardrail
 from streammetrics.experiments.contrast import Contrast, Names
 from streammetrics.experiments.difference import compared
@@ -63,6 +63,8 @@ def contrast_of(
         direction=direction,
         pair=pair,
         horizon=horizon,
+        so_far=plan.unit_view == "so_far"
+        and any(arm.counts.unit == UNITS for arm in (pair.control, pair.treatment)),
     )
     if safeguard is None:
         return contrast

@@ -10,7 +10,7 @@ from streammetrics.combine.units import Units, UnitsResult, without_units
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import instance, refused
 from streammetrics.experiments.arm import arm_of, is_effect
-from streammetrics.experiments.arms import Arm, no_arm, without_effect
+from streammetrics.experiments.arms import UNITS, Arm, no_arm, without_effect
 from streammetrics.experiments.assignment import (
     Found,
     SampleRatioFound,
@@ -156,7 +156,10 @@ class Experiment:
                 )
                 if (*variants, *epochs) not in known_units:
                     known_units[*variants, *epochs] = units_of(counted, variants, epochs)
-                contrasts.append(replace(contrast, units=known_units[*variants, *epochs] or None))
+                n_units = known_units[*variants, *epochs]
+                if self.plan.unit_view == "closed" and contrast.counts_units:
+                    n_units = contrast.comparison.n
+                contrasts.append(replace(contrast, units=n_units or None))
         return tuple(contrasts)
 
     def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
@@ -406,8 +409,12 @@ class Experiment:
     def _sizes(
         self, pairs: Mapping[str, tuple[Arm, Arm]], treatment: str, counted: Found
     ) -> dict[str, int]:
-        """The units of both arms by epoch; their rows unless units are known in every epoch."""
+        """The units of both arms by epoch; their rows unless units are known in every epoch. Of
+        units whose window is over, only these."""
         sizes: dict[str, int] = {}
+        arms_of_all = [arm for pair in pairs.values() for arm in pair if arm.counts.rows]
+        if self.plan.unit_view == "closed" and all(arm.counts.unit == UNITS for arm in arms_of_all):
+            return {name: a.counts.rows + b.counts.rows for name, (a, b) in pairs.items()}
         for epoch in pairs:
             arms = counted.get(epoch, {})
             results = [

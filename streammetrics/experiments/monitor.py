@@ -229,6 +229,16 @@ def reading_of(now: Anytime, seen: Watched | None, since: Watched | None = None)
     )
 
 
+def reading_of_changing_effect(now: Anytime, seen: Watched | None) -> Reading:
+    """The reading of an effect that changes while it is watched, such as one on units that have
+    done a part of what they will do: the interval is that of the last look alone, and only the
+    evidence against no effect is that of all looks. now, seen: as in `reading_of`."""
+    if seen is None or seen.latest is None:
+        return reading_of(now, None)
+    last = seen.latest
+    return Reading(last.lower, last.upper, seen.p_value, last, last.lower <= last.upper, seen.looks)
+
+
 def midpoint(lower: float, upper: float) -> float:
     """The middle of an interval; nan if an end is infinite."""
     return (

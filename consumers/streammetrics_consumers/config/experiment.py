@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.arms import NO_ARMS, DeclaredArms
+from streammetrics_consumers.config.arms import NO_ARMS, DeclaredArms, UnitView
 from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
 from streammetrics_consumers.config.kinds import (
@@ -321,6 +321,11 @@ class ExperimentConfig:
         return self.arms.is_named
 
     @property
+    def units(self) -> UnitView:
+        """Of which exposed units the means and rates of units are that the plan compares."""
+        return self.arms.units
+
+    @property
     def is_exposed(self) -> bool:
         """Whether the arm of an event is that of the first exposure of its unit."""
         return self.arms.is_exposed
@@ -347,6 +352,7 @@ class ExperimentConfig:
             "end": self.end,
             "where": [condition.plain for condition in self.where] or None,
             "arms": {arm: list(values) for arm, values in sorted(self.arms.merged.items())} or None,
+            "units": None if self.units == "so_far" else self.units,
         }
         return {
             "control": self.control,

@@ -44,7 +44,6 @@ from streammetrics_consumers.query.experiment_plan import (
     declared,
     experiment_of,
     experiments_of,
-    within,
 )
 from streammetrics_consumers.query.experiment_totals import days_so_far
 from streammetrics_consumers.query.hook_content import messages_of
@@ -115,7 +114,7 @@ def look_base(now: StoreView, name: str | None) -> LookBase | None:
     if declaration is None or declaration.ended:
         return None
     panes = declaration.panes(size.pane for size in snapshot.panes)
-    rows = now.delta_metadata(within(panes, None, None))
+    rows = now.delta_metadata(declaration.total_panes(panes))
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
@@ -123,7 +122,8 @@ def look_base(now: StoreView, name: str | None) -> LookBase | None:
             f"{MAX_STATE_BYTES}"
         )
     states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
-    experiment = experiment_of(declaration, states)
+    closed_ms = declaration.closed_by(snapshot.closed_ms)
+    experiment = experiment_of(declaration, states, closed_ms)
     look = Look.at(
         declaration.fingerprint,
         now.version.generation.id,
@@ -304,16 +304,19 @@ class Looker:
             newest_ms = now.snapshot.greatest_event_ms
             if newest_ms is None or newest_ms < end_ms:
                 return None
-            panes = declaration.panes(size.pane for size in now.snapshot.panes)
-            return _counted(now.delta_metadata(within(panes, None, None)))
+            panes = declaration.total_panes(size.pane for size in now.snapshot.panes)
+            closed_ms = declaration.closed_by(now.snapshot.closed_ms)
+            rows = now.delta_metadata(panes)
+            return _counted(rows), declaration.closed_days(closed_ms)
 
         return view(self._ledger, read, generation=self._generation)
 
 
-_Counted: TypeAlias = frozenset[tuple[int, int, int | None]]  # heads, offsets, and retries
+_Ends: TypeAlias = frozenset[tuple[int, int, int | None]]  # heads, offsets, and retries
+_Counted: TypeAlias = tuple[_Ends, int | None]  # and the days of closed units
 
 
-def _counted(rows: Iterable[DeltaMetadata]) -> _Counted:
+def _counted(rows: Iterable[DeltaMetadata]) -> _Ends:
     """How far rows were counted, which merging them does not change."""
     ends: dict[tuple[int, int | None], int] = {}
     for row in rows:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 import streammetrics as sm
@@ -46,7 +47,7 @@ from streammetrics_consumers.query.experiment_totals import (
     total_of,
 )
 from streammetrics_consumers.query.interactions import Interactions
-from streammetrics_consumers.query.json_kinds import Phase
+from streammetrics_consumers.query.json_kinds import Phase, UnitView
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
 from streammetrics_consumers.query.overlaps import (
     UNREAD,
@@ -177,6 +178,7 @@ class ExperimentIndex:
             srm=report.srm,
             effect=_effect(now, design, report, rows),
             looks=looks,
+            units=unit_view(design),
         )
         self._entries[key] = _MadeEntry(made_of, entry)
         return entry
@@ -219,7 +221,15 @@ def _unread(design: DeclaredExperiment, phase: Phase, why: str, looks: int) -> E
         srm=None,
         effect=None,
         looks=looks,
+        units=unit_view(design),
     )
+
+
+def unit_view(design: DeclaredExperiment) -> UnitView | UnsetType:
+    """Of which exposed units the plan's means and rates are."""
+    if not design.is_exposed:
+        return UNSET
+    return "closed" if design.is_of_closed_units else "so_far"
 
 
 def _guardrails(rows: Sequence[WindowFinding]) -> EntryGuardrails:

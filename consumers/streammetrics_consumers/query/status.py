@@ -14,6 +14,8 @@ from streammetrics_consumers.model.commit import COUNTED, Head, Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
+from streammetrics_consumers.query.exposures_status import ExposuresReader
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.json_kinds import Answer, Count, Counts, Time
 from streammetrics_consumers.query.query import require_generation
@@ -80,7 +82,7 @@ class Deltas(Answer, frozen=True):
 
 class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/1"):
     """The status of a store: its generation, how far each log was read, and its contents. warnings:
-    sentences, such as that most events are refused."""
+    sentences, such as that most events are refused. exposures: where the config has them."""
 
     generation: Count
     revision: Count
@@ -99,6 +101,7 @@ class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/
         ]
         | UnsetType
     ) = UNSET
+    exposures: ExposureStatus | UnsetType = UNSET
 
 
 def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
@@ -108,6 +111,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     entries = count_entries(ledger.store, generation.id)
     idle = idle_heads(snapshot)
     join, _ = JoinReader(ledger).found(wanted)
+    exposures, _ = ExposuresReader(ledger).found(wanted)
     return dumps(
         Status(
             generation=generation.id,
@@ -123,6 +127,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
             join=join,
             warnings=stream_warnings(ledger.store, snapshot),
             hooks=_hooks(ledger) or UNSET,
+            exposures=UNSET if exposures is None else exposures,
         )
     )
 

@@ -23,6 +23,7 @@ from streammetrics_consumers.query.answers import (
     JoinOutcome,
     ResultsAnswer,
 )
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
 from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.slices import VARIANT
@@ -88,6 +89,8 @@ def result_gauges(
         meetings = len(total.index.overlaps), len(total.index.interactions)
         pairs = sum(max(number - PAIRS, 0) for number in meetings)
     yield from join_gauges(total.join)
+    if total.exposure_status is not None:
+        yield from _exposure_gauges(total.exposure_status)
     left_out += len(effects[EFFECTS:]) + pairs
     yield _gauge("results_left_out", "Rows, effects and pairs left out because there are too many",
                  left_out)  # fmt: skip
@@ -235,6 +238,24 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
         closed.add_metric([], found.closed_ms / 1000)
     yield closed
     yield from _outcome_families(found)
+
+
+def _exposure_gauges(found: ExposureStatus) -> Iterator[Metric]:
+    """The metric families of the exposures of a stream."""
+    yield _labelled_family(
+        "exposures_events", "Events that are attributed by exposures, by state", "state",
+        [("closed", found.closed), ("pending", found.pending_events), ("late", found.late_events)],
+    )  # fmt: skip
+    yield _labelled_family(
+        "exposures", "Exposures since the start, by state", "state",
+        [("known", found.unit_exposures), ("pending", found.pending_exposures),
+         ("late", found.late_exposures), ("left_out", found.dropped)],
+    )  # fmt: skip
+    closed = GaugeMetricFamily("streammetrics_exposures_closed_timestamp_seconds",
+                               "Event time up to which events are attributed")  # fmt: skip
+    if found.closed_ms is not None:
+        closed.add_metric([], found.closed_ms / 1000)
+    yield closed
 
 
 def _outcome_families(join: Join) -> Iterator[Metric]:
