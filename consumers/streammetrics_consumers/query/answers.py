@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
-from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.exposed_answers import ExposedAnswer, ExposureStatus
+from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.json_kinds import (
     Answer,
     Axis,

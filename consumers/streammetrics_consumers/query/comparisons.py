@@ -42,9 +42,9 @@ from streammetrics_consumers.query.experiment_totals import (
     report_of,
     total_of,
 )
-from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.exposed_answers import ExposedAnswer
 from streammetrics_consumers.query.exposed_reading import ExposedAnswers, exposed_answer
+from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
 from streammetrics_consumers.query.moments import Last, Moment, moment_of, read_at_same_offsets

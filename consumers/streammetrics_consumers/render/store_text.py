@@ -18,8 +18,8 @@ from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import Metric, PaneSize
 from streammetrics_consumers.model.hook_events import STATES, HookState
 from streammetrics_consumers.query.counting_history import CountingHistory
-from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.exposures_status import ExposuresReader
+from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query_plan import MetricLayout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
