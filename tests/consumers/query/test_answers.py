@@ -50,7 +50,7 @@ def test_every_object_is_closed_and_described() -> None:
         assert schema["additionalProperties"] is False, name
         assert schema["description"], name
         if name != "Problem":
-            optional = {"text", "slices", "band", "experiment", "experiments"}
+            optional = {"text", "slices", "band", "experiment", "experiments", "hooks"}
             assert schema["properties"].keys() - schema["required"] <= optional, name
 
 
