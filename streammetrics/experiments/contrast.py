@@ -53,7 +53,8 @@ class Contrast(Shown):
     anytime: the always-valid reading, at `alpha`; for a decision it is against no effect, for a
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
     the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
-    pair, horizon: the inputs of the reading. units: of both arms together, None if only their rows
+    pair, horizon: the inputs of the reading. grows: whether the values of units still grow, so that
+    each look is at another effect. units: of both arms together, None if only their rows
     are known. rows_per_unit: of both arms, of a mean or rate per row; None if unknown.
     """
 
@@ -69,6 +70,7 @@ class Contrast(Shown):
     horizon: Horizon = field(default_factory=Horizon, repr=False)
     units: int | None = None
     rows_per_unit: RowsPerUnit | None = field(default=None, repr=False, compare=False)
+    grows: bool = False
 
     @property
     def label(self) -> Anytime | None:

@@ -27,9 +27,11 @@ def contrast_of(
     units: Mapping[str, int],
     guardrail: Safeguard | None = None,
     decides: bool = False,
+    grows: bool = False,
 ) -> Contrast:
     """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`. guardrail:
     of the plan, if the contrast is of one; decides: whether the plan decides by its view as well.
+    grows: whether the values of its units still grow.
     """
     pair = by_epoch(arms, units)
     assert pair is not None
@@ -55,20 +57,25 @@ def contrast_of(
     direction = direction_of(watched, metric, view, default)
     if safeguard is not None:
         safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
+    sequence = ConfidenceSequence(alpha=alpha, horizon=horizon)
+    if grows:
+        sequence = ConfidenceSequence(alpha=alpha, kind="growing")
     contrast = Contrast(
         names=names,
         comparison=comparison,
-        anytime=ConfidenceSequence(alpha=alpha, horizon=horizon).at(comparison),
+        anytime=sequence.at(comparison),
         alpha=alpha,
         direction=direction,
         pair=pair,
         horizon=horizon,
+        grows=grows,
     )
     if safeguard is None:
         return contrast
     rail = Guardrail(
         margin=safeguard.margin,
-        horizon=horizon,
+        horizon=None if grows else horizon,
+        kind="growing" if grows else "asymptotic",
         higher_is_better=safeguard.higher_is_better is not False,
         alpha=alpha,
     )

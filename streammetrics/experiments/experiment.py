@@ -46,8 +46,10 @@ class Experiment:
 
     With epochs, states[epoch][variant][metric] and units[epoch][variant]. An experiment is pure:
     it changes nothing, and its findings are a function of the rows and the plan, however the rows
-    were sharded. metrics: names that may have no state yet. days: the units counted on each day, by
-    days since 1970, epoch and variant, from which the sample ratio by day follows. SettingsError
+    were sharded. metrics: names that may have no state yet. growing: metrics of units whose values
+    still grow, such as the revenue of exposed users until now; each look at them is at another
+    effect (kind "growing" of `ConfidenceSequence`). days: the units counted on each day, by days
+    since 1970, epoch and variant, from which the sample ratio by day follows. SettingsError
     for a variant of the states that the plan does not name, and, from the findings, for a metric of
     the plan that is neither in the states nor in `metrics`.
 
@@ -76,6 +78,7 @@ class Experiment:
     units: UnitStates = field(default_factory=dict)
     metrics: Collection[str] = ()
     days: Mapping[int, UnitStates] = field(default_factory=dict)
+    growing: Collection[str] = ()
 
     if TYPE_CHECKING:
 
@@ -86,6 +89,7 @@ class Experiment:
             units: Mapping[str, Units] | UnitStates = ...,
             metrics: Collection[str] = ...,
             days: Mapping[int, UnitStates] = ...,
+            growing: Collection[str] = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -285,7 +289,16 @@ class Experiment:
             }
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
             contrast = contrast_of(
-                self.plan, watched, metric, arm_view, treatment, adjusted, sizes, guardrail, decides
+                self.plan,
+                watched,
+                metric,
+                arm_view,
+                treatment,
+                adjusted,
+                sizes,
+                guardrail,
+                decides,
+                metric in self.growing,
             )
             rows = (
                 self._rows_per_unit(contrast, counted, sizes, dropped)

@@ -215,11 +215,26 @@ class Reading:
         return self.lower > -math.inf or self.upper < math.inf
 
 
-def reading_of(now: Anytime, seen: Watched | None, since: Watched | None = None) -> Reading:
+def reading_of(
+    now: Anytime, seen: Watched | None, since: Watched | None = None, *, grows: bool = False
+) -> Reading:
     """The reading of a contrast. now: at this look; seen: the looks at it, combined, None if there
-    are none; since: those at its increments since the decision."""
+    are none; since: those at its increments since the decision. grows: whether each look is at
+    another effect, so that only the evidence against no effect is that of all looks.
+
+    >>> early, late = Anytime(0.1, 0.3, log_e=5.0), Anytime(0.5, 0.9, log_e=4.0)
+    >>> looks = Monitor.of(
+    ...     Look.at("", 1, {"log": n}, {"ctr": look}) for n, look in enumerate([early, late])
+    ... )
+    >>> reading = reading_of(late, looks.watched("", 1, "ctr"), grows=True)
+    >>> reading.lower, reading.upper, round(reading.pvalue, 4), reading.consistent
+    (0.5, 0.9, 0.0067, True)
+    """
     if seen is None or seen.latest is None:
         return Reading(now.lower, now.upper, now.p_value, now, now.lower <= now.upper)
+    if grows:
+        last = seen.latest
+        return Reading(last.lower, last.upper, seen.p_value, last, looks=seen.looks)
     after = None
     if since is not None and since.latest is not None:
         effect = midpoint(since.latest.lower, since.latest.upper)

@@ -98,7 +98,10 @@ class Outcome(Shown):
         decisions = [contrast for contrast in contrasts if contrast.safeguard is None]
         readings = {
             contrast.name: reading_of(
-                contrast.anytime, watched.get(contrast.name), watched.get(contrast.name + SINCE)
+                contrast.anytime,
+                watched.get(contrast.name),
+                watched.get(contrast.name + SINCE),
+                grows=contrast.grows,
             )
             for contrast in contrasts
         }

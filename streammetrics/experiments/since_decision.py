@@ -47,7 +47,10 @@ def readings_since(
     contrast: Contrast, last: Mapping[str, Anytime]
 ) -> Iterator[tuple[str, Anytime]]:
     """What a look stores beside the reading of a contrast: the decision, and the reading of the
-    increments since. last: the readings of the look before."""
+    increments since; nothing where values grow, and the effect with them. last: the readings of
+    the look before."""
+    if contrast.grows:
+        return
     decided = last.get(contrast.name + DECIDED)
     comparison = contrast.comparison
     if decided is not None:
