@@ -29,6 +29,8 @@ from streammetrics.experiments import ConfidenceSequence as ConfidenceSequence
 from streammetrics.experiments import compare as compare
 from streammetrics.experiments import plan_test as plan_test
 from streammetrics.join import END_OF_TIME as END_OF_TIME
+from streammetrics.join import Exposed as Exposed
+from streammetrics.join import ExposedRows as ExposedRows
 from streammetrics.join import Joined as Joined
 from streammetrics.join import JoinRows as JoinRows
 from streammetrics.join import LabelDelays as LabelDelays

@@ -16,6 +16,8 @@ from streammetrics import (
     Calibration,
     CatalogMetrics,
     ExactAUC,
+    Exposed,
+    ExposedRows,
     GroupedAUC,
     GroupedScores,
     HistogramAUC,
@@ -40,6 +42,8 @@ from streammetrics.testing import Case, strategies
 from tests.calibration_cases import CALIBRATION
 from tests.distribution_cases import DISTRIBUTIONS
 from tests.diversity_cases import DIVERSITY
+from tests.exposure_cases import EXPOSURES, ONE_OF_ONE
+from tests.exposure_cases import ONE_EVENT as ONE_EXPOSED_EVENT
 from tests.grouped_scores_cases import GROUPED_SCORES
 from tests.interleaving_cases import INTERLEAVING
 from tests.join_cases import JOINS, ONE_EVENT
@@ -178,6 +182,8 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     Uplift: (1, 0.5, 1, 1),
     JoinRows: ONE_EVENT,
     Joined: ONE_EVENT,
+    ExposedRows: ONE_EXPOSED_EVENT,
+    Exposed: ONE_OF_ONE,
     **ONE_ROW,
 }
 
@@ -219,6 +225,9 @@ COMBINED: list[Case[Any]] = [
 ]
 SETS: list[Case[Any]] = [
     *JOINS,
+    *EXPOSURES,
+    per_key(EXPOSURES[0], 3),
+    per_key(EXPOSURES[2], 2),
     per_key(JOINS[0], 3),
     per_key(JOINS[4], 2),
     per_key(USERS[0], 3),

@@ -119,6 +119,7 @@ class Units(Accumulator, schema="units/1"):
     """
 
     _many_slots: ClassVar[bool] = True
+    _shows_units: ClassVar[bool] = True
 
     share: float = 1.0
     max_units: int | None = None

@@ -62,10 +62,12 @@ class Forms:
 
     _drift_of: what `drift` compares of two states, the values of rows or their scores by label.
     _tells_units: whether the metric tells users apart by itself, so that its intervals are theirs.
+    _shows_units: whether a row of zeros shows that its unit was there, so that it counts.
     """
 
     _drift_of: ClassVar[DriftOf] = ""
     _tells_units: ClassVar[bool] = False
+    _shows_units: ClassVar[bool] = False
 
     def _score_form(self) -> ScoreForm | None:
         """How groups of users count the scores of the metric, if it is of scores."""

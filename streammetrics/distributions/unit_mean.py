@@ -66,6 +66,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
     """
 
     _tells_units: ClassVar[bool] = True
+    _shows_units: ClassVar[bool] = True
 
     share: float = 1.0
     max_units: int | None = None

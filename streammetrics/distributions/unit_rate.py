@@ -85,6 +85,7 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
     """
 
     _tells_units: ClassVar[bool] = True
+    _shows_units: ClassVar[bool] = True
 
     share: float = 1.0
     max_units: int | None = None

@@ -61,6 +61,7 @@ class UnitSums(Accumulator, schema="unit-sums/1"):
     """
 
     _tells_units: ClassVar[bool] = True
+    _shows_units: ClassVar[bool] = True
 
     max_units: int = 10_000
     inputs = Inputs(

@@ -1,7 +1,14 @@
-from streammetrics.join.join_rows import END_OF_TIME as END_OF_TIME
+from streammetrics.join.event_sets import END_OF_TIME as END_OF_TIME
+from streammetrics.join.exposed import Exposed as Exposed
+from streammetrics.join.exposed_rows import ExposedRows as ExposedRows
 from streammetrics.join.join_rows import JoinRows as JoinRows
 from streammetrics.join.joined import Joined as Joined
 from streammetrics.join.label_delays import LabelDelays as LabelDelays
+from streammetrics.results.exposed_results import AttributedRows as AttributedRows
+from streammetrics.results.exposed_results import Attribution as Attribution
+from streammetrics.results.exposed_results import ExposedResult as ExposedResult
+from streammetrics.results.exposed_results import NewExposures as NewExposures
+from streammetrics.results.exposed_results import PendingExposures as PendingExposures
 from streammetrics.results.join_results import JoinedResult as JoinedResult
 from streammetrics.results.join_results import LabelDelaysResult as LabelDelaysResult
 from streammetrics.results.join_results import OutcomeDelays as OutcomeDelays

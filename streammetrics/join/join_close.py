@@ -17,28 +17,12 @@ from numpy.typing import NDArray
 from streammetrics.core.parts.record_set import RecordSet
 from streammetrics.core.parts.record_table import Table
 from streammetrics.core.parts.score_bits import scores_of
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.rows import DictionaryColumn, first_at_least, spans
 from streammetrics.results.join_results import ClosedRows, Labels
 
 Words: TypeAlias = NDArray[np.uint64]
 Times: TypeAlias = NDArray[np.int64]
 Positions: TypeAlias = NDArray[np.intp]
-
-
-def first_at_least(times: Times, low: Positions, high: Positions, wanted: Times) -> Positions:
-    """For each i the first index in [low[i], high[i]) with a time >= wanted[i], else high[i].
-
-    times: ascending within each of these spans. Bisection of all spans at once.
-    """
-    low, high = low.copy(), high.copy()
-    open_ = np.flatnonzero(low < high)
-    while len(open_):
-        middle = (low[open_] + high[open_]) >> 1
-        below = times[middle] < wanted[open_]
-        low[open_[below]] = middle[below] + 1
-        high[open_[~below]] = middle[~below]
-        open_ = open_[low[open_] < high[open_]]
-    return low
 
 
 def sorted_by_id_and_time(ids: Words, times: Times) -> Positions:
@@ -73,11 +57,6 @@ def counted_impressions(ids: Words, times: Times, horizon: int) -> NDArray[np.bo
         current, end = current[inside], end[inside]
         counts[current] = True
     return counts
-
-
-def spans(ids: Words, wanted: Words) -> tuple[Positions, Positions]:
-    """The range of indices [start, end) of each wanted id among ascending ids."""
-    return np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
 
 
 def pairs(
@@ -123,33 +102,6 @@ def _sum(values: list[float]) -> float:
             return float(exact)
         except OverflowError:
             return math.inf if exact > 0 else -math.inf
-
-
-# The pane of event time and the range of hashes of each record.
-
-
-def places(
-    table: Table, pane_ms: int | None, ranges: int
-) -> dict[tuple[int, int], NDArray[np.intp]]:
-    """The indices of the records by (start of the pane, range), ascending; ranges: a power of two.
-
-    pane_ms None: all records are in pane 0.
-    """
-    if not len(table):
-        return {}
-    shift = 64 - (ranges - 1).bit_length()
-    of_range = np.zeros(len(table), np.int64)
-    if shift < 64:
-        of_range = (table.ids >> np.uint64(shift)).astype(np.int64)
-    pane = np.zeros(len(table), np.int64) if pane_ms is None else table.times // pane_ms
-    order = np.lexsort((of_range, pane))  # stable, so that indices stay ascending
-    pane, of_range = pane[order], of_range[order]
-    new = (pane[1:] != pane[:-1]) | (of_range[1:] != of_range[:-1])
-    starts = np.flatnonzero(np.concatenate([[True], new]))
-    return {
-        (int(pane[start]) * (pane_ms or 1), int(of_range[start])): indices
-        for start, indices in zip(starts.tolist(), np.split(order, starts[1:]), strict=True)
-    }
 
 
 class Terms(NamedTuple):

@@ -13,7 +13,7 @@ from streammetrics.core.checks import numbers, same_length
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.ids.keys import dictionary_column
-from streammetrics.core.ids.unit_hashes import Words, salt_word, unit_hashes
+from streammetrics.core.ids.unit_hashes import Words, salt_word, unit_hashes, unit_words
 from streammetrics.core.parts.part import Slots as Positions
 from streammetrics.core.parts.record_table import KINDS, MAX_TIME, Values, checked
 from streammetrics.core.rows import DictionaryColumn, Key
@@ -34,6 +34,22 @@ class EventKeys(NamedTuple):
 
 def event_keys(ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> EventKeys:
     """Checked ids, as mixed words, and times, in new arrays."""
+    times = _event_times(times_ms)
+    words = unit_hashes(ids, _ID_SALT, "ids")
+    same_length(len(words), times, "times_ms", "ids")
+    return EventKeys(words, times)
+
+
+def unit_keys(units: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> EventKeys:
+    """Checked units, as the words from which metrics of units take their hashes, and times, in new
+    arrays."""
+    times = _event_times(times_ms)
+    words = unit_words(units, "units").copy()
+    same_length(len(words), times, "times_ms", "units")
+    return EventKeys(words, times)
+
+
+def _event_times(times_ms: ArrayLike) -> NDArray[np.int64]:
     times = milliseconds(times_ms, "times_ms").copy()
     if len(times) and not (
         times.item(times.argmin()) > -MAX_TIME and times.item(times.argmax()) < MAX_TIME
@@ -41,18 +57,20 @@ def event_keys(ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> EventK
         bad = np.flatnonzero((times <= -MAX_TIME) | (times >= MAX_TIME))
         expected = "times in milliseconds, between -2**62 and 2**62"
         raise bad_rows(times, bad, "times_ms", expected, "pass milliseconds since the epoch")
-    words = unit_hashes(ids, _ID_SALT, "ids")
-    same_length(len(words), times, "times_ms", "ids")
-    return EventKeys(words, times)
+    return times
 
 
-def impressions(
-    n: int, columns: Mapping[str, Given], kinds: Mapping[str, str], at: Positions | None = None
+def declared(
+    n: int,
+    columns: Mapping[str, Given],
+    kinds: Mapping[str, str],
+    at: Positions | None = None,
+    rows: str = "impression",
 ) -> list[Values]:
-    """The checked columns of impressions in the order of their names, or InputError.
+    """The checked columns that a setting declares, in the order of their names, or InputError.
 
-    n: the number of events. at: the indices of the impressions, None: all; elsewhere a column may
-    hold anything.
+    n: the number of events. at: the indices of those that have these columns, None: all; elsewhere
+    a column may hold anything. rows: what such an event is called.
     """
     for name in columns:
         if name not in kinds:
@@ -65,19 +83,21 @@ def impressions(
     values: list[Values] = []
     for name in sorted(kinds):
         argument = columns.get(name)
-        if argument is None:
+        if argument is None and at is not None and not len(at):
+            values.append(checked((), kinds[name], name))
+        elif argument is None:
             raise InputError(
                 expected=f"a column {name}, as declared in the setting columns",
                 got="none",
                 where=name,
-                hint="pass one value for each impression",
+                hint=f"pass one value for each {rows}",
             )
-        if at is None:
+        elif at is None:
             column = checked(argument, kinds[name], name)  # type: ignore[arg-type]
             same_length(n, column, name, "ids")
+            values.append(column)
         else:
-            column = _checked_at(argument, kinds[name], name, at, n)
-        values.append(column)
+            values.append(_checked_at(argument, kinds[name], name, at, n))
     return values
 
 
@@ -85,7 +105,7 @@ def outcomes(
     n: int, summed: NDArray[np.bool_], values: ArrayLike | None, event_ids: Given
 ) -> tuple[NDArray[np.float64], Words]:
     """Values, 0 except where `summed` [n], and hashes of the event ids, 0 where there is none."""
-    return _values(values, summed), _events(event_ids, n)
+    return _values(values, summed), event_words(event_ids, n)
 
 
 def kinds_of(
@@ -172,7 +192,8 @@ def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.f
     return out
 
 
-def _events(event_ids: Given, n: int) -> Words:
+def event_words(event_ids: Given, n: int) -> Words:
+    """The hashes of event ids [n], 0 where there is none."""
     out = np.zeros(n, np.uint64)
     if event_ids is None:
         return out
@@ -198,7 +219,8 @@ def _events(event_ids: Given, n: int) -> Words:
 COUNTS: Final = ("once", "count", "sum")
 ATTRIBUTIONS: Final = ("one", "last", "every")
 MAX_SPAN_MS: Final = 1 << 53  # of `label_window_ms` and `remember_ms`
-_TAKEN: Final = ("kinds", "ids", "times_ms", "values", "event_ids", "self")
+OF_JOIN: Final = ("kinds", "ids", "times_ms", "values", "event_ids", "self")  # arguments
+OF_EXPOSURES: Final = ("units", "times_ms", "experiments", "arms", "event_ids", "self")
 
 
 def checked_names(
@@ -218,9 +240,11 @@ def checked_names(
     return {name: mapping[name] for name in sorted(mapping)}
 
 
-def checked_columns(value: object, where: str) -> Mapping[str, Setting]:
-    """The checked setting `columns`."""
-    return checked_names(value, KINDS, where, _TAKEN)
+def checked_columns(
+    value: object, where: str, taken: Iterable[object] = OF_JOIN
+) -> Mapping[str, Setting]:
+    """The checked setting `columns`. taken: names of other arguments."""
+    return checked_names(value, KINDS, where, taken)
 
 
 def checked_outcomes(value: object, where: str) -> Mapping[str, Setting]:
@@ -257,3 +281,14 @@ def columns_at(batch: Batch, names: Iterable[str], at: NDArray[np.intp]) -> dict
         else:
             columns[name] = column[at]
     return columns
+
+
+def widened(column: Values, indices: Positions, n: int) -> Values:
+    """A column of the events at some indices as a column of all n."""
+    if isinstance(column, DictionaryColumn):
+        codes = np.zeros(n, np.intp)
+        codes[indices] = column.codes
+        return DictionaryColumn(codes, column.values or (None,))
+    wide = np.zeros(n, column.dtype)
+    wide[indices] = column
+    return wide

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.checks import check_choice
 from streammetrics.core.codec import require
-from streammetrics.core.conversion import whole
-from streammetrics.core.errors import InputError, shown
 from streammetrics.core.parts.part import Column as StateColumn
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.parts.record_set import Records, RecordSet
-from streammetrics.core.parts.record_table import MAX_TIME, Values
+from streammetrics.core.parts.record_set import Records
 from streammetrics.core.rows import DictionaryColumn, Key
-from streammetrics.join.join_close import Terms, closed, places
+from streammetrics.join.event_sets import EventSets
+from streammetrics.join.join_close import Terms, closed
 from streammetrics.join.join_events import (
     ATTRIBUTIONS,
     IMPRESSION,
@@ -28,17 +25,16 @@ from streammetrics.join.join_events import (
     checked_columns,
     checked_outcomes,
     columns_at,
+    declared,
     event_keys,
-    impressions,
     kinds_of,
     outcomes,
+    widened,
 )
 from streammetrics.results.join_results import ClosedRows, PendingRows
 
-END_OF_TIME: Final = MAX_TIME  # `close` at this time closes everything
 
-
-class JoinRows(Accumulator, schema="join-rows/1"):
+class JoinRows(EventSets, schema="join-rows/1"):
     """Impressions, and outcomes such as clicks that follow later, joined by id.
 
     The state consists of sets, and a merge is their union: any order, any sharding and any
@@ -168,11 +164,11 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         all_kinds = (IMPRESSION, *self.outcomes)
         place = kinds_of(kinds, n, all_kinds)
         shown_at = np.flatnonzero(place == 0)
-        shown_columns = impressions(n, columns, self.columns, shown_at)
+        shown_columns = declared(n, columns, self.columns, shown_at)
         summed = np.array([False, *(c == "sum" for c in self.outcomes.values())])[place]
         value, event = outcomes(n, summed, values, event_ids)
         names = zip(sorted(self.columns), shown_columns, strict=True)
-        wide: dict[str, Column] = {name: _widened(c, shown_at, n) for name, c in names}
+        wide: dict[str, Column] = {name: widened(c, shown_at, n) for name, c in names}
         event_columns = {
             "kinds": place,
             "ids": events.ids,
@@ -186,7 +182,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
     ) -> None:
         """Add impressions [n]."""
         events = event_keys(ids, times_ms)
-        shown_columns = impressions(len(events.ids), columns, self.columns)
+        shown_columns = declared(len(events.ids), columns, self.columns)
         self.shown_rows.add(events.ids, events.times, shown_columns)
 
     def update_outcomes(
@@ -231,43 +227,13 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         It must hold all events with time < before_ms + label_window_ms. Closing at increasing times
         gives the same as closing once, at the last of them. END_OF_TIME closes everything.
         """
-        if type(before_ms) is not int or not -MAX_TIME <= before_ms <= END_OF_TIME:
-            raise InputError(
-                expected="whole milliseconds since the epoch",
-                got=shown(before_ms),
-                where="JoinRows.close",
-                hint="pass a time, or END_OF_TIME",
-            )
+        before = self._closing_time(before_ms)
         window = self.label_window_ms
         remember = self.remember_ms or 2 * window
         terms = Terms(self.columns, self.outcomes, window, self.attribution, remember)
-        out, remaining = closed(terms, self._sets(), before_ms)
+        out, remaining = closed(terms, self._sets(), before)
         self._put(remaining)
         return out
-
-    def split(self, pane_ms: int | None, ranges: int) -> Mapping[tuple[int, int], JoinRows]:
-        """Shards that merge back into this state, by start of a pane and range of the id's hash.
-
-        pane_ms: the length of panes of event time; None: one pane, 0. ranges: their number, a power
-        of two, so that ranges of different numbers nest. Empty shards are left out.
-        """
-        if pane_ms is not None and whole(pane_ms) != 0:
-            check_span(pane_ms, 1, "JoinRows.split, pane_ms")
-        if type(ranges) is not int or not 1 <= ranges <= 1 << 32 or ranges & (ranges - 1):
-            raise InputError(
-                expected="a power of two, at most 2**32",
-                got=shown(ranges),
-                where="JoinRows.split, ranges",
-                hint="pass the number of ranges",
-            )
-        shards: dict[tuple[int, int], JoinRows] = {}
-        empty = [RecordSet(record_set.kinds) for record_set in self._sets()]
-        parts = [places(record_set.settled(), pane_ms, ranges) for record_set in self._sets()]
-        for key in sorted({key for part in parts for key in part}):
-            sets = zip(self._sets(), parts, empty, strict=True)
-            shards[key] = self.empty()
-            shards[key]._put([s.picked(p[key]) if key in p else e.twin() for s, p, e in sets])
-        return shards
 
     def compute(self) -> PendingRows:
         """The numbers of pending events."""
@@ -281,22 +247,3 @@ class JoinRows(Accumulator, schema="join-rows/1"):
             int(times.min()) if len(times) else None,
             int(times.max()) if len(times) else None,
         )
-
-    def _sets(self) -> list[RecordSet]:
-        return [part.sets[0] for part in (self.shown_rows, self.outcome_rows, self.known_rows)]
-
-    def _put(self, sets: Sequence[RecordSet]) -> None:
-        parts = (self.shown_rows, self.outcome_rows, self.known_rows)
-        for part, record_set in zip(parts, sets, strict=True):
-            part.sets[0] = record_set
-
-
-def _widened(column: Values, indices: NDArray[np.intp], n: int) -> Values:
-    """A column of the events at some indices as a column of all n."""
-    if isinstance(column, DictionaryColumn):
-        codes = np.zeros(n, np.intp)
-        codes[indices] = column.codes
-        return DictionaryColumn(codes, column.values or (None,))
-    wide = np.zeros(n, column.dtype)
-    wide[indices] = column
-    return wide

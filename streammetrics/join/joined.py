@@ -3,76 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Self, cast
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.combine.children import Product
-from streammetrics.combine.panel import part_of, require_empty
+from streammetrics.combine.panel import require_empty
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.codec import require
-from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.ids.id_hashes import HashedIds
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Column, Extreme, Slots
-from streammetrics.core.parts.record_table import MAX_TIME, Values
+from streammetrics.core.errors import SettingsError
+from streammetrics.core.parts.record_table import MAX_TIME
 from streammetrics.core.rows import DictionaryColumn, Key
-from streammetrics.core.settings import (
-    Setting,
-    rename_from_stored,
-    rename_to_stored,
-)
-from streammetrics.join.join_events import Given, columns_at
+from streammetrics.join.closing_metric import Bound, ClosingMetric, bound_inputs, events_at
+from streammetrics.join.event_sets import EventSets
+from streammetrics.join.join_events import Given
 from streammetrics.join.join_rows import JoinRows
 from streammetrics.join.label_delays import LabelDelays
 from streammetrics.results.join_results import JoinedResult, LabelDelaysResult
 
-# The column or outcome that each argument of a joined metric reads.
-
 _LABELS: Final = ("labels", "numerators")
-Bound = Mapping[str, NDArray[np.generic] | DictionaryColumn]
 
 
-def bound_inputs(
+def joined_inputs(
     metric: Accumulator, columns: Mapping[str, str], outcomes: Mapping[str, str], inputs: object
 ) -> Mapping[str, str]:
     """Argument of the metric → column, outcome or "times_ms"; SettingsError if one has none."""
-    takes = metric.arguments()
-    bindings = dict(inputs) if isinstance(inputs, Mapping) else {}
-    sources = (*columns, *outcomes, "times_ms")
-    if not isinstance(inputs, Mapping | None) or not set(bindings) <= set(takes):
-        raise _bad(f"arguments of the metric ({', '.join(takes)})", shown(inputs))
     shared = sorted(set(columns) & set(outcomes))
     if shared:
         raise _bad("columns and outcomes of different names", f"{shared[0]} twice")
-    bound: dict[str, str] = {}
-    for argument, required in sorted(takes.items()):
-        name = bindings.get(argument, argument)
-        if argument not in bindings and name not in sources:
-            is_single = argument in _LABELS and len(outcomes) == 1
-            name = next(iter(outcomes)) if is_single else None
-        if name is None and not required:
-            continue
-        if name not in sources:
-            got = f"{argument}={name!r}" if argument in bindings else f"none for {argument}"
-            raise _bad(f"one of {', '.join(sources)} for each argument of the metric", got)
-        bound[argument] = name
-    return bound
+
+    def default(argument: str) -> str | None:
+        is_single = argument in _LABELS and len(outcomes) == 1
+        return next(iter(outcomes)) if is_single else None
+
+    return bound_inputs(metric, (*columns, *outcomes, "times_ms"), inputs, default, _bad)
 
 
 def without_outcomes(
     batch: Batch, columns: Mapping[str, str], outcomes: Mapping[str, str]
 ) -> Bound:
     """The impressions of checked events, as if no outcome followed them."""
-    indices = np.flatnonzero(batch.kinds == 0)
-    bound: dict[str, Values] = {"times_ms": batch.times_ms[indices]}
-    for name, column in columns_at(batch, columns, indices).items():
-        if columns[name] == "hashed" and isinstance(column, np.ndarray):
-            column = column.view(HashedIds)
-        bound[name] = column
-    return {**bound, **dict.fromkeys(outcomes, np.zeros(len(indices), np.uint8))}
+    bound = events_at(batch, columns, np.flatnonzero(batch.kinds == 0))
+    no_outcomes = np.zeros(len(bound["times_ms"]), np.uint8)
+    return {**bound, **dict.fromkeys(outcomes, no_outcomes)}
 
 
 def _bad(expected: str, got: str) -> SettingsError:
@@ -84,11 +57,7 @@ def _bad(expected: str, got: str) -> SettingsError:
     )
 
 
-_CLOSED: Final = np.array([0, 1])  # indices of the counts: impressions, conflicts
-_LATE: Final = (2, 3)  # impressions, outcomes
-
-
-class Joined(Accumulator, schema="joined/1"):
+class Joined(ClosingMetric, schema="joined/1"):
     """A metric of impressions whose outcomes are separate events, minutes later.
 
     An impression counts once its label window has closed, with the outcomes of its id in that time,
@@ -134,30 +103,14 @@ class Joined(Accumulator, schema="joined/1"):
     attribution: str = "one"
     remember_ms: int | None = None
     inputs: Mapping[str, str] | None = None
-    states = Product("_parts_of")
-    closed_before = Extreme("max")
-    newest = Extreme("max")
-    counts = Counts(4)
 
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "Joined.metric"))
         rows = self._rows_of()
         for name in ("columns", "outcomes", "remember_ms"):
             self._set(name, rows.settings()[name])
-        inputs = bound_inputs(self.metric, self.columns, self.outcomes, self.inputs)
+        inputs = joined_inputs(self.metric, self.columns, self.outcomes, self.inputs)
         self._set("inputs", inputs)
-
-    def _stored_settings(self) -> Mapping[str, Setting]:
-        stored = rename_to_stored(self.metric.stored_names(), self.inputs or {})
-        return {**super()._stored_settings(), "inputs": dict(sorted(stored.items()))}
-
-    @classmethod
-    def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
-        settings = super()._restored_settings(stored)
-        metric, inputs = settings["metric"], settings["inputs"]
-        if isinstance(metric, Accumulator) and isinstance(inputs, Mapping):
-            settings["inputs"] = rename_from_stored(metric.stored_names(), inputs)
-        return settings
 
     @property
     def _parts_of(self) -> Mapping[str, Accumulator]:
@@ -208,18 +161,9 @@ class Joined(Accumulator, schema="joined/1"):
             self.metric.check(**self._keywords(bound))
         return Batch(rows.n, rows.columns, rows.n)
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        row_slots = np.zeros(batch.n, np.intp) if slots is None else slots
-        late = self.closed_before.known[row_slots] & (
-            batch.times_ms < self.closed_before.values[row_slots]
-        )
-        if late.any():
-            late_rows = np.flatnonzero(late)
-            self.counts.add(np.where(batch.kinds[late_rows] == 0, *_LATE), row_slots[late_rows])
-            rows = np.flatnonzero(~late)
-            batch, row_slots = batch.take(rows), row_slots[rows]
-        self._rows()._accumulate(batch, None if slots is None else row_slots)
-        self.newest.add(batch.times_ms, row_slots)
+    def _has_columns(self, batch: Batch) -> NDArray[np.bool_]:
+        is_impression: NDArray[np.bool_] = batch.kinds == 0
+        return is_impression
 
     def close(self, before_ms: int) -> None:
         """Count impressions older than `before_ms` for good, and drop them.
@@ -227,16 +171,15 @@ class Joined(Accumulator, schema="joined/1"):
         All events with time < before_ms + label_window_ms should have arrived: events older than
         `before_ms` that arrive later count as late.
         """
-        self._flush()
-        rows = self._rows().copy()
-        out = rows.close(before_ms)
+        self._close(before_ms)
+
+    def _closed(self, rows: EventSets, before_ms: int) -> tuple[int, int]:
+        out = cast("JoinRows", rows).close(before_ms)
         bound = {**out.labels, **out.columns, "times_ms": out.times_ms}
         if len(out):
             self.states.by_name["metric"].update(**self._keywords(bound))
         self.states.by_name["delays"].update(out.outcomes, out.delays_ms)
-        self.states.by_name["rows"] = rows
-        self.counts.add(_CLOSED, None, np.array([len(out), out.conflicts]))
-        self.closed_before.add(np.array([before_ms], np.int64))
+        return len(out), out.conflicts
 
     def compute(self) -> JoinedResult:
         """The metric's result over closed impressions, and the number of pending ones."""
@@ -263,25 +206,13 @@ class Joined(Accumulator, schema="joined/1"):
 
     def state(self) -> Accumulator:
         """The metric's state of the impressions that `close` has counted."""
-        self._flush()
-        return part_of(self, self.states.by_name["metric"].copy())
-
-    def _read(self, parts: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(parts, width)
-        for times in (new.closed_before, new.newest):
-            known_times = times.values[times.known]
-            require(bool((np.abs(known_times) <= MAX_TIME).all()), "times out of range")
-        return new
+        return self._copy_of("metric")
 
     def _rows(self) -> JoinRows:
-        return cast("JoinRows", self.states.by_name["rows"])
+        return cast("JoinRows", self._event_sets())
 
     def _rows_of(self) -> JoinRows:
         """An empty JoinRows with these settings."""
         return JoinRows(
             self.columns, self.outcomes, self.label_window_ms, self.attribution, self.remember_ms
         )
-
-    def _keywords(self, bound: Bound) -> dict[str, ArrayLike | DictionaryColumn]:
-        """The metric's keywords."""
-        return {argument: bound[name] for argument, name in (self.inputs or {}).items()}

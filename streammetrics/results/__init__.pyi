@@ -14,6 +14,10 @@ from streammetrics.present.views import texts_of as texts_of
 from streammetrics.present.views import value_of as value_of
 from streammetrics.present.views import views_of as views_of
 from streammetrics.results.drift_result import Drift as Drift
+from streammetrics.results.exposed_results import AttributedRows as AttributedRows
+from streammetrics.results.exposed_results import Attribution as Attribution
+from streammetrics.results.exposed_results import NewExposures as NewExposures
+from streammetrics.results.exposed_results import PendingExposures as PendingExposures
 from streammetrics.results.has_intervals import band_of as band_of
 from streammetrics.results.has_intervals import doubts_of as doubts_of
 from streammetrics.results.join_results import ClosedRows as ClosedRows

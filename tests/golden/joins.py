@@ -7,7 +7,19 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final
 
-from streammetrics import Accumulator, HistogramAUC, Joined, JoinRows, LabelDelays, Panel, Ratio
+from streammetrics import (
+    Accumulator,
+    Exposed,
+    ExposedRows,
+    HistogramAUC,
+    Joined,
+    JoinRows,
+    LabelDelays,
+    Panel,
+    Ratio,
+    UnitMean,
+    UnitRate,
+)
 
 _COLUMNS: Final = {"scores": "float32", "user": "hashed", "variant": "key"}
 _OUTCOMES: Final = {"click": "once", "sale": "sum"}
@@ -41,6 +53,28 @@ def delays(n: int) -> dict[str, Any]:
     }
 
 
+def exposures(n: int) -> dict[str, Any]:
+    """`n` events of few users, a quarter of them exposures."""
+    random = Random(20261130)
+    return {
+        "units": [f"user {random.randrange(n // 8)}" for _ in range(n)],
+        "times_ms": [1_574_553_600_000 + 40 * i - random.randrange(2000) for i in range(n)],
+        "experiments": [random.choice(("colour", "size")) for _ in range(n)],
+        "arms": [random.choice((None, None, None, "control", "new")) for _ in range(n)],
+        "event_ids": [random.choice((None, "a", "b")) for _ in range(n)],
+        "price": [math.ldexp(random.random(), random.randrange(-60, 60)) for _ in range(n)],
+        "page": [random.choice(("home", "cart", None, 3)) for _ in range(n)],
+    }
+
+
+def exposures_of_one(n: int) -> dict[str, Any]:
+    """The same, of one experiment."""
+    rows = exposures(n)
+    return {name: rows[name] for name in rows if name != "experiments"}
+
+
+_EVENTS: Final = {"price": "float64", "page": "key"}
+_UNITS: Final = Panel({"revenue": UnitMean(), "buyers": UnitRate()})
 JOINS: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
     "join-rows": (JoinRows(_COLUMNS, _OUTCOMES, label_window_ms=3000), events),
     "joined": (Joined(_LABELS, _COLUMNS, _OUTCOMES, label_window_ms=3000), events),
@@ -48,5 +82,11 @@ JOINS: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] 
         Joined(_LABELS, _COLUMNS, _OUTCOMES, label_window_ms=3000, attribution="last"),
         events,
     ),
+    "exposed": (Exposed(_UNITS, _EVENTS, inputs={"values": "price"}), exposures_of_one),
+    "exposed-in-window": (
+        Exposed(Ratio(), _EVENTS, ("control", "new"), 9000, inputs={"numerators": "price"}),
+        exposures_of_one,
+    ),
+    "exposed-rows": (ExposedRows(_EVENTS, window_ms=9000), exposures),
     "label-delays": (LabelDelays(("click", "sale"), label_window_ms=60_000), delays),
 }

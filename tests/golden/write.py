@@ -420,6 +420,8 @@ def readable(result: object) -> Any:
         *("impressions", "outcomes", "remembered", "first_ms", "last_ms", "result", "delays"),
         *("closed", "pending", "conflicts", "late_impressions", "closed_before_ms"),
         *("attributed", "unattributed", "unknown", "cut", "unattributed_delays"),
+        *("exposed", "in_several", "late_exposures", "late_events", "newest_ms"),
+        *("events", "exposures", "known"),
         *("macro_f1", "macro_auc", "map", "subset_accuracy", "hamming_loss"),
     ):
         if name in dir(result):  # and is not an attribute of another result that it wraps

@@ -15,6 +15,7 @@ from streammetrics_consumers.cli.arguments import COMMANDS
 from streammetrics_consumers.config.arms import DeclaredArms
 from streammetrics_consumers.config.config import TABLES, load_config
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
+from streammetrics_consumers.config.exposures import read_exposures
 from streammetrics_consumers.config.join import read_join
 from streammetrics_consumers.config.keys import Key, read
 from streammetrics_consumers.config.read_experiment import read_experiment
@@ -41,7 +42,9 @@ def test_every_key_that_is_declared_is_read_and_no_other(tmp_path: Path) -> None
     made = {name: Section(name, {}, problems) for name in TABLES if name != "metrics"}
     source = read_source(made["source"], tmp_path)
     event = read_event(made["event"])
-    read_join(made["join"], source, event, read_windows(made["windows"]))
+    windows = read_windows(made["windows"])
+    join = read_join(made["join"], source, event, windows)
+    read_exposures(made["exposures"], source, event, windows, join, is_joined=True)
     read_dedup(made["dedup"], source)
     read_slices(made["slices"], event)
     read_experiment(made["experiment"], event, (), DeclaredArms())
@@ -76,9 +79,11 @@ def test_the_configs_of_the_page_are_good(tmp_path: Path, number: int, source: s
 def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
     text = """
         source = { kind = "file", path = "x" }
-        event = { time = "ts", variant = "v", variants = ["a", "b"] }
+        event = { time = "ts", variant = "v", variants = ["a", "b"], user = "u" }
         metrics = { ctr = { type = "Ratio" } }
-        experiment = { control = "a", decision = ["ctr"], unit = "u" }
+        experiment = { control = "a", decision = ["ctr"] }
+        experiments = { e = { control = "a", decision = ["ctr"] } }
+        exposures = { field = "k", equals = "e", arm = "a" }
         [join]
         id = "i"
         label_window_s = 1
@@ -87,10 +92,12 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
         [dedup]
         event_id = "e"
     """
-    given = ("event.variant", "event.variants", "experiment.unit")
+    given = ("event.variant", "event.variants", "event.user", "experiment.unit")
+    given += ("exposures.field", "exposures.equals", "exposures.topic")  # of its mark
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
     config = load_config(tmp_path / "config.toml")
     plain = [(key, row[2]) for row in table("key") for key in spans(row[0])]
+    keys = {key for key, _ in plain}
     checked = 0
     for key, default in plain:
         section, _, name = key.partition(".")
@@ -98,11 +105,15 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
             continue
         of_table = config.experiments[""] if section == "experiment" else getattr(config, section)
         value = getattr(of_table, name)
+        if (default_key := spans(default)[:1]) and default_key[0] in keys:  # that of another key
+            table_name, _, other = default_key[0].partition(".")
+            assert value == (getattr(getattr(config, table_name), other) or "iso"), key
+            continue
         if key == "windows.max_ahead_s":  # with [join], which this config has, there is another one
             value = MAX_AHEAD_S
         if key == "store.url":
             value = str(Path(value).relative_to(tmp_path.resolve()))
-        if key in ("event.where", "experiment.where"):
+        if key.endswith(".where"):
             value = dict(value)
         elif isinstance(value, tuple):
             value = [list(names) for names in value]
@@ -146,7 +157,7 @@ def test_keys_that_the_page_calls_required_are_missed(tmp_path: Path) -> None:
         for key in spans(row[0]) if "required" in row[2] else ():
             kind = spans(row[2])[0] if spans(row[2]) else "file"
             path = tmp_path / "config.toml"
-            text = f'[source]\nkind = "{kind}"\n[experiment]\n[join]\n[dedup]\n'
+            text = f'[source]\nkind = "{kind}"\n[experiment]\n[join]\n[exposures]\n[dedup]\n'
             text = "" if key == "source.kind" else text
             path.write_text(text, encoding="utf-8")
             with pytest.raises(Exception, match=re.escape("[{}] {}:".format(*key.split(".")))):
@@ -181,6 +192,23 @@ JOIN: Mapping[str, object] = {
     "join.impression": {"field": "k", "equals": "i"},
     "join.outcomes": {"n": {"field": "k", "equals": "n"}},
     "join.label_window_s": 60,
+}
+EXPOSED: Mapping[str, object] = {
+    **LABEL,
+    "metrics.top": None,
+    "exposures.field": "k",
+    "exposures.equals": "e",
+    "exposures.arm": "a",
+    "experiments": {"e": {"control": "a", "decision": ["ctr"]}},
+}
+NAMED: Mapping[str, object] = {
+    **{f"exposures.{name}": name for name in ("field", "equals", "unit", "experiment", "arm")},
+    "exposures.time": "at",
+    "exposures.time_unit": "iso",
+    "exposures.where": {},
+}
+KAFKA: Mapping[str, object] = {
+    "source": {"kind": "kafka", "topic": "t", "group": "g", "bootstrap_servers": "h:1"}
 }
 HORIZON: Mapping[str, object] = {"experiment.horizon": 1000, "experiment.baseline": 0.1}
 ROLES: Mapping[str, object] = {"metrics.top.inputs": None, "event.list": "l", "event.item": "i"}
@@ -243,6 +271,12 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "join.attribution": (JOIN, "last"),
     "join.idle_s": (JOIN, 10),
     "join.warn_cut": (JOIN, 0.5),
+    "exposures.topic": (EXPOSED | KAFKA, "t"),
+    "exposures.preset": (EXPOSED | NAMED, "posthog"),
+    "exposures.time_unit": (EXPOSED, "ms"),
+    "exposures.where": (EXPOSED, {"bot": False}),
+    "exposures.reopen_s": (EXPOSED, 1),
+    "exposures.idle_s": (EXPOSED, 10),
     "dedup.event_id": (LABEL, "other"),
     "dedup.retention_s": (LABEL, 10),
     "server.host": (LABEL, "0.0.0.0"),
@@ -264,7 +298,7 @@ VALUES: Final = (True, False, 10, 2000, 0.5, "other")
 
 
 def _beside(key: str) -> Mapping[str, object]:
-    return JOIN if key.startswith("join.") else LABEL
+    return {"join": JOIN, "exposures": EXPOSED}.get(key.partition(".")[0], LABEL)
 
 
 def another(key: Key) -> object:
@@ -304,7 +338,6 @@ def test_a_key_is_part_of_states_where_the_page_says_so(tmp_path: Path) -> None:
         beside, value = CHANGED.get(key) or (_beside(key), another(declared[key]))
         differs = prints(beside) != prints({**beside, key: value})
         assert differs == declared[key].in_states, key
-    kafka = {"kind": "kafka", "topic": "t", "group": "g", "bootstrap_servers": "h:1"}
-    moved = {**LABEL, "source": kafka, "quarantine.topic": "bad"}
+    moved = {**LABEL, **KAFKA, "quarantine.topic": "bad"}
     assert prints(moved) == prints(LABEL)
     assert not any(declared[key].in_states for key in declared if key[:7] in ("source.", "quarant"))

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from streammetrics import END_OF_TIME, DictionaryColumn, JoinRows
+from streammetrics.core.rows import first_at_least, spans
 from streammetrics.join.join_close import (
     counted_impressions,
-    first_at_least,
     pairs,
     sorted_by_id_and_time,
-    spans,
     sums,
 )
 from streammetrics.join.join_events import ATTRIBUTIONS

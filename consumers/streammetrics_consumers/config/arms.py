@@ -26,7 +26,8 @@ class ArmsConfig:
         None,
         "the field of the arm, by default the field NAME of `event.assignments`, or "
         "`event.variant`; an event without it, or with a value that is no text or whole number, is "
-        "no event of this experiment",
+        "no event of this experiment. With `[exposures]` an experiment without this key and "
+        "without `event.assignments` takes its arms from exposures",
     )
     variants: Sequence[str] | Mapping[str, Sequence[str]] | None = state_key(
         ValueKind(f"list of 2 to {MAX_VARIANTS:,} texts, or a table of lists"),
@@ -41,12 +42,14 @@ class ArmsConfig:
 class DeclaredArms:
     """path: the field of the arm. names: the arms in the order of the config. merged: the values of
     each, if any has several or another name than its value. is_named: whether it is of an entry of
-    [experiments], whose events need not have an arm."""
+    [experiments], whose events need not have an arm. is_exposed: whether arms are those of
+    exposures; the path is then ""."""
 
     path: str = ""
     names: tuple[str, ...] = ()
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_named: bool = False
+    is_exposed: bool = False
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -66,13 +69,18 @@ def event_arms(section: Section, event: EventConfig) -> DeclaredArms:
     return DeclaredArms(event.variant or "", event.variants or ())
 
 
-def read_arms(section: Section, event: EventConfig, name: str) -> DeclaredArms:
-    """Read the arms of an entry of [experiments]."""
+def read_arms(
+    section: Section, event: EventConfig, name: str, *, has_exposures: bool = False
+) -> DeclaredArms:
+    """Read the arms of an entry of [experiments]. has_exposures: whether there are [exposures]."""
     keys = read_keys(section, ArmsConfig)
     path = keys.variant or event.variant or ""
     if keys.variant is None and event.assignments is not None:
         path = f"{event.assignments}.{name}"
-    if not path and section.raw("variant") is None:
+    is_exposed = has_exposures and section.raw("variant") is None and event.assignments is None
+    if is_exposed:
+        path = ""
+    elif not path and section.raw("variant") is None:
         section.bad("variant", "the field of the arm", "name it here, or [event] assignments")
     merged = _read_values(section)
     names = tuple(merged) or event.variants or ()
@@ -80,7 +88,7 @@ def read_arms(section: Section, event: EventConfig, name: str) -> DeclaredArms:
         section.bad("variants", _EXPECTED, _HINT)
     if all(values == (arm,) for arm, values in merged.items()):
         merged = {}
-    return DeclaredArms(path, names, merged, is_named=True)
+    return DeclaredArms(path, names, merged, is_named=True, is_exposed=is_exposed)
 
 
 def _read_values(section: Section) -> dict[str, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from streammetrics_consumers.config.arms import ArmsConfig
+from streammetrics_consumers.config.closing import Closing, closing_of
 from streammetrics_consumers.config.column_expressions import (
     NO_COLUMNS,
     ColumnsConfig,
@@ -30,19 +31,26 @@ from streammetrics_consumers.config.experiment import (
     GuardrailConfig,
 )
 from streammetrics_consumers.config.experiment_states import (
-    experiment_metric_set,
+    experiment_metric_sets,
     experiment_metrics,
     paths_of,
 )
-from streammetrics_consumers.config.join import (
-    JoinConfig,
-    Mark,
-    OutcomeConfig,
-    read_join,
+from streammetrics_consumers.config.exposures import (
+    EXPOSURE_KEYS,
+    ExposuresConfig,
+    read_exposures,
+    with_experiments,
 )
+from streammetrics_consumers.config.join import JoinConfig, OutcomeConfig, read_join
 from streammetrics_consumers.config.keys import Key, keys_of, read
+from streammetrics_consumers.config.marks import Mark
 from streammetrics_consumers.config.metric_entry import MetricEntry
-from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
+from streammetrics_consumers.config.metrics import (
+    MetricConfig,
+    read_metrics,
+    refuse_clashes,
+    refuse_objects,
+)
 from streammetrics_consumers.config.read_experiments import read_experiments
 from streammetrics_consumers.config.section import (
     ConfigError,
@@ -55,7 +63,9 @@ from streammetrics_consumers.config.section import (
 from streammetrics_consumers.config.source import SourceConfig, read_source
 from streammetrics_consumers.config.states import (
     MetricSet,
+    describe_exposures,
     describe_join,
+    exposed_columns,
     fields_of,
     slice_field,
     split_by_condition,
@@ -91,6 +101,7 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
     "experiments": {},
     "layers": {},
     "join": keys_of(JoinConfig),
+    "exposures": EXPOSURE_KEYS,
     "dedup": keys_of(DedupConfig),
     "server": keys_of(ServerConfig),
 }
@@ -127,6 +138,7 @@ class Config:
     experiments: Mapping[str, ExperimentConfig] = field(default_factory=dict)
     experiment_metrics: Mapping[str, tuple[MetricConfig, ...]] = field(default_factory=dict)
     join: JoinConfig | None = None
+    exposures: ExposuresConfig | None = None
     dedup: DedupConfig | None = None
     drifts: tuple[DeclaredDrift, ...] = ()
     columns: ColumnsConfig = NO_COLUMNS
@@ -136,6 +148,8 @@ class Config:
         """All metric sets: the metrics by the slices, and those of each experiment."""
         keys = {name: slice_field(self.event, name, self.columns) for name in self.slices.names}
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
+        if self.exposures is not None:
+            declared["exposures"] = self.exposures.plan(self.windows)
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
         slice_set = MetricSet(
             self.slices,
@@ -147,10 +161,11 @@ class Config:
             drifts=self.drifts,
         )
         experiment_sets = [
-            experiment_metric_set(
-                experiment, self.experiment_metrics[name], self.event, self.windows
-            )
+            metric_set
             for name, experiment in self.experiments.items()
+            for metric_set in experiment_metric_sets(
+                name, experiment, self.experiment_metrics[name], self.event, self.windows
+            )
         ]
         metric_sets = (
             slice_set,
@@ -172,22 +187,49 @@ class Config:
         return fields_of(self.event, self.metric_sets)
 
     @property
+    def closing(self) -> Closing | None:
+        """When events that wait are counted; None if none waits: without [join] and [exposures]."""
+        return closing_of(self.join, self.exposures, self.windows)
+
+    @property
+    def exposed(self) -> tuple[str, ...]:
+        """The experiments that take their arms from exposures."""
+        return tuple(name for name, of in self.experiments.items() if of.is_exposed)
+
+    @property
+    def exposed_unit(self) -> str | None:
+        """The field of the unit in other events than exposures; None without [exposures]."""
+        return self.experiments[self.exposed[0]].unit if self.exposed else None
+
+    @cached_property
+    def exposed_columns(self) -> tuple[Field, ...]:
+        """The fields of an event that are kept until it is attributed to exposures; none where
+        events are joined, which keeps them."""
+        is_joined = self.join is not None
+        return tuple(exposed_columns(self.fields, self.exposed_unit or "", is_joined=is_joined))
+
+    @property
     def counted(self) -> tuple[MetricConfig, ...]:
         """The metrics of all metric sets."""
         return tuple(metric for metric_set in self.metric_sets for metric in metric_set.metrics)
 
     @cached_property
     def descriptions(self) -> dict[str, dict[str, object]]:
-        """For each counted metric, and for the states of a join, everything that determines which
-        rows are counted and how."""
+        """For each counted metric, and for the states of pending events, everything that determines
+        which rows are counted and how."""
         descriptions = {
             name: description
             for metric_set in self.metric_sets
             for name, description in metric_set.descriptions.items()
         }
-        if self.join is None:
-            return descriptions
-        return {**descriptions, **describe_join(self.join, self.event, self.windows, self.fields)}
+        event, windows = self.event, self.windows
+        if self.join is not None:
+            descriptions |= describe_join(self.join, event, windows, self.fields)
+        if self.exposures is not None and self.closing is not None:
+            descriptions |= describe_exposures(
+                self.exposures, self.closing, event, windows, self.exposed_columns
+            )
+        return descriptions
 
     def fingerprints(self) -> dict[str, str]:
         """The sha256 (hex) of each metric's description. Two runs with equal fingerprints of a
@@ -238,19 +280,37 @@ def load_config(
             problems.append(Problem(f"[{name}]", "a known table", name, hint))
     source = read_source(section("source"), directory)
     kind = source.kind
-    windows = read_windows(section("windows"), joined=is_given("join"))
+    waits = {"a [join]": is_given("join"), "[exposures]": is_given("exposures")}
+    waiting = next((table for table, is_there in waits.items() if is_there), "")
+    windows = read_windows(section("windows"), waiting=waiting)
     event = read_event(section("event"))
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)
     quarantine = read_quarantine(section("quarantine"), source)
     server = read(section("server"), ServerConfig)
     join = read_join(section("join"), source, event, windows) if is_given("join") else None
+    exposure_section = section("exposures")
+    exposures = None
+    if is_given("exposures"):
+        is_joined = is_given("join")
+        exposures = read_exposures(
+            exposure_section, source, event, windows, join, is_joined=is_joined
+        )
     dedup = read_dedup(section("dedup"), source) if is_given("dedup") else None
     columns = read_columns(section("columns"), event)
-    metrics = read_metrics(section("metrics"), event, directory, join, columns)
+    metrics = read_metrics(section("metrics"), event, directory, join, columns, waiting=waiting)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiments = read_experiments(section, is_given, event, metrics)
-    refuse_clashes(section("metrics"), event, slices, metrics, *paths_of(experiments, event))
+    values, tested = paths_of(experiments, event)
+    ids = {} if dedup is None else {"[dedup] event_id": dedup.event_id}
+    if exposures is not None:
+        exposures = with_experiments(exposure_section, exposures, experiments)
+        named = {**exposures.named_paths, **ids}
+        refuse_objects(exposure_section, {path: where for where, path in named.items()})
+        tests = {test.path: f"[exposures] where.{test.name}" for test in exposures.where}
+        refuse_objects(exposure_section, tests)
+    ids |= {} if join is None else {"[join] id": join.id}
+    refuse_clashes(section("metrics"), event, slices, metrics, {**values, **ids}, tested)
     if problems:
         raise ConfigError(str(path), problems)
     return Config(
@@ -269,6 +329,7 @@ def load_config(
             for name, experiment in experiments.items()
         },
         join=join,
+        exposures=exposures,
         dedup=dedup,
         drifts=drifts,
         columns=columns,

@@ -28,6 +28,7 @@ Kind = Literal[
     "variant",
     "arm",  # of an experiment: a text, or None
     "slice",
+    "name",  # of an experiment or an arm, in an exposure: a text
     "label",
     "real",
     "flag",
@@ -51,10 +52,16 @@ Kind = Literal[
     "truth",  # of an expression: true or false
     "plain_text",  # of an expression: a text alone
     "plain",  # of an expression: one of these three
-    "outcome",  # of [join]: not a field of an event
+    "outcome",  # this and the next are no fields of an event: see DERIVED
+    "exposed_arm",
+    "exposed_on",
+    "since",
 ]
 
 TimeUnit = Literal["s", "ms"]
+# Of columns that closing adds to an event: the label of an impression by [join]; and by [exposures]
+# the arm of its unit, the day of the first exposure, and the time since then.
+DERIVED: Final = ("outcome", "exposed_arm", "exposed_on", "since")
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "label": ("labels", "numerators"),
     "score": ("scores", "predictions"),
@@ -221,7 +228,7 @@ class Field:
     @property
     def is_key(self) -> bool:
         """Whether rows are sliced by it, rather than measured."""
-        return self.kind in ("variant", "arm", "slice")
+        return self.kind in ("variant", "arm", "slice", "name")
 
 
 def offsets_column(path: str) -> str:

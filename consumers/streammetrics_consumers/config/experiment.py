@@ -313,6 +313,11 @@ class ExperimentConfig:
         return self.arms.is_named
 
     @property
+    def is_exposed(self) -> bool:
+        """Whether the arm of an event is that of the first exposure of its unit."""
+        return self.arms.is_exposed
+
+    @property
     def plan(self) -> dict[str, object]:
         """The declarations before the data, in plain values.
 

@@ -6,6 +6,12 @@ name are `experiment/NAME/METRIC`. Such names are not valid for metrics of a con
 
 Each event must have a variant of [experiment]. For an experiment with a name it need not: an event
 without its arm or its unit is no event of this experiment, and others count it.
+
+An experiment whose arms come from [exposures] counts other rows beside events: a unit is in it from
+its first exposure on, whether or not it does anything. `experiment/NAME/units` are the exposed
+units, and `experiment/NAME/active` those with an event since then. Means and rates over units count
+a value 0 for each exposure, and are kept by the day of the exposure and the time since then too.
+The epoch of a row is that of the unit's first exposure.
 """
 
 from __future__ import annotations
@@ -17,13 +23,32 @@ from typing import Final
 from streammetrics import Units
 from streammetrics_consumers.config.event import EventConfig, Field, condition_field
 from streammetrics_consumers.config.experiment import ExperimentConfig
+from streammetrics_consumers.config.exposed_rows import (
+    EXPOSED_ON,
+    EXPOSURE_DAY,
+    SINCE,
+    SPAN_SINCE,
+    exposed_arm,
+)
 from streammetrics_consumers.config.metric_entry import group_users, is_of_units
 from streammetrics_consumers.config.metrics import MetricConfig, find_watched
-from streammetrics_consumers.config.states import EPOCH, MetricSet, RowCondition
+from streammetrics_consumers.config.states import (
+    EPOCH,
+    EVENTS,
+    MetricSet,
+    RowCondition,
+    RowKind,
+)
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.model.generation import BETTER, WATCH_RATES, experiment_set
+from streammetrics_consumers.model.generation import (
+    ACTIVE,
+    BETTER,
+    KINDS,
+    UNITS,
+    WATCH_RATES,
+    experiment_set,
+)
 
-UNITS: Final = "units"  # the name of the set of units among the metrics
 BY: Final = (EPOCH, "variant")
 MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 
@@ -49,7 +74,8 @@ def experiment_metrics(
     configs = [_count_by_unit(experiment, unit, metric) for metric in counted]
     if unit is not None:
         empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
-        configs.append(MetricConfig(UNITS, "Units", {}, {"units": unit}, empty))
+        names = (UNITS, ACTIVE) if experiment.is_exposed else (UNITS,)
+        configs += [MetricConfig(name, "Units", {}, {"units": unit}, empty) for name in names]
     named = (replace(metric, name=prefix + metric.name) for metric in configs)
     return tuple(sorted(named, key=lambda metric: metric.name))
 
@@ -79,7 +105,57 @@ def _count_by_unit(
     )
 
 
-def experiment_metric_set(
+def experiment_metric_sets(
+    name: str,
+    experiment: ExperimentConfig,
+    metrics: tuple[MetricConfig, ...],
+    event: EventConfig,
+    windows: WindowsConfig,
+) -> tuple[MetricSet, ...]:
+    """The metrics by (epoch, variant); where arms come from exposures, those of other rows apart.
+    name: that of the experiment."""
+    whole = _metric_set(name, experiment, metrics, event, windows)
+    if not experiment.is_exposed:
+        return (whole,)
+    of_exposures: dict[tuple[RowKind, ...], list[MetricConfig]] = {
+        EVENTS: [],
+        ("event", "exposure"): [],
+        ("exposure", "later_exposure"): [],
+    }
+    for metric in metrics:
+        if is_of_units(metric.empty):
+            of_exposures["event", "exposure"].append(metric)
+        elif metric.name == f"{experiment_set(name)}/{UNITS}":
+            of_exposures["exposure", "later_exposure"].append(metric)
+        else:
+            of_exposures[EVENTS].append(metric)
+    return tuple(
+        _exposed_set(name, whole, kinds, metrics)
+        for kinds, metrics in of_exposures.items()
+        if metrics
+    )
+
+
+def _exposed_set(
+    name: str, whole: MetricSet, kinds: tuple[RowKind, ...], metrics: Sequence[MetricConfig]
+) -> MetricSet:
+    """The metrics of an experiment with exposures that count these kinds of rows."""
+    by, keys = whole.slices.by, whole.keys
+    if kinds == ("event", "exposure"):
+        by = (*by, (*BY, EXPOSED_ON, SINCE))
+        keys = {**keys, EXPOSED_ON: EXPOSURE_DAY, SINCE: SPAN_SINCE}
+    return replace(
+        whole,
+        slices=replace(whole.slices, by=by),
+        metrics=tuple(metrics),
+        keys=keys,
+        declared={**whole.declared, KINDS: list(kinds)},
+        rows=replace(whole.rows, kinds=kinds, exposed=name),
+    )
+
+
+def _metric_set(
+    name: str,
     experiment: ExperimentConfig,
     metrics: tuple[MetricConfig, ...],
     event: EventConfig,
@@ -90,6 +166,8 @@ def experiment_metric_set(
     arm = Field(experiment.arms.path, "variant", name="variant")
     if experiment.is_named:
         arm = Field(experiment.arms.path, "arm", texts=experiment.arms.values, optional=True)
+    if experiment.is_exposed:
+        arm = exposed_arm(name)
     keys = {EPOCH: Field(epoch or event.time, "variant", name=EPOCH), "variant": arm}
     slices = SlicesConfig((BY,), MAX_KEYS)
     # A new variant changes the plan: more comparisons share one level, and the shares change.

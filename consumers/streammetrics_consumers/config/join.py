@@ -6,9 +6,8 @@ its outcomes, and 0 without an outcome.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -32,7 +31,13 @@ from streammetrics_consumers.config.kinds import (
     FieldPath,
     Real,
     Seconds,
-    Single,
+)
+from streammetrics_consumers.config.marks import (
+    A_MARK,
+    Mark,
+    mark_entry,
+    read_mark,
+    require_distinct,
 )
 from streammetrics_consumers.config.section import RefusedSetting, Section
 from streammetrics_consumers.config.source import SourceConfig, require_order
@@ -45,59 +50,10 @@ Others = Literal["refuse", "skip"]
 MAX_OUTCOMES: Final = 16
 PANES: Final = 8  # per label window: pending rows are stored by these panes of event time
 _ONE: Final = np.ones(1)
-_A_MARK: Final = (
-    "a table with `field` and `equals`, or `topic`",
-    'write for example { field = "kind", equals = "click" } or { topic = "clicks" }',
-)
 _NO_OUTCOMES: Final = (
     f"a table [join.outcomes] of 1 to {MAX_OUTCOMES} outcomes",
     'write click = { field = "kind", equals = "click" } in it',
 )
-
-
-def _as_equals(value: object) -> str | None:
-    text = str(value) if isinstance(value, str | int) else None
-    return text.lower() if text is not None and isinstance(value, bool) else text
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The mark of a kind of events: a field and its text, the topic of the record, or both."""
-
-    field: str | None = key(
-        FieldPath(A_PATH), None, "the field that identifies these events; used with `equals`"
-    )
-    equals: str | None = key(
-        Single(
-            "text, whole number, true or false",
-            _as_equals,
-            "a text, a whole number, true or false",
-            "write the value that the field has in these events",
-        ),
-        None,
-        "the value of the field",
-    )
-    topic: str | None = key(
-        Single(
-            "one of `source.topic`",
-            lambda value: value if isinstance(value, str) else None,
-            "the name of a topic",
-            "put it in quotes",
-        ),
-        None,
-        "the topic of these events",
-    )
-
-    def excludes(self, other: Mark) -> bool:
-        """Whether no event can have both marks."""
-        pairs = ((self.equals, other.equals), (self.topic, other.topic))
-        return any(a is not None and b is not None and a != b for a, b in pairs)
-
-    @property
-    def plain(self) -> dict[str, str]:
-        """What the mark consists of, by key."""
-        values = {"field": self.field, "equals": self.equals, "topic": self.topic}
-        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,28 +72,7 @@ class OutcomeConfig:
 
 
 def _impression(section: Section, name: str, value: object) -> Mark:
-    return _read_mark(_marked(section, name, keys_of(Mark)))
-
-
-def _marked(section: Section, name: str, keys: Iterable[str]) -> Section:
-    """The table of a mark, which has these keys."""
-    expected, hint = _A_MARK
-    entry = section.entry(name, hint, expected)
-    if not entry.table.keys() & {"field", "topic"}:
-        section.refuse(name, expected, hint)
-    entry.asked += keys
-    entry.done()
-    return entry
-
-
-def _read_mark(entry: Section) -> Mark:
-    mark = read_keys(entry, Mark)
-    if (entry.raw("field") is None) != (entry.raw("equals") is None):
-        expected = "both `field` and `equals`, or neither"
-        entry.problem(entry.title, expected, entry.table, "add the other")
-        raise RefusedSetting
-    entry.require_good(*keys_of(Mark))
-    return mark
+    return read_mark(mark_entry(section, name, keys_of(Mark)))
 
 
 def _outcomes(section: Section, name: str, value: object) -> tuple[OutcomeConfig, ...]:
@@ -153,8 +88,8 @@ def _outcome(section: Section, name: str) -> OutcomeConfig:
     if not name.isidentifier() or len(name) > 64:
         expected = "a name of up to 64 letters, digits or `_`"
         section.problem(section.where(name), expected, name, "rename it")
-    entry = _marked(section, name, [*keys_of(Mark), *keys_of(OutcomeConfig)])
-    outcome = read_keys(entry, OutcomeConfig, name=name, mark=_read_mark(entry))
+    entry = mark_entry(section, name, [*keys_of(Mark), *keys_of(OutcomeConfig)])
+    outcome = read_keys(entry, OutcomeConfig, name=name, mark=read_mark(entry))
     entry.require_good("counts")
     if (outcome.counts == "sum") != (entry.raw("value") is not None):
         expected = "a field to sum" if outcome.counts == "sum" else "nothing"
@@ -177,7 +112,7 @@ class JoinConfig:
     )
     impression: Mark = state_key(
         ValueKind("table", _impression),
-        Required(*_A_MARK),
+        Required(*A_MARK),
         'how impressions are recognized: `{ field = "kind", equals = "impression" }`, `{ topic = '
         '"impressions" }`, or both',
     )
@@ -226,14 +161,15 @@ class JoinConfig:
     )
 
     @property
-    def kind_field(self) -> str | None:
-        """The field that distinguishes the kinds of events, if there is one."""
-        return next((mark.field for mark in self.marks if mark.field is not None), None)
-
-    @property
     def marks(self) -> tuple[Mark, ...]:
         """The mark of the impression, and those of the outcomes in order."""
         return (self.impression, *(outcome.mark for outcome in self.outcomes))
+
+    @property
+    def named_marks(self) -> dict[str, Mark]:
+        """The marks by the setting that has them."""
+        names = (f"[join.outcomes] {outcome.name}" for outcome in self.outcomes)
+        return dict(zip(("[join] impression", *names), self.marks, strict=True))
 
     @property
     def label_window_ms(self) -> int:
@@ -251,7 +187,7 @@ class JoinConfig:
         """
         return {
             "id": self.id,
-            "marks": [[mark.field, mark.equals, mark.topic] for mark in self.marks],
+            "marks": [mark.declared for mark in self.marks],
             "outcomes": [
                 [outcome.name, outcome.counts, outcome.value] for outcome in self.outcomes
             ],
@@ -274,29 +210,13 @@ def read_join(
     if not is_complete(section, JoinConfig):
         return None
     require_order(section, source)
-    _check_marks(section, join, source)
+    require_distinct(section, join.named_marks, source)
     least = windows.size_s + join.label_window_s + windows.lateness_s + join.reopen_s
     if windows.retention_s < least:
         expected = f"at least {least}: size_s, label_window_s, lateness_s and reopen_s together"
         hint = "keep windows until the impressions in them are counted"
         section.problem("[windows] retention_s", expected, windows.retention_s, hint)
     return join
-
-
-def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> None:
-    names = ["[join] impression", *(f"[join.outcomes] {outcome.name}" for outcome in join.outcomes)]
-    marked = list(zip(names, join.marks, strict=True))
-    for (where, mark), (other_where, other) in combinations(marked, 2):
-        if not mark.excludes(other):
-            expected = f"a mark that excludes that of {where}"
-            section.problem(other_where, expected, other.plain, "no event may match both")
-    for where, mark in marked:
-        if mark.field not in (None, join.kind_field):
-            expected = f"the field {join.kind_field!r} of the other marks"
-            section.problem(where, expected, mark.field, "use one field for all marks")
-        if mark.topic is not None and mark.topic not in source.topics:
-            hint = "read that topic too, or identify these events by a field"
-            section.problem(where, "a topic of [source]", mark.topic, hint)
 
 
 def read_labels(
@@ -329,12 +249,13 @@ def outcome_field(outcome: OutcomeConfig) -> Field:
     return Field(outcome.name, "outcome")
 
 
-def refuse_arrays(entry: Section, inputs: Mapping[str, Field]) -> None:
-    """Record a problem for array fields: pending rows have columns of one value."""
+def refuse_arrays(entry: Section, inputs: Mapping[str, Field], waiting: str) -> None:
+    """Record a problem for array fields: rows that wait have columns of one value. waiting: the
+    table that makes them wait, see `read_windows`."""
     for argument, field in inputs.items():
         if field.width or field.kind.endswith("_list"):
-            expected = "a field of one value, since there is a [join]"
-            hint = "leave the metric out, or count it with a separate config without [join]"
+            expected = f"a field of one value, since there is {waiting}"
+            hint = "leave the metric out, or count it with a separate config without this table"
             entry.problem(f"{entry.where('inputs')}.{argument}", expected, field.path, hint)
 
 

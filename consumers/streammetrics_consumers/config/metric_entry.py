@@ -24,7 +24,8 @@ from streammetrics.results import value_of
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.keys import Required, ValueKind, key
 from streammetrics_consumers.config.kinds import Choice, Several, Single, finite
-from streammetrics_consumers.config.section import RefusedSetting, Section, did_you_mean, is_path
+from streammetrics_consumers.config.section import RefusedSetting, Section, did_you_mean
+from streammetrics_consumers.model.paths import is_path
 
 Better: TypeAlias = str | float  # one of WORDS, or a target
 

@@ -54,11 +54,11 @@ from streammetrics_consumers.config.section import (
     RefusedSetting,
     Section,
     did_you_mean,
-    is_path,
 )
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
 from streammetrics_consumers.model.generation import measures_of_lists
+from streammetrics_consumers.model.paths import is_path
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 
@@ -139,11 +139,14 @@ def read_metrics(
     directory: Path,
     join: JoinConfig | None = None,
     columns: ColumnsConfig = NO_COLUMNS,
+    *,
+    waiting: str = "",
 ) -> tuple[MetricConfig, ...]:
     """Read [metrics], and construct each metric once to check its settings.
 
     directory: the base of relative paths in settings. join: the origin of the labels, if they are
-    not in the events themselves. columns: those of [columns].
+    not in the events themselves. columns: those of [columns]. waiting: the table that makes events
+    wait, see `read_windows`.
     """
     n_metrics = len(section.table)
     if not n_metrics:
@@ -155,7 +158,9 @@ def read_metrics(
         )
     metrics = list(
         section.each(
-            lambda section, name: _read_metric(section, name, event, directory, join, columns),
+            lambda section, name: _read_metric(
+                section, name, event, directory, join, columns, waiting
+            ),
             MAX_METRICS,
         )
     )
@@ -173,6 +178,7 @@ def _read_metric(
     directory: Path,
     join: JoinConfig | None,
     columns: ColumnsConfig,
+    waiting: str,
 ) -> MetricConfig:
     if not NAME.fullmatch(name):
         expected = "a name of up to 64 letters, digits, `_`, `.` or `-`"
@@ -186,8 +192,8 @@ def _read_metric(
     if join is not None:
         paths, labels = read_labels(entry.inner(entry.where("inputs"), paths), join, empty)
     inputs = _read_inputs(entry, paths, event, empty, labels, columns)
-    if join is not None:
-        refuse_arrays(entry, inputs)
+    if waiting:
+        refuse_arrays(entry, inputs, waiting)
     return MetricConfig(
         name,
         declared.type,
@@ -442,9 +448,16 @@ def refuse_clashes(
             )
     places = {path: where for where, path in tested.items()}
     places |= {path: where for where, path, _ in reversed(uses)}
+    refuse_objects(section, places)
+
+
+def refuse_objects(section: Section, places: Mapping[str, str]) -> None:
+    """Check that no field is an object with another one of these. places: by path, the setting that
+    names it. The key of a Kafka record may be read as a whole and by field."""
     for path, where in places.items():
         for other_path, other_where in places.items():
-            if path.startswith(other_path + "."):
+            is_key = section.source == "kafka" and other_path == "key"
+            if path.startswith(other_path + ".") and not is_key:
                 hint = f"{other_where} reads {other_path!r} itself; name another"
                 section.problem(where, "a field of an object", path, hint)
 

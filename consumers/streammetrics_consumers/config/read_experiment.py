@@ -17,13 +17,14 @@ from streammetrics_consumers.config.experiment import (
     ExperimentConfig,
     GuardrailConfig,
 )
-from streammetrics_consumers.config.experiment_states import UNITS, counted_metrics
+from streammetrics_consumers.config.experiment_states import counted_metrics
 from streammetrics_consumers.config.keys import read, read_keys
 from streammetrics_consumers.config.kinds import finite
 from streammetrics_consumers.config.metric_entry import GROUPS_SALT, Better, is_of_units
 from streammetrics_consumers.config.metrics import MetricConfig, WatchedView, find_watched
 from streammetrics_consumers.config.rates import rate_mdes, with_rates
 from streammetrics_consumers.config.section import RefusedSetting, Section, did_you_mean
+from streammetrics_consumers.model.generation import ACTIVE, UNITS
 
 MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
 _COULD: Final = "only {} can drop units"
@@ -71,6 +72,9 @@ def read_experiment(
     _require_comparable_over_epochs(section, experiment, event, watched)
     counted = counted_metrics(experiment, metrics)
     _refuse_epochs_of_units(section, experiment, event, counted)
+    if experiment.is_exposed and ACTIVE in counted:
+        hint = "rename it; the exposed units with an event have this name"
+        section.problem(section.title, f"metrics with other names than {ACTIVE!r}", ACTIVE, hint)
     if experiment.on_several_variants == "drop" and experiment.unit is not None:
         _require_droppable(section, experiment, counted, metrics)
     return experiment
@@ -88,6 +92,9 @@ def _require_consistent(section: Section, experiment: ExperimentConfig, event: E
     if experiment.cluster == "groups" and experiment.unit is None:
         expected = "the field of the unit that is assigned to variants, to group rows by"
         section.bad("unit", expected, 'name it, or write cluster = "none"')
+    elif experiment.is_exposed and experiment.unit is None:
+        expected = "the field of the unit, since its arms are those of exposures"
+        section.bad("unit", expected, 'name it here, or [event] user, such as "user_id"')
     if experiment.on_several_variants != "keep" and experiment.unit is None:
         hint = "name the field of the unit"
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
@@ -147,9 +154,9 @@ def _refuse_epochs_of_units(
 ) -> None:
     """Refuse epochs beside means and rates over units: all rows of a unit belong to the epoch of
     its first one, which an event does not know, and by the event's epoch a ramp alone moves
-    them."""
+    them. An exposure is that first one, and known."""
     of_units = sorted(name for name, metric in counted.items() if is_of_units(metric.empty))
-    if not of_units or not _has_epochs(experiment, event):
+    if not of_units or experiment.is_exposed or not _has_epochs(experiment, event):
         return
     kinds = " and ".join(sorted({counted[name].type for name in of_units}))
     expected = (

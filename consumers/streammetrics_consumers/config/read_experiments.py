@@ -33,7 +33,8 @@ def read_experiments(
         table = section("experiment")
         experiments[""] = read_experiment(table, event, metrics, event_arms(table, event))
     if is_given("experiments"):
-        experiments |= _read_entries(section("experiments"), event, metrics)
+        has_exposures = is_given("exposures")
+        experiments |= _read_entries(section("experiments"), event, metrics, has_exposures)
     if is_given("layers"):
         layers = _read_layers(section("layers"), [name for name in experiments if name])
         for name, experiment in experiments.items():
@@ -43,7 +44,7 @@ def read_experiments(
 
 
 def _read_entries(
-    section: Section, event: EventConfig, metrics: Sequence[MetricConfig]
+    section: Section, event: EventConfig, metrics: Sequence[MetricConfig], has_exposures: bool
 ) -> dict[str, ExperimentConfig]:
     """The entries of [experiments], by name."""
 
@@ -51,7 +52,7 @@ def _read_entries(
         _require_name(entries, name, "rename it; the key `name` is its title")
         entry = entries.entry(name, f"write [experiments.{name}] on a separate line")
         table = section.inner(f"[experiments.{name}]", entry.table, between=" ")
-        arms = read_arms(table, event, name)
+        arms = read_arms(table, event, name, has_exposures=has_exposures)
         experiment = read_experiment(table, event, metrics, arms)
         return name, replace(experiment, position=list(entries.table).index(name) + 1)
 

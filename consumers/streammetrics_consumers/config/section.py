@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple, NoReturn, TypeVar
 
+from streammetrics_consumers.model.paths import is_path
+
 MANY: Final = 1 << 30  # more than the elements of a list
 
 T = TypeVar("T")
@@ -210,8 +212,3 @@ class Section:
                     override.value,
                     "leave it out for this config",
                 )
-
-
-def is_path(value: object) -> bool:
-    """Whether this is a dotted path without empty names."""
-    return isinstance(value, str) and 0 < len(value) <= 200 and all(value.split("."))

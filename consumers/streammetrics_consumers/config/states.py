@@ -3,7 +3,8 @@
 A metric set holds metrics that are counted by the same groupings: the metrics of the config by its
 slices are one, those of an experiment by epoch and variant another. States of all metric sets are
 counted, stored, compared and dropped in the same way. A [join] has its own states: impressions and
-outcomes of open windows, and the delays of outcomes after their impressions.
+outcomes of open windows, and the delays of outcomes after their impressions. So have [exposures]:
+events that wait for earlier exposures, and the first exposures of all units.
 """
 
 from __future__ import annotations
@@ -11,22 +12,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, cast
+from typing import Final, Literal, cast
 
-from streammetrics import JoinRows, LabelDelays, Panel
+from streammetrics import ExposedRows, JoinRows, LabelDelays, Panel
+from streammetrics_consumers.config.closing import Closing
 from streammetrics_consumers.config.column_expressions import (
     NO_COLUMNS,
     ColumnsConfig,
     computed_columns,
     operands_of,
 )
-from streammetrics_consumers.config.event import EventConfig, Field, Kind
+from streammetrics_consumers.config.event import DERIVED, EventConfig, Field, Kind
+from streammetrics_consumers.config.exposures import ExposuresConfig
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
 from streammetrics_consumers.model.generation import (
     DELAYS,
     DRIFT,
+    EXPOSED_ROWS,
+    EXPOSED_UNITS,
     ROWS,
     SHOWN,
     USERS,
@@ -54,13 +59,20 @@ _TYPES: Final[Mapping[str, str]] = {
 }
 
 
+# An exposure is the first of its unit to an experiment; a later one is the first of another arm.
+RowKind = Literal["event", "exposure", "later_exposure"]
+EVENTS: Final[tuple[RowKind, ...]] = ("event",)
+
+
 @dataclass(frozen=True, slots=True)
 class RowCondition:
-    """Which events a metric set counts: those with start_ms <= time < end_ms whose arm is not None
-    and whose flags are all true.
+    """Which rows a metric set counts: those with start_ms <= time < end_ms whose arm is not None
+    and, of events, whose flags are all true.
 
     arm: the column of arms; None if each event has one. arms: those that are declared; events of
-    another one are counted under the arm None. flags: columns of booleans.
+    another one are counted under the arm None. flags: columns of booleans. exposed: of an
+    experiment whose arms come from exposures, its name in these, else None. kinds: events, new
+    exposures (which have no other columns than the arm and the unit), or both.
     """
 
     start_ms: int | None = None
@@ -68,6 +80,8 @@ class RowCondition:
     arm: Field | None = None
     arms: tuple[str, ...] = ()
     flags: tuple[Field, ...] = ()
+    exposed: str | None = None
+    kinds: tuple[RowKind, ...] = EVENTS
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -220,14 +234,10 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
     for metric_set in metric_sets:
         conditions = tuple(flag.column for flag in metric_set.rows.flags if flag.computed)
         for metric in metric_set.metrics:
-            # An outcome is not a field of an event: [join] creates it.
-            fields += [
-                replace(field, needed_where=conditions)
-                for field in metric.inputs.values()
-                if field.kind != "outcome"
-            ]
+            fields += [replace(field, needed_where=conditions) for field in metric.inputs.values()]
     for metric_set in metric_sets:
         fields += metric_set.rows.fields
+    fields = [field for field in fields if field.kind not in DERIVED]
     by_column: dict[str, Field] = {}
     for event_field in sorted(fields, key=lambda event_field: event_field.optional):
         known = by_column.setdefault(event_field.column, event_field)
@@ -288,15 +298,60 @@ def describe_join(
         **where_of(event),
         SHOWN: {"warn_cut": join.warn_cut},
     }
-    kept = columns_to_keep(fields)
-    inputs = {field.column: [field.path, field.kind] for field in kept}
-    expressions = {
-        field.column: field.computed.plain for field in kept if field.computed is not None
-    }
-    columns = computed_columns(operand for field in kept for operand in operands_of(field))
-    shared |= {"expressions": expressions, "columns": columns} if expressions else {}
+    inputs, expressions = _kept(columns_to_keep(fields))
     rows, delays = empty_rows(fields, join), empty_delays(join)
+    shared |= expressions
     return {
         ROWS: {"type": rows.schema, "settings": settings_of(rows), "inputs": inputs, **shared},
         DELAYS: {"type": delays.schema, "settings": settings_of(delays), **shared},
     }
+
+
+def _kept(fields: Sequence[Field]) -> tuple[dict[str, object], dict[str, object]]:
+    """The inputs and the expressions of the columns of pending rows, in plain values."""
+    inputs: dict[str, object] = {field.column: [field.path, field.kind] for field in fields}
+    expressions = {
+        field.column: field.computed.plain for field in fields if field.computed is not None
+    }
+    columns = computed_columns(operand for field in fields for operand in operands_of(field))
+    return inputs, {"expressions": expressions, "columns": columns} if expressions else {}
+
+
+def is_unit(field: Field, unit: str) -> bool:
+    """Whether a column has the hashes of the units that are exposed, by which pending events are
+    kept anyway. unit: the field of the unit."""
+    return field.path == unit and field.kind == "hashed_id" and field.computed is None
+
+
+def exposed_columns(fields: Iterable[Field], unit: str, *, is_joined: bool) -> list[Field]:
+    """The fields of an event that are kept until it is closed, sorted by column. Where events are
+    joined, none is: their impressions are kept by the join. unit: the field of the unit."""
+    kept = () if is_joined else columns_to_keep(fields)
+    return [field for field in kept if not is_unit(field, unit)]
+
+
+def empty_exposed(columns: Iterable[Field], exposures: ExposuresConfig) -> ExposedRows:
+    """The empty state of exposures, and of other events with these columns."""
+    kinds = {field.column: _TYPES[field.kind] for field in columns}
+    return ExposedRows(kinds, exposures.window_ms)
+
+
+def describe_exposures(
+    exposures: ExposuresConfig,
+    closing: Closing,
+    event: EventConfig,
+    windows: WindowsConfig,
+    columns: Sequence[Field],
+) -> dict[str, dict[str, object]]:
+    """The descriptions of pending events and exposures, and of closed exposures. columns: those
+    that are kept of events."""
+    shared: dict[str, object] = {
+        "time": [event.time, event.time_unit],
+        "exposures": exposures.plan(windows),
+        "pane_ms": closing.pane_ms,
+        **where_of(event),
+    }
+    inputs, expressions = _kept(columns)
+    rows = empty_exposed(columns, exposures)
+    described = {"type": rows.schema, "settings": settings_of(rows), **shared}
+    return {EXPOSED_ROWS: {**described, "inputs": inputs, **expressions}, EXPOSED_UNITS: described}

@@ -63,15 +63,16 @@ class WindowsConfig:
         Seconds(0, YEAR_S),
         600,
         "an event that is older than the newest one by more than this is late, but counted; with "
-        "`[join]` it is refused, since it cannot be joined, and this key is part of states",
+        "`[join]` or `[exposures]` it is refused, since it cannot be joined, and this key is part "
+        "of states",
     )
     max_ahead_s: int = state_key(
         Seconds(0, YEAR_S),
         MAX_AHEAD_S,
         "an event that is later than its record's timestamp by more than this goes to "
-        "quarantine. With `[join]` at most `lateness_s`, which is then the default if it is "
-        "less: an event ahead of time makes those after it late. Records of files have no "
-        "timestamp, so their events are not checked",
+        "quarantine. With `[join]` or `[exposures]` at most `lateness_s`, which is then the "
+        "default if it is less: an event ahead of time makes those after it late. Records of files "
+        "have no timestamp, so their events are not checked",
     )
     idle_timeout_s: int = key(
         Seconds(1, YEAR_S),
@@ -246,8 +247,9 @@ class DedupConfig:
         return {"event_id": self.event_id, "retention_s": self.retention_s}
 
 
-def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
-    """Read [windows]. joined: whether there is a [join], which excludes late events."""
+def read_windows(section: Section, *, waiting: str = "") -> WindowsConfig:
+    """Read [windows]. waiting: the table that makes events wait, and excludes late ones, such as
+    "[join]"; "" if there is none."""
     windows = read(section, WindowsConfig)
     size, lateness = windows.size_s, windows.lateness_s
     windows = completed(
@@ -255,7 +257,7 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
         windows,
         slide_s=size,
         retention_s=max(30 * DAY_S, size),
-        max_ahead_s=min(MAX_AHEAD_S, lateness) if joined else MAX_AHEAD_S,
+        max_ahead_s=min(MAX_AHEAD_S, lateness) if waiting else MAX_AHEAD_S,
     )
     slide = windows.slide_s
     if slide > size:
@@ -269,12 +271,12 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
         )
     if windows.retention_s < size:
         section.bad("retention_s", f"at least size_s = {size}", "keep at least one window")
-    if joined and windows.max_ahead_s > lateness:
+    if waiting and windows.max_ahead_s > lateness:
         section.bad(
             "max_ahead_s",
-            f"at most lateness_s = {lateness}, since there is a [join]",
+            f"at most lateness_s = {lateness}, since there is {waiting}",
             "an event that is further ahead makes those after it late, and late events are not "
-            "joined; leave max_ahead_s out, or raise lateness_s",
+            "counted; leave max_ahead_s out, or raise lateness_s",
         )
     if windows.retention_s * 1000 // windows.pane_ms > MAX_PANES:
         section.bad(

@@ -27,7 +27,7 @@ def commit_of(head: Head, delta: Delta, limit: int = SHARD_BYTES) -> Commit:
     Only the state of one key may be larger. A delta is bounded, so it still fits into a row of
     either database; a caller that can commit less at once does so: see `CommitLimits`.
     """
-    joined = delta.joined
+    pending = delta.pending
     return Commit(
         head,
         delta.start,
@@ -36,9 +36,9 @@ def commit_of(head: Head, delta: Delta, limit: int = SHARD_BYTES) -> Commit:
         delta.counters,
         list(delta.shards(limit)),
         delta.quarantine,
-        None if joined is None else joined.closed_at_most,
+        None if pending is None else pending.closed_at_most,
         floor_ms=delta.floor_ms if delta.counters.expired else None,
-        closed_at_least=None if joined is None else joined.closed_at_least,
+        closed_at_least=None if pending is None else pending.closed_at_least,
     )
 
 

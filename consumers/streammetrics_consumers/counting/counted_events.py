@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from streammetrics import DictionaryColumn, InputError
 from streammetrics_consumers.config.counted_panels import CountedPanel
 from streammetrics_consumers.config.event import offsets_column
+from streammetrics_consumers.config.exposed_rows import exposed_ms, exposure_days, spans_since
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.events.columns import ListColumn
 from streammetrics_consumers.events.decoder import Decoded
@@ -80,7 +81,10 @@ def own_rows(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.intp] | None
 def own_mask(metric_set: MetricSet, decoded: Decoded) -> NDArray[np.bool_] | None:
     """Whether a metric set counts each event; None if all."""
     rows, times_ms = metric_set.rows, decoded.times_ms
-    masks = [np.asarray(decoded.columns[flag.column], np.bool_) for flag in rows.flags]
+    if decoded.row_kind not in rows.kinds:
+        return np.zeros(len(times_ms), np.bool_)
+    flags = rows.flags if decoded.row_kind == "event" else ()
+    masks = [np.asarray(decoded.columns[flag.column], np.bool_) for flag in flags]
     if rows.start_ms is not None:
         masks.append(times_ms >= rows.start_ms)
     if rows.end_ms is not None:
@@ -120,13 +124,19 @@ def _keys(metric_set: MetricSet, decoded: Decoded, grouping: int) -> DictionaryC
 
 def key_column(metric_set: MetricSet, decoded: Decoded, name: str) -> DictionaryColumn:
     """The value of each event by which a metric set keeps rows apart under this name."""
+    field, rows, times_ms = metric_set.keys[name], metric_set.rows, decoded.times_ms
+    if rows.exposed is not None:
+        times_ms = np.asarray(decoded.columns[exposed_ms(rows.exposed)], np.int64)
+    if field.kind == "exposed_on":
+        return exposure_days(times_ms)
+    if field.kind == "since":
+        return spans_since(times_ms, decoded.times_ms)
     if name == EPOCH and metric_set.epochs is not None:
         starts, names = metric_set.epochs
         if not starts:
             return DictionaryColumn(np.zeros(len(decoded), np.intp), names)
-        after = np.searchsorted(np.array(starts, np.int64), decoded.times_ms, side="right")
+        after = np.searchsorted(np.array(starts, np.int64), times_ms, side="right")
         return DictionaryColumn(after, names)
-    field, rows = metric_set.keys[name], metric_set.rows
     column = decoded.keys[field.column]
     if field != rows.arm:
         return column

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from streammetrics import InputError
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.counted_states import CountedStates
-from streammetrics_consumers.counting.join_states import JoinStates
+from streammetrics_consumers.counting.pending_events import PendingEvents
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.columns import ListColumn
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.model.commit import Counters, Refused
+from streammetrics_consumers.model.commit import LATE_OUTCOMES, Counters, Refused
 from streammetrics_consumers.model.generation import StateShard
 from streammetrics_consumers.model.partition import Partition
 
@@ -40,9 +40,9 @@ class Delta:
     refused and does not move the watermark; files have no such timestamps, so the rule does not
     apply to them.
 
-    Where events are joined, they are pending in `joined` until their label windows close, and no
-    metric counts them yet: see `JoinStates`, which takes `closed_ms`. Late ones are refused,
-    because the join must not depend on when windows are closed.
+    Where events wait for others (config.closing), they are in `pending` until they are closed, and
+    no metric counts them yet: see `PendingEvents`, which takes `closed_ms`. Late ones are refused,
+    because results must not depend on when events are closed.
     ordered: whether the events have an order. If not (a part of a batch of a cluster, retried
     events), an event is late only relative to `greatest_event_ms`, which is that of earlier events.
     """
@@ -72,11 +72,11 @@ class Delta:
         self.states = CountedStates(config)
         self.has_states = False  # whether any event is counted in them
         self._lateness_ms = config.windows.lateness_s * 1000
-        self.joined: JoinStates | None = None
-        if config.join is not None:
-            self._lateness_ms += config.join.reopen_s * 1000
+        self.pending: PendingEvents | None = None
+        if config.closing is not None:
+            self._lateness_ms = config.closing.lateness_ms(config.windows)
             behind = None if greatest_event_ms is None else greatest_event_ms - self._lateness_ms
-            self.joined = JoinStates(config, config.join, closed_ms, behind)
+            self.pending = PendingEvents(config, config.closing, closed_ms, behind)
 
     @property
     def nbytes(self) -> int:
@@ -84,7 +84,7 @@ class Delta:
         every metric, 2 ms of 50 metrics, and a worker asks at every poll."""
         if self._nbytes is None:
             total = self.states.nbytes + self._quarantine_bytes
-            self._nbytes = total if self.joined is None else total + self.joined.nbytes
+            self._nbytes = total if self.pending is None else total + self.pending.nbytes
         return self._nbytes
 
     def add(self, decoded: Decoded) -> None:
@@ -98,16 +98,17 @@ class Delta:
         ahead, self._nbytes = 0, None
         if decoded.record_times_ms is not None and len(decoded):
             decoded, ahead = self._without_future(decoded, decoded.record_times_ms)
-        decoded = self._feed(decoded) if self.joined is None else self._fit(decoded, self.joined)
+        pending = self.pending
+        decoded = self._feed(decoded) if pending is None else self._fit(decoded, pending)
         behind_ms = self._lag_ms(decoded)
         late = behind_ms > self._lateness_ms
         late_outcomes = expired = 0
-        if self.joined is not None:
-            too_late = self.joined.too_late(decoded, late, behind_ms, self._lateness_ms)
-            late_outcomes = sum(why.reason == "late_outcome" for why in too_late.values())
+        if pending is not None:
+            too_late = pending.too_late(decoded, late, behind_ms, self._lateness_ms)
+            late_outcomes = sum(why.reason in LATE_OUTCOMES for why in too_late.values())
             decoded = decoded.without(too_late)
-            self.joined.accumulate(decoded)
-        elif self.floor_ms is not None:  # an impression is counted later
+            pending.accumulate(decoded)
+        elif self.floor_ms is not None:  # a pending event is counted later
             expired = int((decoded.times_ms < self.floor_ms).sum())
         if len(decoded):
             newest = int(decoded.times_ms.max())
@@ -131,8 +132,8 @@ class Delta:
     def shards(self, limit: int) -> Iterator[StateShard]:
         """Every state as rows of the store, of at most `limit` bytes each except for the state of
         a single key, in an order that depends only on the content."""
-        if self.joined is not None:
-            yield from self.joined.shards(limit)
+        if self.pending is not None:
+            yield from self.pending.shards(limit)
         elif self.has_states:
             yield from self.states.shards(limit)
 
@@ -187,11 +188,11 @@ class Delta:
         decoded = replace(decoded, keys={}, columns={})
         return decoded.without(bad) if bad else decoded
 
-    def _fit(self, decoded: Decoded, joined: JoinStates) -> Decoded:
-        """The events that can be joined, without those that a metric would refuse."""
-        bad = joined.unfit(decoded)
-        labelled = joined.with_labels(decoded)
-        self._accepted(labelled, joined.impressions(decoded), bad, self.states.check)
+    def _fit(self, decoded: Decoded, pending: PendingEvents) -> Decoded:
+        """The events that can be kept, without those that a metric would refuse."""
+        bad = pending.unfit(decoded)
+        closed = pending.as_closed(decoded)
+        self._accepted(closed, pending.counted(decoded), bad, self.states.check)
         return decoded.without(bad)
 
     def _accepted(

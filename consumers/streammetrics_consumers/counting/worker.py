@@ -18,10 +18,10 @@ from typing import Final, Protocol
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import require_keyed
+from streammetrics_consumers.counting.closer import Closer
 from streammetrics_consumers.counting.commits import CommitLimits, ErrorBudget, commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.housekeeping import IdleCompactor, KnownHeads, floor_after
-from streammetrics_consumers.counting.label_windows import Closer
 from streammetrics_consumers.counting.options import (
     Options,
     chosen,
@@ -99,7 +99,11 @@ class Worker:
         description = next(iter(config.descriptions.values()), {})
         self._refusals = RefusalWatch(description, monotonic)
         self._compactor = IdleCompactor(ledger.store, monotonic)
-        self._closer = None if config.join is None else Closer(config, ledger, generation)
+        self._closer = (
+            None
+            if config.closing is None
+            else Closer(config, ledger, generation, monotonic=monotonic)
+        )
         self._known_heads = KnownHeads(ledger.store, monotonic)
         self._started_s = self._committed_s = self._checked_s = monotonic()
 
@@ -121,8 +125,8 @@ class Worker:
         needs_ends = self.options.until_end or not self.source.replayable
         ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
         count_from(self.ledger.store, self.generation, partitions, new=self.options.new_source)
-        # A join must know the logs of other workers too, since it waits for their events.
-        for partition in self._wanted if self.config.join is None else partitions:
+        # Closing must know the logs of other workers too, since it waits for their events.
+        for partition in self._wanted if self.config.closing is None else partitions:
             new = (partition.topic, partition.number) not in counted
             start = start_of(self.options, self.source, partition, ends) if new else 0
             head = self._resolve(partition, start)

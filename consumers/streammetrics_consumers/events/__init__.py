@@ -41,12 +41,11 @@ Reason = Literal[
     "closed",  # the label windows for its join are closed
     "late_impression",  # too late in its log to be joined
     "late_outcome",
+    "late_exposure",  # too late in its log for the events after it
+    "late_event",  # too late in its log to be attributed to an exposure
     "future",  # further ahead of its record's timestamp than windows.max_ahead_s
     "metric",  # a metric refuses the values: a label 2, a probability 1.5
 ]
-
-
-LATE: Final = ("late_impression", "late_outcome")
 
 
 @dataclass(frozen=True, slots=True)

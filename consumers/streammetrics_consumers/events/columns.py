@@ -43,7 +43,17 @@ _EXACT_DIGITS: Final = 15  # a double represents every whole number of this many
 # The kinds that a text of CSV is read as unchanged.
 _TEXTS: Final = frozenset(
     (
-        *("variant", "arm", "slice", "text_id", "hashed_id", "has_id", "condition", "time_iso"),
+        *(
+            "variant",
+            "arm",
+            "slice",
+            "name",
+            "text_id",
+            "hashed_id",
+            "has_id",
+            "condition",
+            "time_iso",
+        ),
         *("plain_text", "plain"),
     )
 )

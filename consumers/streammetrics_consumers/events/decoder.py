@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
+from streammetrics_consumers.config.exposures import ARM, EXPERIMENT
+from streammetrics_consumers.config.states import RowKind
 from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
 from streammetrics_consumers.events.columns import Column, ListColumn, taken
@@ -19,7 +21,6 @@ from streammetrics_consumers.events.fields import (
     EVENT_ID,
     FieldReader,
     field_of_event_id,
-    merged,
 )
 from streammetrics_consumers.events.kinds import Kinds
 from streammetrics_consumers.events.messages import (
@@ -51,11 +52,14 @@ class Decoded:
     record_times_ms: int64 [n], or None if records have no timestamps. `keys` holds the slicing
     columns and `columns` those that metrics read, by the names of `Config.fields`, n rows each.
     `refused` is ordered by offset and index. `tombstones` counts messages without a value.
-    kinds: int8 [n] if events are joined, see `kinds.py`.
+    kinds: int8 [n] if events are joined or have exposures, see `kinds.py`; a column that no event
+    of the chunk has is then left out. With [exposures] each event has the columns UNIT and
+    HAS_UNIT of `config/exposures.py`, and exposures have the keys EXPERIMENT and ARM.
     event_ids: with [dedup], the ids of all events that were read, including refused ones;
     `repeated` counts the events removed as repeats. rows: the number of events that were read, be
     they good, refused or skipped; left_out and of_no_kind: the numbers of those that
-    `[event] where` and `[join] others` skip.
+    `[event] where` and `[join] others` skip. row_kind: what the rows are; exposures, if a closing
+    has found that they are the first of their units.
     """
 
     chunk: Chunk
@@ -72,6 +76,7 @@ class Decoded:
     rows: int = 0
     left_out: int = 0
     of_no_kind: int = 0
+    row_kind: RowKind = "event"
 
     def __len__(self) -> int:
         """The number of good events."""
@@ -113,7 +118,7 @@ class Decoder:
     """
 
     def __init__(self, config: Config) -> None:
-        self._keys = [field.column for field in config.fields if field.is_key]
+        self._keys = [*(field.column for field in config.fields if field.is_key), EXPERIMENT, ARM]
         self.format = config.source.format
         id_fields = field_of_event_id(config)
         # Only the first fault of an event is reported. The time and the id are converted first, so
@@ -126,7 +131,7 @@ class Decoder:
             frozenset(field.path for field in (first, *id_fields)) if id_fields else None
         )
         self.max_ahead_ms = config.windows.max_ahead_s * 1000
-        self.kinds = None if config.join is None else Kinds(config, config.join)
+        self.kinds = None if config.closing is None else Kinds(config)
         self.readings = [self.reading] if self.kinds is None else self.kinds.readings
         self.filter = filter_of(config)
         of_filter = () if self.filter is None else self.filter.paths
@@ -136,7 +141,8 @@ class Decoder:
         strict = {
             path for reading in self.readings for path in reading.paths.keys() - reading.optional
         }
-        self.optional = self.reading.optional - strict - frozenset(of_filter)
+        optional = frozenset(path for reading in self.readings for path in reading.optional)
+        self.optional = optional - strict - frozenset(of_filter)
         self.max_event_bytes = config.source.max_event_bytes
         self.list_pairs = [
             (metric.inputs["labels"].column, metric.inputs[role].column, role)
@@ -245,7 +251,7 @@ class Decoder:
             parts = [(places[positions], columns) for positions, columns in parts]
             unfit = {int(places[i]): why for i, why in unfit.items()}
             events = events.where(is_read, unread)
-        columns = parts[0][1] if events.kinds is None else merged(parts, len(events.rows))
+        columns = parts[0][1] if self.kinds is None else self.kinds.merged(parts, len(events.rows))
         for labels, column, name in self.list_pairs:
             unfit = {**_unequal(columns[labels], columns[column], name), **unfit}
         return replace(events, columns=columns, unfit=unfit)

@@ -36,6 +36,7 @@ from streammetrics_consumers.events.json_events import (
 from streammetrics_consumers.events.messages import EventRows
 from streammetrics_consumers.events.optional_columns import condition_test, struct_values
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
+from streammetrics_consumers.model.paths import names_in
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
@@ -177,9 +178,9 @@ class _JsonFields:
     """Reads a few fields of JSON objects, of any type, present or absent."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = [path.split(".") for path in paths]
+        names = {path: names_in(path) for path in paths}
         tree: dict[str, Any] = {}
-        for path in sorted(self._paths, key=len):
+        for path in sorted(names.values(), key=len):
             node = tree
             for name in path[:-1]:
                 node = node.setdefault(name, {})
@@ -188,7 +189,7 @@ class _JsonFields:
             else:
                 node[path[-1]] = OPTIONAL
         event, attributes, _ = struct_of(tree)
-        self._getters = {".".join(path): _field_getter(path, attributes) for path in self._paths}
+        self._getters = {path: _field_getter(names[path], attributes) for path in paths}
         self._decode: Callable[[bytes], object] = msgspec.json.Decoder(event).decode
 
     def test(
@@ -212,13 +213,15 @@ class _JsonFields:
         event = parsed_slowly(value)
         if event is None:
             return True
-        return all(test(value_at(event, path.split("."))) for path, test in tests.items())
+        return all(test(value_at(event, names_in(path))) for path, test in tests.items())
 
 
-def _field_getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callable[[object], object]:
+def _field_getter(
+    path: tuple[str, ...], attributes: Mapping[tuple[str, ...], str]
+) -> Callable[[object], object]:
     """A function that returns a field of a decoded event, None if it is absent."""
-    read = next(n for n in range(len(path), 0, -1) if ".".join(path[:n]) in attributes)
-    get, rest = attrgetter(attributes[".".join(path[:read])]), path[read:]
+    read = next(n for n in range(len(path), 0, -1) if path[:n] in attributes)
+    get, rest = attrgetter(attributes[path[:read]]), path[read:]
     if len(path) == 1:
         return get
 

@@ -64,6 +64,7 @@ from streammetrics_consumers.events.optional_columns import (
     optional_values,
 )
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
+from streammetrics_consumers.model.paths import names_in
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
@@ -83,6 +84,7 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "arm": arms,
     "has_id": has_id,
     "slice": partial(encoded_texts, nullable=True),
+    "name": encoded_texts,
     "text_id": partial(encoded_texts, name=False),
     "hashed_id": hashed_texts,
     "int_id": integers,
@@ -300,7 +302,7 @@ def text_beside(path: str, records: Chunk) -> list[object]:
         if key is None:
             values.append(Unfit("bad_key", KEY, f"expected a JSON object, got {shown(value[:40])}"))
         else:
-            values.append(value_at(key, path.split(".")[1:]))
+            values.append(value_at(key, names_in(path)[1:]))
     return values
 
 
@@ -336,11 +338,12 @@ def _too_long(path: str, size: int) -> Unfit:
 
 
 class FieldReader:
-    """Read the columns of fields. `beside` reads those in a record's key or headers; `paths` are
+    """Read the columns of `fields`. `beside` reads those in a record's key or headers; `paths` are
     the paths of the others, `needed` those that an event must have, and `optional` those whose
     values refuse no event."""
 
     def __init__(self, fields: Sequence[Field], *, in_kafka: bool) -> None:
+        self.fields = tuple(fields)
         self.computed = ComputedColumns(fields, from_store)
         fields = [field for field in fields if field.computed is None] + self.computed.operands
         fields_beside = [field for field in fields if in_kafka and is_beside(field.path)]

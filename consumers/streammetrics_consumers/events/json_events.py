@@ -35,6 +35,7 @@ from streammetrics_consumers.events.columns import (
     wrong,
 )
 from streammetrics_consumers.events.messages import EMPTY
+from streammetrics_consumers.model.paths import names_in
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
 _BLOCK: Final = 1000  # events whose copy stays in the caches
@@ -77,6 +78,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         "a text, a number, true, false or null",
         (str, int, float, bool, type(None)),
     ),
+    "name": _Kind(str | int | bool, "a text, a whole number, true or false", (str, int, bool)),
     **dict.fromkeys(("int_id", "count"), _WHOLE),
     "label": _LABEL,
     "real": _REAL,
@@ -125,8 +127,10 @@ class JsonReader:
         self.fields = fields
         self._decode, _ = self._decoder(known)
         self._decode_typed, tree = self._decoder({})
-        self._names = {path: tuple(path.split(".")) for path in fields}
-        self._attributes = {path: tuple(tree.attributes[path].split(".")) for path in fields}
+        self._names = {path: names_in(path) for path in fields}
+        self._attributes = {
+            path: tuple(tree.attributes[names].split(".")) for path, names in self._names.items()
+        }
         self._without_fields = tree.without_fields
         self._has_optional = not all(fields.values())
         self._unexpected = 0  # events of the last chunk that the first decoder did not take
@@ -141,7 +145,7 @@ class JsonReader:
     ) -> tuple[Callable[[bytes], object], StructTree]:
         tree: dict[str, Any] = {}
         for path, kinds in self.fields.items():
-            *parents, name = path.split(".")
+            *parents, name = names_in(path)
             node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, tree)
             node[name] = _read_as(kinds, texts.get(path))
         structs = struct_of(tree)
@@ -331,12 +335,12 @@ def _has_utf8(text: str) -> bool:
 
 
 class StructTree(NamedTuple):
-    """A struct type for a tree of names. attributes: the attribute of each dotted path.
-    without_fields: by attribute of an object that may be missing or another value, the object in
-    its place."""
+    """A struct type for a tree of names. attributes: the attribute of each field, by the names on
+    its path. without_fields: by attribute of an object that may be missing or another value, the
+    object in its place."""
 
     type: type[Struct]
-    attributes: dict[str, str]
+    attributes: dict[tuple[str, ...], str]
     without_fields: dict[str, Struct]
 
 
@@ -348,7 +352,7 @@ def struct_of(tree: Mapping[str, object]) -> StructTree:
     """
     required: list[Any] = []
     optional: list[Any] = []
-    attributes: dict[str, str] = {}
+    attributes: dict[tuple[str, ...], str] = {}
     without_fields: dict[str, Struct] = {}
     rename = {}
     for i, (name, node) in enumerate(tree.items()):
@@ -357,14 +361,14 @@ def struct_of(tree: Mapping[str, object]) -> StructTree:
         read = node
         if isinstance(node, dict):
             inner, below, empty = struct_of(node)
-            attributes.update((f"{name}.{path}", f"{attribute}.{a}") for path, a in below.items())
+            attributes.update(((name, *path), f"{attribute}.{a}") for path, a in below.items())
             without_fields.update((f"{attribute}.{a}", object_) for a, object_ in empty.items())
             read = (inner,)
             if len(inner.__struct_defaults__) == len(inner.__struct_fields__):
                 without_fields[attribute] = inner()
                 read = (inner | (_NO_OBJECT if _is_optional(node) else None), inner())
         else:
-            attributes[name] = attribute
+            attributes[(name,)] = attribute
         assert isinstance(read, tuple)
         (optional if len(read) == 2 else required).append((attribute, *read))
     fields = required + optional
@@ -460,7 +464,7 @@ def _deep(value: bytes) -> bool:
 
 def _path_refusal(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfit | None:
     node: object = event
-    for name in path.split(".") if kinds else ():
+    for name in names_in(path) if kinds else ():
         if node is None and kinds == {"slice"}:
             return None
         if not isinstance(node, dict):

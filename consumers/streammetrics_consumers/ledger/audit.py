@@ -307,6 +307,22 @@ def row_ends(store: Store, of: Head) -> list[int]:
     return store.read(lambda connection: [*connection.scalars(query.distinct().order_by(end))])
 
 
+def total_ends(store: Store, of: Head, metrics: Collection[str]) -> dict[str, int]:
+    """The offset at which the last total of each of these metrics ends, of those that have one."""
+    query = (
+        select(delta.c.metric, func.max(delta.c.end_offset))
+        .where(
+            delta.c.head == of.id,
+            delta.c.metric.in_(sorted(metrics)),
+            delta.c.window_start_ms.is_(None),
+            delta.c.retry.is_(None),
+        )
+        .group_by(delta.c.metric)
+    )
+    rows = store.read(lambda connection: connection.execute(query).all())
+    return {str(name): int(end) for name, end in rows}
+
+
 def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
     """With `after`, the first offset from this one on, else the last up to it, that no delta row
     of the head spans."""

@@ -1,18 +1,19 @@
-"""Closing label windows in the ledger: pending rows become counted rows.
+"""Closing pending events in the ledger: their rows become counted rows.
 
-Pending events are stored as rows of one metric, by panes of event time. They are read outside of
-any transaction. Then one write transaction (1) moves the head JOIN from one event time to a later
-one, on the condition that it still stands there, (2) deletes the pending rows of all earlier panes,
-on the condition that all rows that were read, and no others, are still there, and (3) writes the
-results: states of metrics, and events to remember. If a condition fails, nothing is written:
-another process has closed windows, rows were merged, or a retry has added an event.
+Pending events are stored as rows of a metric of their own, by panes of event time. They are read
+outside of any transaction. Then one write transaction (1) moves the head JOIN from one event time
+to a later one, on the condition that it still stands there, (2) deletes the pending rows of all
+earlier panes, on the condition that all rows that were read, and no others, are still there, and
+(3) writes the results: states of metrics, and events to remember. If a condition fails, nothing is
+written: another process has closed events, rows were merged, or a retry has added an event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection, delete, func, select
 
 from streammetrics_consumers.ledger.delta_metadata import (
     DeltaMetadata,
@@ -20,7 +21,6 @@ from streammetrics_consumers.ledger.delta_metadata import (
     read_states,
     state_bytes,
 )
-from streammetrics_consumers.ledger.packing import size_of
 from streammetrics_consumers.ledger.read import read_heads
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.store import Store
@@ -38,11 +38,24 @@ from streammetrics_consumers.ledger.write import (
 from streammetrics_consumers.model.commit import JOIN, JOIN_START, Commit, Head
 from streammetrics_consumers.model.generation import Generation
 
-_ROWS_A_QUERY = 100  # SQLite takes at least 999 parameters
+_ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
+
+
+class PendingRows(NamedTuple):
+    """All rows of a metric of pending events, of panes that start before a time; without their
+    states."""
+
+    metric: str
+    before_ms: int
+    rows: tuple[DeltaMetadata, ...]
+
+    def nbytes_before(self, end_ms: int) -> int:
+        """The bytes of those of panes that start before a time."""
+        return sum(row.nbytes for row in self.rows if (row.pane.start_ms or 0) < end_ms)
 
 
 def join_head(store: Store, of: Generation) -> Head:
-    """The head JOIN, which holds how far label windows are closed; created if there is none."""
+    """The head JOIN, which holds how far events are closed; created if there is none."""
 
     def work(connection: Connection, _: bool) -> Head:
         check_generation(connection, of, alone=True)
@@ -58,8 +71,8 @@ def closing_heads(store: Store, of: Generation) -> tuple[Head, ...]:
     return store.read(lambda connection: read_heads(connection, *live(of)))
 
 
-def pending(store: Store, of: Generation, metric: str, before_ms: int) -> tuple[DeltaMetadata, ...]:
-    """The rows of pending events, of panes that start before a time; without their states."""
+def pending(store: Store, of: Generation, metric: str, before_ms: int) -> PendingRows:
+    """The rows of pending events that a metric holds, of panes that start before a time."""
     return store.read(lambda connection: _pending(connection, of, metric, before_ms))
 
 
@@ -70,31 +83,55 @@ def states(store: Store, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaM
     """
     for start in range(0, len(rows), _ROWS_A_QUERY):
         batch = rows[start : start + _ROWS_A_QUERY]
-        stored = _stored(store, batch)
-        if len(stored) < len(batch) or any(row.nbytes != size_of(data) for row, data in stored):
-            raise Fenced("rows were merged while they were read")
+        stored = store.read(lambda connection, batch=batch: _stored(connection, batch))  # type: ignore[misc]
         yield from ((row, state_bytes(row, data)) for row, data in stored)
 
 
-def _stored(store: Store, rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, bytes]]:
-    return store.read(lambda connection: list(read_states(connection, rows)))
+def _stored(
+    connection: Connection, rows: Sequence[DeltaMetadata]
+) -> list[tuple[DeltaMetadata, bytes]]:
+    """These rows with their stored bytes. An id alone is not enough: SQLite reuses those of deleted
+    rows."""
+    now = read_rows(connection, delta.c.id.in_([row.id for row in rows]))
+    if frozenset(now) != frozenset(rows):
+        raise Fenced("rows were merged while they were read")
+    return list(read_states(connection, rows))
+
+
+def known_bytes(store: Store, of: Generation, metric: str) -> int:
+    """The bytes of all states of a metric."""
+    own = delta.c.generation == of.id, delta.c.metric == metric
+    total = select(func.sum(delta.c.nbytes)).where(*own)
+    return store.read(lambda connection: int(connection.scalar(total) or 0))
+
+
+def known_states(
+    store: Store, of: Generation, metric: str, key_range: int, ranges: int
+) -> list[tuple[DeltaMetadata, bytes]]:
+    """The rows of a metric that may hold keys of one of equal ranges, with their states: all at one
+    moment, so that merging them meanwhile changes nothing. A closing that adds to them moves the
+    head JOIN."""
+
+    def work(connection: Connection) -> list[tuple[DeltaMetadata, bytes]]:
+        rows = read_rows(connection, delta.c.generation == of.id, delta.c.metric == metric)
+        own = [row for row in rows if row.may_share_keys(key_range, ranges)]
+        return [(row, state_bytes(row, data)) for row, data in read_states(connection, own)]
+
+    return store.read(work)
 
 
 def write_closing(
     store: Store,
     of: Generation,
     commit: Commit,
-    metric: str,
-    read: Sequence[DeltaMetadata],
-    read_before_ms: int,
+    read: Sequence[PendingRows],
     replaced: Sequence[DeltaMetadata],
 ) -> None:
-    """Close up to `commit.end`. read: all rows of pending events, of panes before `read_before_ms`;
-    replaced: those of them that the commit rewrites or drops.
+    """Close up to `commit.end`. read: the rows of pending events that were read; replaced: those of
+    them that the commit rewrites or drops.
 
     Raises Fenced, SettingsChanged or StoreUnavailable.
     """
-    expected_rows = frozenset(read)
     ids = [row.id for row in replaced]
 
     def work(connection: Connection, is_repeated: bool) -> None:
@@ -104,9 +141,11 @@ def write_closing(
         if not move_head(connection, commit, moved):
             if is_repeated and has_head(connection, moved):
                 return  # the earlier try succeeded just now
-            raise Fenced("another process has closed these label windows")
-        if frozenset(_pending(connection, of, metric, read_before_ms)) != expected_rows:
-            raise Fenced("rows were merged or added meanwhile")
+            raise Fenced("another process has closed these events")
+        for known in read:
+            now = _pending(connection, of, known.metric, known.before_ms)
+            if frozenset(now.rows) != frozenset(known.rows):
+                raise Fenced("rows were merged or added meanwhile")
         for start in range(0, len(ids), _ROWS_A_QUERY):
             connection.execute(
                 delete(delta).where(delta.c.id.in_(ids[start : start + _ROWS_A_QUERY]))
@@ -119,7 +158,7 @@ def write_closing(
 
 def _pending(
     connection: Connection, generation: Generation, metric: str, before_ms: int
-) -> tuple[DeltaMetadata, ...]:
+) -> PendingRows:
     of_metric = delta.c.generation == generation.id, delta.c.metric == metric
     rows = read_rows(connection, *of_metric, delta.c.window_start_ms < before_ms)
-    return tuple(sorted(rows, key=lambda row: row.id))
+    return PendingRows(metric, before_ms, tuple(sorted(rows, key=lambda row: row.id)))

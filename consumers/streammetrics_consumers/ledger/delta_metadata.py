@@ -88,7 +88,7 @@ def _shard(
 
 def parts_of(state: sm.Accumulator, ranges: int) -> dict[int, sm.Accumulator]:
     """The non-empty states of equal ranges of keys, or of ids."""
-    if isinstance(state, sm.JoinRows):
+    if isinstance(state, sm.JoinRows | sm.ExposedRows):
         return {key_range: part for (_, key_range), part in state.split(None, ranges).items()}
     assert isinstance(state, sm.PerKey)
     return {

@@ -26,7 +26,7 @@ from streammetrics_consumers.ledger.write import (
     refuse_floor,
     write_shards,
 )
-from streammetrics_consumers.model.commit import Commit, Head, QuarantineRow
+from streammetrics_consumers.model.commit import LATE, LATE_OUTCOMES, Commit, Head, QuarantineRow
 from streammetrics_consumers.model.generation import Generation
 
 
@@ -102,8 +102,8 @@ def _count(
         .values(
             quarantined=head.c.quarantined - len(counted.entries),
             future=head.c.future - _refused_entries(counted.entries, "future"),
-            late=head.c.late - _refused_entries(counted.entries, "late_impression", "late_outcome"),
-            late_outcomes=head.c.late_outcomes - _refused_entries(counted.entries, "late_outcome"),
+            late=head.c.late - _refused_entries(counted.entries, *LATE),
+            late_outcomes=head.c.late_outcomes - _refused_entries(counted.entries, *LATE_OUTCOMES),
             expired=head.c.expired + counted.delta.counters.expired,
         )
     )

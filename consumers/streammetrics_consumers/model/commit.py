@@ -13,6 +13,9 @@ from streammetrics_consumers.model.partition import Partition
 # milliseconds, up to which label windows are closed. No topic and no file has this name.
 JOIN: Final = Partition("(join)", "(join)", "(join)", 0)
 JOIN_START: Final = -(1 << 62)  # the first offset of JOIN: before all event times
+# The reasons of events that are too late in their log; and of those that `late_outcomes` counts.
+LATE: Final = ("late_impression", "late_outcome", "late_exposure", "late_event")
+LATE_OUTCOMES: Final = ("late_outcome", "late_event")
 # The counters of events that no metric has.
 COUNTED: Final = ("quarantined", "late", "future", "expired", "repeated", "skipped")
 
@@ -23,7 +26,9 @@ class Counters:
     messages without a value, which are no events. `skipped` are events that the config leaves out:
     those that `[event] where` excludes, and those that are neither impressions nor outcomes. Where
     events are joined, late ones are refused, and `late_outcomes` of them are outcomes; JOIN has
-    counted `closed` impressions and left out `conflicts`. `repeated` have ids seen before."""
+    counted `closed` impressions and left out `conflicts`. With exposures and no join,
+    `late_outcomes` are events, JOIN has counted `closed` events, and `conflicts` are first
+    exposures of a unit to a further arm. `repeated` have ids seen before."""
 
     rows: int = 0
     late: int = 0

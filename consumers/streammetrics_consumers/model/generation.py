@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows
 DELAYS: Final = JOIN_PREFIX + "delays"
+EXPOSURES_PREFIX: Final = "exposures/"  # nor is this
+EXPOSED_ROWS: Final = EXPOSURES_PREFIX + "rows"  # events and exposures that are not closed
+EXPOSED_UNITS: Final = (
+    EXPOSURES_PREFIX + "units"
+)  # closed exposures, the first of each unit and arm
+KINDS: Final = "kinds"  # a key of a description: the kinds of rows that an experiment counts
+UNITS: Final = "units"  # the name of the set of units among the metrics of an experiment
+ACTIVE: Final = "active"  # that of the exposed units with an event
 DRIFT: Final = "drift"  # under SHOWN: the comparisons of a metric's windows
 EXPERIMENT: Final = "experiment"  # a key of a description: the plan; and its metric set
 WATCH_RATES: Final = "watch_rates"  # under SHOWN: False where a config switched them off

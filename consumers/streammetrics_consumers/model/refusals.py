@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.model.commit import Counters
+from streammetrics_consumers.model.commit import LATE, Counters
 
 LEAST: Final = 10  # events, before their share is meaningful
 SHARE: Final = 0.5  # of the events that are not skipped
@@ -30,9 +30,8 @@ _KEYS: Final[Mapping[str, str]] = {  # by reason
     "unknown_variant": "[event] variants, which lists the known names",
     "unknown_kind": '[join] outcomes, or others = "skip"',
     "future": "[windows] max_ahead_s, or [event] time_unit",
-    "late_impression": "[windows] lateness_s",
-    "late_outcome": "[windows] lateness_s",
-    "closed": "[join] reopen_s",
+    **dict.fromkeys(LATE, "[windows] lateness_s"),
+    "closed": "[join] reopen_s, or that of [exposures]",
     "metric": "`inputs` of [metrics], since a metric refuses the values",
 }  # fmt: skip
 

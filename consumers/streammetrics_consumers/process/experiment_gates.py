@@ -13,13 +13,12 @@ from streammetrics import Accumulator, PerKey, StateError
 from streammetrics.experiments import Plan, gates
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.experiment import ExperimentConfig
-from streammetrics_consumers.config.experiment_states import UNITS
 from streammetrics_consumers.config.metric_entry import without_groups
 from streammetrics_consumers.ledger.delta_metadata import groupings_of, state_of
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.model.generation import Pane, experiment_set
+from streammetrics_consumers.model.generation import UNITS, Pane, experiment_set
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import plan_of
 

@@ -21,10 +21,9 @@ from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
 from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.generation import UNITS, Pane
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import (
-    UNITS,
     DeclaredExperiment,
     UnitsByEpoch,
     add_units,

@@ -47,10 +47,10 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
     """
     require_readable(config)
     require_package(config)
-    if options.close and config.join is None:
+    if options.close and config.closing is None:
         raise Unsuitable(
-            "--close: expected a config with [join], since it closes label windows, got one "
-            "without; leave it out"
+            "--close: expected a config with [join] or [exposures], since it closes pending "
+            "events, got one without; leave it out"
         )
     require_topics(config, options)
     if config.source.kind == "kafka":

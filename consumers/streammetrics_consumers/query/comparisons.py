@@ -23,11 +23,10 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import heads_of
 from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
-from streammetrics_consumers.model.generation import ROWS
+from streammetrics_consumers.model.generation import ROWS, UNITS
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.answers import ExperimentAnswer, ProgressAnswer, ResultsAnswer
 from streammetrics_consumers.query.experiment_plan import (
-    UNITS,
     DeclaredExperiment,
     declared,
     within,

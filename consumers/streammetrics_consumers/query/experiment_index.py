@@ -116,7 +116,7 @@ class ExperimentIndex:
             panes.setdefault(size.pane.metric, []).append(size.pane)
         for design in designs:
             checkpoint()
-            own = [pane for name in design.metrics for pane in panes.get(name, ())]
+            own = design.panes(pane for name in design.metrics for pane in panes.get(name, ()))
             phase, period = phase_of(now, design, own), period_of(now, design, own)
             made_of: object = UNREAD
             units = None

@@ -18,9 +18,11 @@ import streammetrics as sm
 from streammetrics import experiments, results
 from streammetrics_consumers.ledger.descriptions import plan_that_stays
 from streammetrics_consumers.model.generation import (
+    ACTIVE,
     BETTER,
     FIRST_EPOCH,
     SHOWN,
+    UNITS,
     Generation,
     Metric,
     Pane,
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from streammetrics_consumers.config.metric_entry import Better
 
 EXPERIMENT: Final = "experiment"
-UNITS: Final = "units"
 ORDER: Final = "order"  # under SHOWN: the place of the experiment in the config
 
 
@@ -85,8 +86,8 @@ class DeclaredExperiment:
         return None if value is None else self.arms.get(value)
 
     def panes(self, panes: Iterable[Pane]) -> list[Pane]:
-        """The panes that hold its states."""
-        return [pane for pane in panes if pane.metric in self.metrics]
+        """The panes that hold its states by arm."""
+        return [pane for pane in panes if pane.metric in self.metrics and not pane.grouping]
 
     def watched_of(self, metric: str) -> tuple[str, ...]:
         """The names in the plan that refer to this metric: its own, or with a view after a dot."""
@@ -259,6 +260,8 @@ def counted_experiment(
     undeclared: dict[str, int] = defaultdict(int)
     for name, state in sums.items():
         metric = name.removeprefix(of.prefix)
+        if metric == ACTIVE:
+            continue
         for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
             epoch, value = _place(key)
             arm, key_state = of.arm_of(value), state.state(key)
@@ -269,7 +272,7 @@ def counted_experiment(
             else:
                 epoch_states = metric_states.setdefault(epoch, {})
                 _add(epoch_states.setdefault(arm, {}), metric, key_state)
-    counted = {name.removeprefix(of.prefix) for name in of.metrics}
+    counted = {name.removeprefix(of.prefix) for name in of.metrics} - {ACTIVE}
     experiment = experiments.Experiment(of.plan, metric_states, units, counted)
     return experiment, max(undeclared.values(), default=0)
 

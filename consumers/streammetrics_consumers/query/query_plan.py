@@ -16,9 +16,16 @@ from functools import cached_property
 from typing import cast
 
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.model.generation import SHOWN, DeclaredDrift, Metric, Pane
+from streammetrics_consumers.model.generation import (
+    ACTIVE,
+    SHOWN,
+    UNITS,
+    DeclaredDrift,
+    Metric,
+    Pane,
+)
 from streammetrics_consumers.query.drifts import declared_drift, outside
-from streammetrics_consumers.query.experiment_plan import UNITS, DeclaredExperiment, declared
+from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.query import Query, QueryError, Span, WindowGrid, state_of
 from streammetrics_consumers.query.rows import SINCE_THE_START, Window
 from streammetrics_consumers.query.slices import VARIANT
@@ -149,7 +156,8 @@ def _metrics_of_experiment(snapshot: Snapshot, query: Query) -> list[Metric]:
     design = declared(snapshot.generation, query.experiment)
     assert design is not None
     by_name = {name.removeprefix(design.prefix): metric for name, metric in design.metrics.items()}
-    by_name.pop(UNITS, None)
+    for name in (UNITS, ACTIVE):
+        by_name.pop(name, None)
     if query.metric is None:
         return [*by_name.values()]
     if query.metric not in by_name:

@@ -1,8 +1,8 @@
 """Compares the states of a ledger with those counted again from its logs, by pane of a metric.
 
-Both are in the scratch store. A few panes are read at a time, so that memory is bounded. Joined
-events need all logs, since an outcome may be in another log than its impression: label windows are
-closed again up to the same time as in the ledger, and pending events are compared too.
+Both are in the scratch store. A few panes are read at a time, so that memory is bounded. Events
+that wait for others need all logs, since an outcome or an exposure may be in another log: they are
+closed again up to the same time as in the ledger, and those that are pending are compared too.
 """
 
 from __future__ import annotations
@@ -14,22 +14,32 @@ from typing import Final
 
 from streammetrics import Accumulator
 from streammetrics.engines import agree
-from streammetrics_consumers.counting.label_windows import Closer
+from streammetrics_consumers.counting.closer import Closer
+from streammetrics_consumers.counting.entering_experiments import Entering, exposed_experiments
 from streammetrics_consumers.ledger.audit import (
     Unreadable,
     merged,
     overlapping,
     pane_rows,
     panes,
+    total_ends,
     unequal_rows,
 )
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, few, pane_order
 from streammetrics_consumers.model.commit import JOIN_START, Head
-from streammetrics_consumers.model.generation import DELAYS, ROWS, Metric, Pane
+from streammetrics_consumers.model.generation import (
+    DELAYS,
+    EXPOSED_ROWS,
+    EXPOSED_UNITS,
+    ROWS,
+    Metric,
+    Pane,
+)
 from streammetrics_consumers.replay.replay import Replay
 from streammetrics_consumers.replay.scratch import Scratch
 
 PANES: Final = 200, 4 << 20  # read together: their number, and the bytes of their states
+PENDING: Final = ROWS, EXPOSED_ROWS  # the metrics that hold pending events
 SUMS: Final = 100, 256 << 10  # held together: their number, and the bytes of their rows
 
 # The key of a compared sum: a pane, a head of the ledger (0: all of them together), and a retry.
@@ -40,8 +50,8 @@ Rows = dict[Key, list[DeltaMetadata]]
 def compare_states(scratch: Scratch, replays: Collection[Replay]) -> None:
     """Compare every pane that either side has, of the logs that were read again."""
     comparison = _Comparison(scratch, replays)
-    if scratch.config.join is not None:
-        comparison.close_joined()
+    if scratch.config.closing is not None:
+        comparison.close_again()
     ledger_panes = panes(scratch.store, scratch.generation)
     log_panes = panes(scratch.store, scratch.own)
     sizes = [
@@ -55,14 +65,14 @@ def compare_states(scratch: Scratch, replays: Collection[Replay]) -> None:
         waiting = [
             entry
             for entry in sizes
-            if entry[0].metric == ROWS and (entry[0].start_ms or 0) >= closed_ms
+            if entry[0].metric in PENDING and (entry[0].start_ms or 0) >= closed_ms
         ]
         for few_panes in few(waiting, *PANES):
             comparison.compare_pending(few_panes)
 
 
 class _Comparison:
-    """`join` is the head of joined events, None where it cannot be compared."""
+    """`join` is the head of closed events, None where it cannot be compared."""
 
     def __init__(self, scratch: Scratch, replays: Collection[Replay]) -> None:
         self.scratch, self.found = scratch, scratch.found
@@ -74,23 +84,29 @@ class _Comparison:
             metric.name: metric for metric in scratch.generation.metrics if not metric.ended
         }
 
-    def close_joined(self) -> None:
-        """Close the label windows of the events read again, with a stop where a metric was added,
-        dropped or resumed."""
+    def close_again(self) -> None:
+        """Close the events read again, with a stop where a metric was added, dropped or resumed, or
+        an experiment with exposures ended."""
         scratch, config = self.scratch, self.scratch.config
         join = next((head for head in scratch.heads if head.is_join), None)
         logs = [h for h in scratch.heads if not h.is_join and h.next_offset > h.start_offset]
         whole = {replay.head.id for replay in self.replays.values() if replay.is_whole}
         if join is None or {head.id for head in logs} - whole:
             self.found.note(
-                "joined events are not verified: they need all logs, read again from their starts"
+                "closed events are not verified: they need all logs, read again from their starts"
             )
             return
         self.join = join
-        self.names.add(DELAYS)
-        closer = Closer(config, scratch.ledger, scratch.own)
-        stops = {join.next_offset}
-        for metric in self.metrics.values():
+        self.names |= {DELAYS} if config.join is not None else set()
+        self.names |= {EXPOSED_UNITS} if config.exposures is not None else set()
+        of_exposures = exposed_experiments(scratch.generation)
+        ended = {name: metric.name for name, metric in of_exposures.items() if metric.ended}
+        last = total_ends(scratch.store, join, [*ended.values()])
+        ends = {name: last[metric] for name, metric in ended.items() if metric in last}
+        entering = Entering(scratch.generation, join.id, ends)
+        closer = Closer(config, scratch.ledger, scratch.own, entering=entering)
+        stops = {join.next_offset, *ends.values()}
+        for metric in (*self.metrics.values(), *of_exposures.values()):
             stops.add(metric.start_offsets.get(join.id, JOIN_START))
             stops |= {edge for hole in metric.holes.get(join.id, ()) for edge in hole}
         for to_ms in sorted(stop for stop in stops if stop <= join.next_offset):
@@ -103,7 +119,7 @@ class _Comparison:
         ):
             if ledger != log:
                 self.found.differs(
-                    "joined events", f"{name}: {ledger} in the ledger, {log} from the log"
+                    "closed events", f"{name}: {ledger} in the ledger, {log} from the log"
                 )
 
     def compare(self, few_panes: Collection[Pane]) -> None:
@@ -176,7 +192,7 @@ class _Comparison:
         return None if is_inside else ""
 
     def compare_pending(self, few_panes: Collection[Pane]) -> None:
-        """Compare the pending events of the join, as the union of all logs."""
+        """Compare pending events, as the union of all logs."""
         ledger_rows, log_rows = (
             Rows(((pane, 0, None), rows) for pane, rows in by_pane.items())
             for by_pane in self._rows(few_panes)
@@ -253,7 +269,7 @@ def named(pane: Pane, head: Head | None = None, retry: int | None = None) -> str
     else:
         text += f"{_iso(pane.start_ms)} to {_iso(pane.end_ms)}"
     if head is not None:
-        text += ", joined events" if head.is_join else f", {head.partition}"
+        text += ", closed events" if head.is_join else f", {head.partition}"
     return text + (f", retry {retry}" if retry is not None else "")
 
 

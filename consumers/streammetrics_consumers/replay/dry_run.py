@@ -64,7 +64,7 @@ class DryRun:
 
     def __post_init__(self) -> None:
         edges = {0}
-        for metric in () if self.config.join is not None else self.generation.metrics:
+        for metric in () if self.config.closing is not None else self.generation.metrics:
             edges.add(metric.start_offsets.get(self.head.id, 0))
             edges.update(*metric.holes.get(self.head.id, ()))
         self._edges = sorted(edges)
@@ -130,13 +130,13 @@ class DryRun:
 
     def era_of(self, offset: int) -> int:
         """The first offset of an era: offsets at which the same metrics count. Where events are
-        joined, they are not counted yet, and there is one."""
+        pending, they are not counted yet, and there is one."""
         return self._edges[bisect_right(self._edges, offset) - 1]
 
     def _without(self, offset: int) -> frozenset[str]:
         """The metrics that start after this offset or have a hole there; none where events are
-        joined."""
-        if self.config.join is not None:
+        pending."""
+        if self.config.closing is not None:
             return frozenset()
         metrics = self.generation.metrics
         return frozenset(m.name for m in metrics if not m.counts(self.head.id, offset))

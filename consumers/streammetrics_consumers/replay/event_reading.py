@@ -16,15 +16,24 @@ from typing import Any, Final, cast
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.event import EventConfig, Field, Kind, conditions_of
 from streammetrics_consumers.config.experiment import ExperimentConfig
-from streammetrics_consumers.config.join import JoinConfig, Mark
+from streammetrics_consumers.config.exposures import ExposuresConfig
+from streammetrics_consumers.config.join import JoinConfig
+from streammetrics_consumers.config.marks import Mark
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.ledger.descriptions import more_variants
 from streammetrics_consumers.ledger.failures import SettingsChanged
-from streammetrics_consumers.model.generation import DELAYS, ROWS, Generation
+from streammetrics_consumers.model.generation import (
+    DELAYS,
+    EXPOSED_ROWS,
+    EXPOSED_UNITS,
+    ROWS,
+    Generation,
+)
 
+_OF_EXPOSURES: Final = ("unit", "experiment", "arm", "time", "time_unit")
 # The keys of a description that must be equal.
 _EQUAL: Final[tuple[str, ...]] = (
-    *("type", "settings", "windows", "max_keys", "experiment"),
+    *("type", "settings", "windows", "max_keys", "experiment", "kinds"),
     *("columns", "condition"),  # also the paths in them: they are part of what a state means
 )
 
@@ -50,6 +59,7 @@ def reading_of(config: Config) -> str:
             name: {
                 "variant": experiment.arms.path,
                 "where": [asdict(condition) for condition in experiment.where],
+                **({"unit": experiment.unit} if experiment.is_exposed else {}),
             }
             for name, experiment in named.items()
         }
@@ -59,6 +69,10 @@ def reading_of(config: Config) -> str:
             "marks": [asdict(mark) for mark in config.join.marks],
             "values": [outcome.value for outcome in config.join.outcomes],
         }
+    if config.exposures is not None:
+        names = ("mark", *_OF_EXPOSURES, "where")
+        fields = asdict(config.exposures)
+        reading["exposures"] = {name: fields[name] for name in names}
     return json.dumps(reading, sort_keys=True, separators=(",", ":"))
 
 
@@ -102,6 +116,7 @@ def with_reading(config: Config, reading: str) -> Config:
         config,
         event=EventConfig(**event),
         join=_join_with(config.join, settings.get("join")),
+        exposures=_exposures_with(config.exposures, settings.get("exposures")),
         source=replace(config.source, max_event_bytes=settings["max_event_bytes"]),
         windows=replace(config.windows, max_ahead_s=settings["max_ahead_s"]),
         metrics=with_fields(config.metrics),
@@ -119,7 +134,18 @@ def _experiment_with(
     if reading is None:
         return experiment
     arms = replace(experiment.arms, path=reading["variant"])
-    return replace(experiment, arms=arms, where=conditions_of(reading["where"]))
+    unit, where = reading.get("unit", experiment.unit), conditions_of(reading["where"])
+    return replace(experiment, arms=arms, unit=unit, where=where)
+
+
+def _exposures_with(
+    exposures: ExposuresConfig | None, reading: Mapping[str, Any] | None
+) -> ExposuresConfig | None:
+    if exposures is None or reading is None:
+        return exposures
+    fields = {name: reading[name] for name in _OF_EXPOSURES}
+    mark, where = Mark(**reading["mark"]), conditions_of(reading["where"])
+    return replace(exposures, mark=mark, where=where, **fields)
 
 
 def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> JoinConfig | None:
@@ -138,9 +164,12 @@ def require_same_states(config: Config, of: Generation) -> None:
     generation, whatever their paths."""
     live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
     counted = {metric.name: (_EQUAL, True) for metric in config.counted}
-    if config.join is not None:
-        of_join = ("type", "settings", "pane_ms", "columns", "expressions")
-        counted |= dict.fromkeys((ROWS, DELAYS), (of_join, False))
+    for names, table in (
+        ((ROWS, DELAYS), config.join),
+        ((EXPOSED_ROWS, EXPOSED_UNITS), config.exposures),
+    ):
+        of_pending = ("type", "settings", "pane_ms", "columns", "expressions")
+        counted |= {} if table is None else dict.fromkeys(names, (of_pending, False))
     differences = [f"metric {name}: not in the config" for name in live if name not in counted]
     for name, (keys, is_ours) in counted.items():
         description = live.get(name)

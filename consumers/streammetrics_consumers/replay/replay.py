@@ -20,12 +20,18 @@ from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.counted_events import own_rows
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
-from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.ledger.audit import covers, entries_between, row_ends
 from streammetrics_consumers.ledger.write import storable
 from streammetrics_consumers.model.chunk import Chunk
-from streammetrics_consumers.model.commit import Counters, Head, QuarantineRow, Refused
+from streammetrics_consumers.model.commit import (
+    LATE,
+    LATE_OUTCOMES,
+    Counters,
+    Head,
+    QuarantineRow,
+    Refused,
+)
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.coverage import Coverage
 from streammetrics_consumers.replay.dry_run import (
@@ -106,7 +112,7 @@ class Replay:
                 metric_set,
                 [(m.name, i) for m in metric_set.metrics for i in range(len(metric_set.slices.by))],
             )
-            for metric_set in (config.metric_sets if config.join is None else ())
+            for metric_set in (config.metric_sets if config.closing is None else ())
         ]
         self.coverage = Coverage(covers(scratch.store, head), metrics, head.id)
         dedup = config.dedup
@@ -246,7 +252,7 @@ class Replay:
         self._open[0] += is_open
         self._open[1] += is_open and entry.reason == "future"
         self._retried[0] += not is_open and entry.reason in LATE
-        self._retried[1] += not is_open and entry.reason == "late_outcome"
+        self._retried[1] += not is_open and entry.reason in LATE_OUTCOMES
         # Only the retry that counts an entry marks it.
         if entry.done and entry.retry is None:
             self._differs(position, "marked as counted, but by no retry")

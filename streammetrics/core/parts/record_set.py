@@ -1,4 +1,4 @@
-"""A set of records, whose union is the merge; and the part that holds one for each slot."""
+"""Sets of records, whose union is the merge; and the part that holds one for each slot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class RecordSet:
     """A set of records. `run` is settled: in order, each once; `waiting` is pending.
 
     Pending records are united with the rest once they outnumber it, so n records cost n log n steps
-    however small the batches are.
+    however small the batches are. Keys of the run are numbered in the order of their bytes, those
+    of pending records in the order of arrival.
     """
 
     __slots__ = ("in_order", "keys", "kinds", "n_waiting", "run", "waiting")
@@ -48,7 +49,7 @@ class RecordSet:
         self.keys = [KeyTable() if kind == "key" else None for kind in kinds]
         self.waiting: list[Table] = []
         self.n_waiting = 0
-        self.in_order = run is None  # keys too are numbered in the order of their bytes
+        self.in_order = run is None  # no record waits, and each key has a record
 
     @property
     def nbytes(self) -> int:
@@ -81,9 +82,6 @@ class RecordSet:
                 if keys is not None:
                     self.keys[i], field = keys.in_order(self.run.fields[i])
                     self.run = self.run.with_field(i, field)
-            # Records of one id and time are ordered by their fields, which may have new numbers.
-            if not is_ascending(self.run):
-                self.run = united([self.run])
             self.in_order = True
         return self.run
 
@@ -92,15 +90,19 @@ class RecordSet:
         table = self.settled()
         return values_of(table.fields[number][positions], self.kinds[number], self.keys[number])
 
-    def picked(self, positions: NDArray[np.intp]) -> RecordSet:
+    def picked(self, positions: NDArray[np.intp]) -> Self:
         """The settled records at these positions, ascending."""
-        records = RecordSet(self.kinds, self.settled().take(positions))
+        records = type(self)(self.kinds, self.settled().take(positions))
         records.keys = [None if keys is None else keys.twin() for keys in self.keys]
         return records
 
-    def twin(self) -> RecordSet:
+    def like(self) -> Self:
+        """An empty set of the same kinds."""
+        return type(self)(self.kinds)
+
+    def twin(self) -> Self:
         """An independent copy of the set; the records are shared."""
-        records = RecordSet(self.kinds, self.run)
+        records = type(self)(self.kinds, self.run)
         records.keys = [None if keys is None else keys.twin() for keys in self.keys]
         records.waiting, records.n_waiting = [*self.waiting], self.n_waiting
         records.in_order = self.in_order
@@ -118,22 +120,22 @@ class RecordSet:
             for field, kind, keys in zip(table.fields, self.kinds, self.keys, strict=True):
                 write_field(field, kind, keys, out)
 
-    @staticmethod
-    def decode(kinds: tuple[str, ...], data: Reader) -> RecordSet:
+    @classmethod
+    def decode(cls, kinds: tuple[str, ...], data: Reader) -> Self:
         """The set that `encode` wrote; StateError for anything else."""
         n = data.uint(data.left // 8)
         if not n:
-            return RecordSet(kinds)
+            return cls(kinds)
         ids = data.words(n)
         first = int.from_bytes(data.raw(8), "little", signed=True)
         after = data.ints(n)
         if not -MAX_TIME < first <= first + int(after.max()) < MAX_TIME or after.min():
             raise damaged("times out of range")
         read = [read_field(n, kind, data) for kind in kinds]
-        records = RecordSet(kinds, Table(ids, after + first, tuple(field for field, _ in read)))
+        records = cls(kinds, Table(ids, after + first, tuple(field for field, _ in read)))
         records.keys = [keys for _, keys in read]
         records.in_order = True
-        if not is_ascending(records.run):
+        if not records._is_in_order():
             raise damaged("records out of order or repeated")
         return records
 
@@ -154,15 +156,30 @@ class RecordSet:
 
     def _settle(self) -> None:
         if self.waiting:
-            waiting, self.waiting, self.n_waiting = self.waiting, [], 0
-            self.run = united([self.run, *waiting])
+            tables, self.waiting, self.n_waiting = [self.run, *self.waiting], [], 0
+            for i, keys in enumerate(self.keys):
+                if keys is not None:
+                    self.keys[i], numbers = keys.by_bytes()
+                    if numbers is not None:  # that keep the run in order
+                        tables = [t.with_field(i, numbers[t.fields[i]]) for t in tables]
+            self.run = self._united(tables)
+
+    def _united(self, tables: Sequence[Table]) -> Table:
+        """The records of the run and of other tables, in order; all are numbered alike."""
+        return united(tables)
+
+    def _is_in_order(self) -> bool:
+        """Whether the records of the run are in order, each once."""
+        return is_ascending(self.run)
 
 
 class RecordsColumn(Column):
     """A set of records for each slot."""
 
-    def __init__(self, kinds: tuple[str, ...], sets: list[RecordSet]) -> None:
-        self.kinds, self.sets, self.width = kinds, sets, len(sets)
+    def __init__(
+        self, kinds: tuple[str, ...], sets: Sequence[RecordSet], empty: type[RecordSet] = RecordSet
+    ) -> None:
+        self.kinds, self.sets, self.width, self._empty = kinds, [*sets], len(sets), empty
 
     @property
     def total_count(self) -> int:
@@ -194,7 +211,7 @@ class RecordsColumn(Column):
             self.sets[slot].add(ids[rows], times[rows], values)
 
     def widen(self, width: int) -> None:
-        self.sets.extend(RecordSet(self.kinds) for _ in range(width - self.width))
+        self.sets.extend(self._empty(self.kinds) for _ in range(width - self.width))
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
@@ -202,7 +219,8 @@ class RecordsColumn(Column):
             self.sets[slot].unite(records)
 
     def take(self, slots: Slots) -> Self:
-        return type(self)(self.kinds, [self.sets[slot].twin() for slot in slots.tolist()])
+        twins = [self.sets[slot].twin() for slot in slots.tolist()]
+        return type(self)(self.kinds, twins, self._empty)
 
     def encode(self, out: Writer) -> None:
         for records in self.sets:
@@ -210,21 +228,23 @@ class RecordsColumn(Column):
 
 
 class Records(Part[RecordsColumn]):
-    """A set of records (64-bit id, time, fields). fields: the property that names their kinds."""
+    """A set of records (64-bit id, time, fields). fields: the property that names their kinds.
+    records: the class of the sets."""
 
-    def __init__(self, fields: str) -> None:
-        self.fields = fields
+    def __init__(self, fields: str, records: type[RecordSet] = RecordSet) -> None:
+        self.fields, self.records = fields, records
 
     def empty(self, owner: Declared, width: int) -> RecordsColumn:
         kinds = self._kinds(owner)
-        return RecordsColumn(kinds, [RecordSet(kinds) for _ in range(width)])
+        return RecordsColumn(kinds, [self.records(kinds) for _ in range(width)], self.records)
 
     def idempotent(self, owner: Declared) -> bool:
         return True
 
     def decode(self, owner: Declared, width: int, data: Reader) -> RecordsColumn:
         kinds = self._kinds(owner)
-        return RecordsColumn(kinds, [RecordSet.decode(kinds, data) for _ in range(width)])
+        sets = [self.records.decode(kinds, data) for _ in range(width)]
+        return RecordsColumn(kinds, sets, self.records)
 
     def _kinds(self, owner: Declared) -> tuple[str, ...]:
         kinds: tuple[str, ...] = getattr(owner, self.fields)

@@ -31,7 +31,7 @@ from streammetrics.core.parts.score_bits import (
     scores_of,
     typed_values,
 )
-from streammetrics.core.rows import DictionaryColumn, Key, sorted_distinct
+from streammetrics.core.rows import DictionaryColumn, Key
 
 Field = NDArray[np.unsignedinteger]
 MAX_TIME: Final = 1 << 62  # times lie between this and its negative, so that sums have room
@@ -210,20 +210,31 @@ class KeyTable:
 
     def narrowed(self, numbers: NDArray[np.integer]) -> Field:
         """Numbers of this table in the narrowest type that holds all of them."""
-        return numbers.astype(np.min_scalar_type(max(len(self.values) - 1, 0)))
+        return numbers.astype(np.min_scalar_type(max(len(self.values) - 1, 0)), copy=False)
+
+    def by_bytes(self) -> tuple[KeyTable, Field | None]:
+        """A table of these keys in the order of their bytes, and the number there of each of this
+        table, None if it is the same."""
+        order = sorted(range(len(self.values)), key=lambda i: encode_key(self.values[i]))
+        same = order == list(range(len(order)))
+        return (self, None) if same else self._of(order)
 
     def in_order(self, field: Field) -> tuple[KeyTable, Field]:
-        """A table of the used keys, in the order of their bytes, and the field numbered by it."""
+        """A table of the used keys, in the order of this one, and the field numbered by it."""
         is_used = np.zeros(len(self.values), np.bool_)
         is_used[field] = True
         used = np.flatnonzero(is_used).tolist()
-        used.sort(key=lambda number: encode_key(self.values[number]))
-        if used == list(range(len(self.values))):
+        if len(used) == len(self.values):
             return self, self.narrowed(field)
-        table = KeyTable(self.values[number] for number in used)
-        renumbered = np.zeros(len(self.values), np.int64)
-        renumbered[used] = np.arange(len(used))
-        return table, table.narrowed(renumbered)[field]
+        table, numbers = self._of(used)
+        return table, numbers[field]
+
+    def _of(self, chosen: list[int]) -> tuple[KeyTable, Field]:
+        """A table of the keys with these numbers, and the number there of each of this table."""
+        table = KeyTable(self.values[number] for number in chosen)
+        numbers = np.zeros(len(self.values), np.int64)
+        numbers[chosen] = np.arange(len(chosen))
+        return table, table.narrowed(numbers)
 
     def twin(self) -> KeyTable:
         """An independent copy."""
@@ -262,7 +273,10 @@ def _read_keys(n: int, data: Reader) -> tuple[Field, KeyTable]:
     if any(a >= b for a, b in pairwise(names)):
         raise damaged("keys out of order")
     table = KeyTable(map(decode_key, names))
-    numbers = data.ints(n)
-    if not np.array_equal(sorted_distinct(numbers), np.arange(size)):
+    numbers, top = data.narrow(n)
+    has_record = np.zeros(size, np.bool_)
+    if top < size:
+        has_record[numbers] = True
+    if not has_record.all() or top >= size:
         raise damaged("keys without a record, or records without a key")
-    return table.narrowed(numbers), table
+    return table.narrowed(numbers.copy()), table

@@ -203,7 +203,7 @@ def test_close_needs_an_end_and_something_that_waits(
     path = tmp_path / "run.toml"
     for text, flags, said in (
         (JOINED, ["--close"], "--close: expected --until-end too"),
-        (PLAIN, ["--close", "--until-end"], "--close: expected a config with [join]"),
+        (PLAIN, ["--close", "--until-end"], "--close: expected a config with [join] or"),
     ):
         path.write_text(text, encoding="utf-8")
         assert main(["run", str(path), "--no-serve", *flags]) != 0

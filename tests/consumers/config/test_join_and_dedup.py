@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.join import Mark
+from streammetrics_consumers.config.marks import Mark
 from streammetrics_consumers.config.section import ConfigError
 from streammetrics_consumers.config.tables import DedupConfig, require_keyed
 from streammetrics_consumers.model.partition import Partition
@@ -42,8 +42,8 @@ def test_an_impression_and_its_outcomes_are_told_apart_by_their_marks() -> None:
         ("paid", "3", "sum", "price"),
         ("often", "true", "count", None),
     ]
-    assert (found.attribution, found.reopen_s, found.others, found.kind_field) == (
-        "one", 0, "refuse", "kind")  # fmt: skip
+    assert (found.attribution, found.reopen_s, found.others) == (
+        "one", 0, "refuse")  # fmt: skip
 
 
 def test_a_label_is_the_first_outcome_or_the_one_that_a_metric_names() -> None:
@@ -102,7 +102,9 @@ def test_a_fast_clock_may_be_no_further_ahead_than_events_may_be_late() -> None:
     assert config(windows=windows("lateness_s = 60")).windows.max_ahead_s == 3600
     ahead = windows("lateness_s = 60\nmax_ahead_s = 61")
     refused("max_ahead_s: expected at most lateness_s = 60, since there is a [join]", windows=ahead)
-    refused("late events are not joined; leave max_ahead_s out, or raise lateness_s", windows=ahead)
+    refused(
+        "late events are not counted; leave max_ahead_s out, or raise lateness_s", windows=ahead
+    )
 
 
 # -- [dedup]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, select, update
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.closing import join_head, write_closing
+from streammetrics_consumers.ledger.closing import PendingRows, join_head, write_closing
 from streammetrics_consumers.ledger.failures import StoreReplaced
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import claim, take
@@ -42,6 +42,7 @@ from tests.consumers.ledger.test_looks import ROWS
 
 pytestmark = pytest.mark.usefixtures("each_store")
 OTHER = replace(LOG, number=1)
+NO_ROWS = (PendingRows("rows", 0, ()),)
 
 
 def change(ledger: Ledger, work: Callable[[Connection], object]) -> None:
@@ -118,7 +119,7 @@ def test_label_windows_are_closed_by_who_knows_their_head(
     assert join_head(ledger.store, generation).next_offset == JOIN_START
     close = Commit(first, first.next_offset, 1000, None, Counters(closed=4))
     with pytest.raises(Fenced):
-        write_closing(ledger.store, generation, close, "rows", (), 0, ())
+        write_closing(ledger.store, generation, close, NO_ROWS, ())
     assert ledger.snapshot().counters.closed == 0
 
 
@@ -267,17 +268,17 @@ def test_a_closing_requires_its_head_even_where_no_event_is_pending(
 ) -> None:
     stale = join_head(ledger.store, generation)
     first = Commit(stale, JOIN_START, 100, None, Counters(closed=1))
-    write_closing(ledger.store, generation, first, "rows", (), 0, ())
+    write_closing(ledger.store, generation, first, NO_ROWS, ())
     after = everything(ledger)
     for end in (50, 100, 200):
         again = Commit(stale, JOIN_START, end, None, Counters(closed=1), first.shards)
-        with pytest.raises(Fenced, match="another process has closed these label windows"):
-            write_closing(ledger.store, generation, again, "rows", (), 0, ())
+        with pytest.raises(Fenced, match="another process has closed these events"):
+            write_closing(ledger.store, generation, again, NO_ROWS, ())
     now = join_head(ledger.store, generation)
     for another in (replace(now, digest="0" * 64), replace(now, partition=LOG)):
         again = Commit(another, 100, 200, None, Counters(closed=1))
-        with pytest.raises(Fenced, match="another process has closed these label windows"):
-            write_closing(ledger.store, generation, again, "rows", (), 0, ())
+        with pytest.raises(Fenced, match="another process has closed these events"):
+            write_closing(ledger.store, generation, again, NO_ROWS, ())
     assert everything(ledger) == after
 
 

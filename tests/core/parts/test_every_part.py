@@ -25,11 +25,12 @@ from streammetrics.core.multiset import bag, bag_keys, bag_layout, bag_table, so
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Layout, Rule, layout_for
 from streammetrics.core.multiset.bag_table import read_table
-from streammetrics.core.parts import counts, record_set, unit_set
+from streammetrics.core.parts import counts, least_times, record_set, unit_set
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import ExactSums, NamedSums
 from streammetrics.core.parts.extremes import Extremes
+from streammetrics.core.parts.least_times import LeastTimes
 from streammetrics.core.parts.part import Extreme
 from streammetrics.core.parts.record_set import RecordsColumn, RecordSet
 from streammetrics.core.parts.unit_set import UnitSet
@@ -273,6 +274,45 @@ class RecordsKind(Kind):
         return sorted({row[1:] for row in rows}, key=lambda row: (*row[:3], order[row[3]]))
 
 
+class LeastTimesKind(Kind):
+    kinds = ("key", "key")
+
+    def empty(self, width: int) -> RecordsColumn:
+        sets = [LeastTimes(self.kinds) for _ in range(width)]
+        return RecordsColumn(self.kinds, sets, LeastTimes)
+
+    def decode(self, width: int, data: Reader) -> RecordsColumn:
+        sets = [LeastTimes.decode(self.kinds, data) for _ in range(width)]
+        return RecordsColumn(self.kinds, sets, LeastTimes)
+
+    def draw(self, random: Random) -> tuple[Any, ...]:
+        unit = random.choice([1, 2, 2**64 - 1])
+        return unit, random.randrange(-9, 9), random.choice("ba"), random.choice(["b", None, 7])
+
+    def add(self, column: Any, slots: Any, ids: Any, times: Any, *names: Any) -> None:
+        fields = []
+        for keys in names:
+            known = tuple(dict.fromkeys([*keys, "of no record"]))
+            codes = np.array([known.index(key) for key in keys], np.intp)
+            fields.append(DictionaryColumn(codes, known))
+        column.add(np.array(ids, np.uint64), np.array(times, np.int64), fields, slots)
+
+    def state(self, column: Any, slot: int) -> Any:
+        table, one = column.sets[slot].settled(), column.sets[slot]
+        names = []
+        for keys in (one.column(number, slice(None)) for number in range(2)):
+            names.append([keys.values[code] for code in keys.codes.tolist()])
+        return list(zip(table.ids.tolist(), table.times.tolist(), *names, strict=True))
+
+    def model(self, rows: Rows) -> Any:
+        order = {7: 2, None: 3, "a": 0, "b": 1}  # of the bytes of the keys
+        least: dict[Any, int] = {}
+        for _, unit, time, one, two in rows:
+            least[unit, one, two] = min(time, least.get((unit, one, two), time))
+        records = [(unit, time, one, two) for (unit, one, two), time in least.items()]
+        return sorted(records, key=lambda r: (r[0], order[r[2]], order[r[3]]))
+
+
 class BagKind(Kind):
     def __init__(self, rule: Rule) -> None:
         super().__init__()
@@ -328,6 +368,7 @@ KINDS: dict[str, Kind] = {
     "UnitSet sampled": UnitSetKind(share=0.5),
     "UnitSet limited": UnitSetKind(max_units=2),
     "Records": RecordsKind(),
+    "LeastTimes": LeastTimesKind(),
     **{
         f"Bag {rule.values}-{rule.labels}-{rule.ids}-{rule.max_rows}-{rule.weighted}": BagKind(rule)
         for rule in (
@@ -349,7 +390,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every buffer so small that few rows fill it."""
     for module, name, size in (
         *((counts, "_FEW_PENDING", 10), (unit_set, "_FEW", 4), (record_set, "_FEW", 5)),
-        *((record_set, "_BATCHES", 3), (tiers, "BUFFERED", 20), (tiers, "FAN", 3)),
+        *((record_set, "_BATCHES", 3), (least_times, "_MANY", 2)),
+        *((tiers, "BUFFERED", 20), (tiers, "FAN", 3)),
         *((sorted_run, "_CHUNK", 9), (sorted_run, "_RANGE", 13), (bag_keys, "_CHUNK", 7)),
         *((bag, "_WAIT", 20), (bag, "_PIECE", 17), (bag_table, "_CHUNK", 5)),
         *((bag_layout, "_CHUNK", 11), (group_ids, "_BLOCK", 16), (group_ids, "_CHUNK", 8)),

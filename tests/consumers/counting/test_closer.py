@@ -13,16 +13,15 @@ import pytest
 from sqlalchemy import ColumnElement, update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig
+from streammetrics_consumers.counting.closer import Closer, closable_ms
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.counting.label_windows import Closer, closable_ms
-from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import Chunk
-from streammetrics_consumers.model.commit import Counters, Head
+from streammetrics_consumers.model.commit import LATE, LATE_OUTCOMES, Counters, Head
 from streammetrics_consumers.model.generation import DELAYS, Pane
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
@@ -77,6 +76,12 @@ def head(number: int, greatest_s: int | None) -> Head:
     return Head(number, 1, LOGS[number], False, 0, 0, newest, Counters(), 0)
 
 
+def closable(heads: Sequence[Head], **changes: int) -> int | None:
+    """How far events of these logs can be closed, with these settings of the closing changed."""
+    assert SPLIT.closing is not None
+    return closable_ms(SPLIT.windows, replace(SPLIT.closing, **changes), heads)
+
+
 def ctr(ledger: Ledger) -> tuple[float, int]:
     """The rate of clicks, and the impressions that were counted."""
     state = stored(ledger).sums(lambda row: row.pane)[Pane("ctr", 1, None, None)]
@@ -97,18 +102,16 @@ def verified(
 def test_the_partition_that_is_furthest_behind_holds_windows_open() -> None:
     far, near = head(0, 900), head(1, 200)
     # 200 s, less 10 s that events may be late, less the label window of 40 s.
-    assert closable_ms(SPLIT, JOIN, [far, near]) == (START_MS + 150_000) // PANE_MS * PANE_MS
-    assert closable_ms(SPLIT, JOIN, [far, near, head(2, None)]) is None
-    assert closable_ms(SPLIT, JOIN, []) is None
-    reopened = replace(JOIN, reopen_s=100)
-    assert closable_ms(SPLIT, reopened, [far, near]) == (START_MS + 50_000) // PANE_MS * PANE_MS
+    assert closable([far, near]) == (START_MS + 150_000) // PANE_MS * PANE_MS
+    assert closable([far, near, head(2, None)]) is None
+    assert closable([]) is None
+    assert closable([far, near], reopen_s=100) == (START_MS + 50_000) // PANE_MS * PANE_MS
 
 
 def test_a_partition_that_is_idle_by_declaration_does_not() -> None:
-    idle = replace(JOIN, idle_s=300)
     heads = [head(0, 900), head(1, 200), head(2, None)]
-    assert closable_ms(SPLIT, idle, heads) == (START_MS + 850_000) // PANE_MS * PANE_MS
-    assert closable_ms(SPLIT, idle, heads[1:]) == (START_MS + 150_000) // PANE_MS * PANE_MS
+    assert closable(heads, idle_s=300) == (START_MS + 850_000) // PANE_MS * PANE_MS
+    assert closable(heads[1:], idle_s=300) == (START_MS + 150_000) // PANE_MS * PANE_MS
 
 
 def test_a_commit_says_how_far_label_windows_may_and_must_be_closed_for_its_events() -> None:
@@ -421,4 +424,4 @@ def test_a_hundredth_of_the_events_may_be_too_late_without_a_word() -> None:
     assert late_warning(10, 1000) is None
     assert late_warning(0, 0) is None
     assert late_warning(11, 1000) is not None
-    assert LATE == ("late_impression", "late_outcome")
+    assert set(LATE_OUTCOMES) < set(LATE)

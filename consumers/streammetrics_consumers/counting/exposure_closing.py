@@ -1,0 +1,212 @@
+"""How exposures and the events after them are closed: read by ranges of units, attributed, and
+counted in the arms of their units.
+
+The first exposure of each unit, experiment and arm is known from its closing on, for as long as the
+generation lasts. What is known is the largest part of a store (14 bytes each), and a closing reads
+all of it, a range of units at a time, since the events of a pane may be of any unit; it adds only
+what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Accumulator, DictionaryColumn, ExposedRows, HashedIds, load
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.exposed_rows import exposed_arm, exposed_ms
+from streammetrics_consumers.config.exposures import ExposuresConfig
+from streammetrics_consumers.config.states import RowKind, empty_exposed, is_unit
+from streammetrics_consumers.counting.closed_rows import (
+    ClosedEvents,
+    ClosedPart,
+    Step,
+    decoded_parts,
+    ranges_for,
+)
+from streammetrics_consumers.counting.counted_states import CountedStates
+from streammetrics_consumers.counting.entering_experiments import Span
+from streammetrics_consumers.events.columns import Column
+from streammetrics_consumers.ledger.closing import known_bytes, known_states, states
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, parts_of, shard_of, split
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.commit import Counters
+from streammetrics_consumers.model.generation import (
+    EXPOSED_ROWS,
+    EXPOSED_UNITS,
+    Generation,
+    Pane,
+)
+
+if TYPE_CHECKING:
+    from streammetrics.join import Attribution, NewExposures
+
+KNOWN: Final = Pane(EXPOSED_UNITS, 0, None, None)
+
+
+class ExposureClosing:
+    """Closes exposures and events; about `max_bytes` of their rows are in memory at a time, and the
+    impressions that a join has closed in the same step."""
+
+    metric = EXPOSED_ROWS
+    ahead_ms = 0
+
+    def __init__(
+        self,
+        config: Config,
+        exposures: ExposuresConfig,
+        store: Store,
+        generation: Generation,
+        max_bytes: int,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self.config, self.exposures = config, exposures
+        self._store, self._generation, self._max_bytes = store, generation, max_bytes
+        self._keys = [field.column for field in config.fields if field.is_key]
+        self._keys += [exposed_arm(name).column for name in config.exposed]
+        unit = config.exposed_unit or ""
+        self._units = [field.column for field in config.fields if is_unit(field, unit)]
+        self._monotonic, self.reading_s = monotonic, 0.0  # the time spent on known exposures
+        self._values = sorted(_columns_of_exposures(config) - {*self._units})
+
+    def known_bytes(self) -> int:
+        """The bytes of the known exposures."""
+        return known_bytes(self._store, self._generation, EXPOSED_UNITS)
+
+    def close(
+        self,
+        step: Step,
+        counted: CountedStates,
+        entering: Mapping[str, Span],
+        impressions: Sequence[ClosedEvents] | None,
+    ) -> ClosedPart:
+        """Close a step, and add its events and new exposures to the states of metrics. entering:
+        the experiments whose exposures become known. impressions: where events are joined, those
+        that were closed in this step. Raises Fenced."""
+        rows, part = step.pending[EXPOSED_ROWS].rows, ClosedPart()
+        nbytes = sum(row.nbytes for row in rows)
+        ranges = ranges_for(nbytes + self.known_bytes(), self._max_bytes)
+        pending = self._pending(rows, nbytes, ranges)
+        for place in range(ranges):
+            state = self._known(place, ranges)
+            state.merge(pending(place))
+            closed = state.close(step.to_ms, entering)
+            if len(closed.exposures):
+                new = state.known_of(closed.exposures)
+                is_whole = ranges == 1
+                shards = split(KNOWN, new) if is_whole else [shard_of(KNOWN, place, ranges, new)]
+                part.shards += shards
+            self._count_exposures(counted, closed.exposures)
+            if impressions is None:
+                columns = {name: cast("Column", c) for name, c in closed.columns.items()}
+                events = ClosedEvents(closed.units, closed.times_ms, columns)
+                self._count_events(counted, events, closed.attribution)
+                part.counters += Counters(closed=len(closed))
+                part.counters += Counters(conflicts=int((~closed.exposures.first).sum()))
+                continue
+            for whole in impressions:
+                events = whole.of_range(place, ranges)
+                attribution = state.attribute(_ids(events.units), events.times_ms)
+                self._count_events(counted, events, attribution)
+        part.replaced += rows
+        return part
+
+    def events_of(self, times_ms: NDArray[np.int64], columns: Mapping[str, Column]) -> ClosedEvents:
+        """Closed impressions as events of their units."""
+        units = columns[self._units[0]]
+        assert isinstance(units, np.ndarray)
+        return ClosedEvents(units.astype(np.int64).view(np.uint64), times_ms, columns)
+
+    # -- what is read -------------------------------------------------------------------------
+    def _pending(
+        self, rows: Sequence[DeltaMetadata], nbytes: int, ranges: int
+    ) -> Callable[[int], ExposedRows]:
+        """The pending events and exposures of the units in a range. They are read once if they fit
+        into memory, else for each range."""
+
+        def read(metadata: Sequence[DeltaMetadata], place: int | None = None) -> ExposedRows:
+            whole = self._empty()
+            for row, stored in states(self._store, metadata):
+                state: Accumulator | None = load(stored)
+                if state is not None and place is not None and row.key_ranges < ranges:
+                    state = parts_of(state, ranges).get(place)
+                if isinstance(state, ExposedRows):
+                    whole.merge(state)
+            return whole
+
+        if nbytes <= self._max_bytes:
+            parts = parts_of(read(rows), ranges)
+            return lambda place: cast("ExposedRows", parts.get(place) or self._empty())
+        return lambda place: read([r for r in rows if r.may_share_keys(place, ranges)], place)
+
+    def _known(self, place: int, ranges: int) -> ExposedRows:
+        """The known exposures of the units in a range."""
+        known, began_s = self._empty(), self._monotonic()
+        for row, stored in known_states(
+            self._store, self._generation, EXPOSED_UNITS, place, ranges
+        ):
+            state: Accumulator | None = load(stored)
+            if state is not None and row.key_ranges < ranges:
+                state = parts_of(state, ranges).get(place)
+            if isinstance(state, ExposedRows):
+                known.merge(state)
+        self.reading_s += self._monotonic() - began_s
+        return known
+
+    def _empty(self) -> ExposedRows:
+        return empty_exposed(self.config.exposed_columns, self.exposures)
+
+    # -- what is counted and written ----------------------------------------------------------
+    def _count_events(
+        self, counted: CountedStates, events: ClosedEvents, attribution: Attribution
+    ) -> None:
+        """Add events in the arms of their units."""
+        n = len(events.times_ms)
+        columns = {**events.columns, **dict.fromkeys(self._units, _ids(events.units))}
+        for name in self.config.exposed:
+            arms = attribution.arms.get(name)
+            times = attribution.exposed_ms.get(name, np.zeros(n, np.int64))
+            nothing = DictionaryColumn(np.zeros(n, np.intp), (None,))
+            columns[exposed_arm(name).column] = nothing if arms is None else arms
+            columns[exposed_ms(name)] = times
+        for decoded in decoded_parts(events.times_ms, columns, self._keys):
+            counted.checked(decoded)()
+
+    def _count_exposures(self, counted: CountedStates, new: NewExposures) -> None:
+        """Add new exposures to the sets of units and to the metrics of units, with the value 0."""
+        kinds: tuple[tuple[RowKind, NDArray[np.bool_]], ...]
+        kinds = (("exposure", new.first), ("later_exposure", ~new.first))
+        for kind, chosen in kinds:
+            positions = np.flatnonzero(chosen)
+            times = new.times_ms[positions]
+            columns: dict[str, Column] = dict.fromkeys(self._units, _ids(new.units[positions]))
+            columns |= dict.fromkeys(self._values, np.zeros(len(positions)))
+            keys = []
+            for name in self.config.exposed:
+                own = np.array([value == name for value in new.experiments.values], np.bool_)
+                is_own = own[new.experiments.codes[positions]]
+                codes = np.where(is_own, new.arms.codes[positions], len(new.arms.values))
+                keys.append(exposed_arm(name).column)
+                columns[keys[-1]] = DictionaryColumn(codes, (*new.arms.values, None))
+                columns[exposed_ms(name)] = times
+            for decoded in decoded_parts(times, columns, keys, kind):
+                counted.checked(decoded)()
+
+
+def _columns_of_exposures(config: Config) -> set[str]:
+    """The columns that metrics read of new exposures."""
+    return {
+        field.column
+        for metric_set in config.metric_sets
+        if "exposure" in metric_set.rows.kinds
+        for metric in metric_set.metrics
+        for field in metric.inputs.values()
+    }
+
+
+def _ids(units: NDArray[np.uint64]) -> HashedIds:
+    """Units as metrics and columns of hashes take them."""
+    return units.view(np.int64).view(HashedIds)
