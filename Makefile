@@ -101,7 +101,7 @@ screenshots: .venv/.dev  ## take pictures of the page in three sizes and two the
 atlas: .venv/.dev $(patsubst %,.cache/%/.made,atlas rectools ranx torch obp uplift-peers)  ## ask other libraries for each definition, and write the atlas; nightly: ARGS=--check (6 GB)
 	$(BIN)/python -m docs.atlas $(ARGS)
 
-demo: .venv/.serve  ## simulate three A/B tests, count them, print the results and serve the live page; ARGS=--once, --join, --help
+demo: .venv/.serve  ## simulate three A/B tests, count them, print the results and serve the live page; ARGS=--once, --join, --exposures, --help
 	$(BIN)/streammetrics demo $(ARGS)
 
 off-policy: .cache/obp/.made  ## print and draw what each log of the Open Bandit sample says of the other policy
