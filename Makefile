@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -q
 # Compiled files are kept, whatever the shell says: pytest rewrites what it reads, which takes each
 # of its workers seconds, and many tests start processes.
 export PYTHONDONTWRITEBYTECODE :=
-FAST := $(PYTEST) -n 0 -m "not kafka and not postgres and not slow and not docs"
+FAST := $(PYTEST) -n 0 -m "not kafka and not postgres and not slow and not docs and not model"
 # What is above the metrics; the other half is all the rest.
 ABOVE := $(addprefix tests/,consumers evaluation experiments interface present ranking results)
 # The doctests of the two packages, but for what needs Spark or Beam.
@@ -19,7 +19,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters generated docs notebooks site screenshots atlas demo off-policy bench bench-against coverage mutants
+.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel model chaos peers engines linters generated docs notebooks site screenshots atlas demo off-policy bench bench-against coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -47,7 +47,7 @@ fast-below: .venv/.dev
 	$(FAST) tests $(ABOVE:%=--ignore=%) $(ARGS) || [ $$? -eq 5 ]
 
 test: .venv/.dev  ## all tests except those below, and doctests; a skip says why, and how to enable the test
-	$(PYTEST) -n 3 -m "not docs and not faults and not wheel" $(DOCTESTS) tests $(ARGS)
+	$(PYTEST) -n 3 -m "not docs and not faults and not wheel and not model" $(DOCTESTS) tests $(ARGS)
 
 test-docs: .venv/.dev  ## run the code of the site's pages, the notebooks and the newcomers' scripts, and build the site
 	$(PYTEST) -n 3 -m docs tests/test_site.py tests/test_notebooks.py tests/newcomer $(ARGS)
@@ -64,6 +64,9 @@ test-cluster: .cache/spark/.made  ## tests that kill or slow down an executor of
 test-wheel: .venv/.dev  ## install the wheel, and run README, laws and commands on each Python of this machine (downloads 100 MB a Python)
 	$(PYTEST) -n0 -m wheel tests/test_wheel.py
 	$(BIN)/python -m tests.pythons
+
+model: .venv/.dev  ## go through every state of the model of exactly-once (docs/reliability.md); needs Spin and gcc
+	$(PYTEST) -n 2 -m model tests/model $(ARGS)
 
 chaos: .venv/.dev  ## kill workers, broker and stores for 10 minutes, then compare the results; ARGS=--help
 	$(BIN)/python -m tests.chaos $(ARGS)

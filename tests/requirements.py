@@ -28,6 +28,7 @@ PARTS = {
     "helm": "install Go and run `make linters`, or put `helm` on the PATH",
     "actionlint": "install Go and run `make linters`, or put `actionlint` on the PATH",
     "zsh": "install zsh (Debian: zsh)",
+    "spin": "install Spin and a C compiler (Debian: spin, gcc, libc6-dev)",
     "torch": "run `make peers` (3 GB to download)",
     "ranx": "run `make peers`, or `make .cache/ranx/.made` (700 MB on disk)",
     "obp": "run `make peers`, or `make .cache/obp/.made` (500 MB on disk)",

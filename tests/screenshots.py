@@ -2,9 +2,10 @@
 
 The real page over the real events of obd_men, at three sizes and in both themes; the beginning of
 the report, and the screen of `watch`, of the same store; the index of twenty simulated experiments.
-`--scenes` takes the page of each store of `tests.page_scenes`, `tests.metric_scenes` and
-`tests.experiment_scenes` instead: few metrics and many, a loss, a broken guardrail, a sample-ratio
-alarm, no data, every newer metric, and many experiments. Look at them.
+`--scenes` takes the page of each store of `tests.page_scenes`, `tests.metric_scenes`,
+`tests.experiment_scenes` and `tests.exposed_scenes` instead: few metrics and many, a loss, a broken
+guardrail, a sample-ratio alarm, no data, every newer metric, many experiments, and exposed units.
+Look at them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from streammetrics_consumers.server.process import serving
 from benchmarks.browser import Unavailable, running_browser
 from tests.consumers.running import Running
 from tests.experiment_scenes import EXPERIMENT_SCENES
+from tests.exposed_scenes import EXPOSED_SCENES
 from tests.metric_scenes import METRIC_SCENES
 from tests.page_scenes import SCENES
 from tests.requirements import ROOT, data_folder
@@ -124,7 +126,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _scenes(folder: Path, query: str) -> int:
     """The page of each scene, as `SCENE-SIZE-THEME.png`."""
     with running_browser() as browser:
-        for name, make in {**SCENES, **METRIC_SCENES, **EXPERIMENT_SCENES}.items():
+        scenes = {**SCENES, **METRIC_SCENES, **EXPERIMENT_SCENES, **EXPOSED_SCENES}
+        for name, make in scenes.items():
             with TemporaryDirectory() as made:
                 store = make(Path(made))
                 with serving(str(store), ServerConfig(port=0), ALONE) as url:

@@ -24,7 +24,7 @@ from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.openapi import OF_JSON, OTHERS
 
 from tests import patience
-from tests.consumers import experiment_run, meeting_run
+from tests.consumers import experiment_run, interacting_run, meeting_run
 from tests.consumers.running import Running, until
 from tests.patience import LIMIT_S
 from tests.ports import free_ports
@@ -44,21 +44,26 @@ SERIES = re.compile(r"\bstreammetrics_\w+")
 NO_JOIN = Join(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, ())  # its series are there all the same
 VARIABLES = {
     "$instance": ".*",
+    "$experiment": ".*",
     "$metric": ".*",
     "$slice": ".*",
     "$window": "total",
     "$__rate_interval": "1m",
 }
 # What a process that has nothing to complain of does not have.
-NOT_ALWAYS = ("quarantined_total", "refused_total")
+NOT_ALWAYS = (
+    *("quarantined_total", "refused_total", 'verdict="broken"'),
+    *("layer_alarm", "overlap_alarm", "interaction_differs"),
+)
 
 
-def expressions() -> Iterator[str]:
-    """Every query of the dashboard, of all rows and metrics."""
+def expressions(**values: str) -> Iterator[str]:
+    """Every query of the dashboard, of all rows and metrics, or with these values of variables."""
+    variables = VARIABLES | {f"${name}": value for name, value in values.items()}
     for panel in DASHBOARD["panels"]:
         for target in panel.get("targets", ()):
             text = target["expr"]
-            for name, value in VARIABLES.items():
+            for name, value in variables.items():
                 text = text.replace(name, value)
             yield text
 
@@ -147,6 +152,7 @@ def scrape(store: Path) -> bytes:
 def test_every_series_that_they_name_is_one_that_we_write(tmp_path: Path) -> None:
     text = scrape(experiment_run.run(experiment_run.write(tmp_path))).decode()
     text += scrape(meeting_run.make(tmp_path / "meeting")).decode()
+    text += scrape(interacting_run.make(tmp_path / "interacting")).decode()
     text += "".join(f"# TYPE {one.name} gauge\n" for one in join_gauges(NO_JOIN))
     known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     known |= {f"{name}{end}" for name in known for end in ("_bucket", "_count", "_sum")}
@@ -174,7 +180,7 @@ def test_each_alert_leads_to_its_section_of_the_runbook() -> None:
         RULES.read_text(encoding="utf-8"),
     )
     names = [name for name, _ in alerts]
-    assert len(names) == RULES.read_text(encoding="utf-8").count("- alert:") == 20
+    assert len(names) == RULES.read_text(encoding="utf-8").count("- alert:") == 22
     assert alerts == [(name, f"docs/runbook.md#{name.lower()}") for name in names]
     page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
     _, *sections = re.split(r"^## ", page, flags=re.MULTILINE)
@@ -240,3 +246,24 @@ def test_a_real_prometheus_scrapes_and_answers_every_query(tmp_path: Path) -> No
             assert len(rules) == RULES.read_text(encoding="utf-8").count("- alert:")
             assert {rule.get("lastError", "") for rule in rules} == {""}
             server.wait_for("up == 1")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("programs")
+def test_the_panels_of_experiments_are_of_those_that_are_chosen(tmp_path: Path) -> None:
+    config = interacting_run.write(tmp_path, interacting_run.entries())
+    chosen = [text for text in expressions(experiment="ranker") if '"ranker"' in text]
+    variables = [variable["name"] for variable in DASHBOARD["templating"]["list"]]
+    assert "experiment" in variables and len(chosen) > 8
+    with Running(config) as running:
+        until(lambda: running.total("streammetrics_interaction_differs") == 2, running)
+        target = running.url.removeprefix("http://").rstrip("/")
+        with Prometheus(tmp_path, target) as server:
+            server.wait_for("streammetrics_interaction_differs")
+            for expression in chosen:
+                if any(name in expression for name in ('"broken"', "e_value")):
+                    continue
+                labels = [labels for labels, _ in server.wait_for(expression)]
+                assert {one.get("experiment", "ranker") for one in labels} == {"ranker"}
+            everything = server.query("count by (action) (streammetrics_recommendation == 1)")
+            assert sum(value for _, value in everything) == 3

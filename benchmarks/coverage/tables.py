@@ -9,6 +9,7 @@ from benchmarks.coverage.doubly_robust import DOUBLY_ROBUST
 from benchmarks.coverage.drifts import DRIFTS
 from benchmarks.coverage.exposed import EXPOSED, EXPOSED_LATER
 from benchmarks.coverage.fading import FADING
+from benchmarks.coverage.hooks import HOOKS
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.off_policy import OFF_POLICY
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
@@ -53,6 +54,7 @@ TABLES = (
     SAMPLE_RATIO,
     DAILY_UNITS,
     FADING,
+    HOOKS,
     DRIFTS,
     UPLIFTS,
     POLICIES,

@@ -14,6 +14,7 @@ from streammetrics.authoring import (
     QUANTA,
     SLOT_0,
     Accumulator,
+    AnySlots,
     Batch,
     Counts,
     ExactSum,
@@ -92,6 +93,7 @@ class Regression(Accumulator, schema="regression/3"):
     """
 
     _schemas: ClassVar[Schemas] = {"regression/2": {"cubes"}}
+    _many_slots: ClassVar[bool] = True
 
     weight_unit: Unit = 1
     round_weights: bool = False
@@ -114,7 +116,7 @@ class Regression(Accumulator, schema="regression/3"):
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         for piece, piece_slots in batch.pieces(slots, DOT_ROWS):
             rest = piece
             if piece_slots is None and piece.quanta is None:

@@ -287,10 +287,18 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         empty = self._related(max_keys, lambda: PerKey(cast("Computes[R]", self.metric), max_keys))
         return empty._with_states(self._settled().take(SLOT_0), self._total_count)
 
-    def project(self, name: str, max_keys: int | None = None) -> PerKey:
+    def project(
+        self,
+        name: str,
+        max_keys: int | None = None,
+        *,
+        keys: Iterable[KeyLike] | None = None,
+        key_of: Callable[[Key], Key] | None = None,
+    ) -> PerKey:
         """The PerKey of one metric, from a PerKey of a Panel.
 
-        max_keys: another one, as in `limited`.
+        max_keys: another one, as in `limited`. keys, key_of: only the states of these keys, under
+        new ones, as in `chosen`, without another copy.
         """
         if not isinstance(self.metric, Panel):
             raise SettingsError(
@@ -304,7 +312,8 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         metric, states = self.metric.metrics[name], self._settled()
         most = self.max_keys if max_keys is None else _checked_max_keys(max_keys)
         empty = self._related((name, most), lambda: PerKey(metric, most))
-        of_one = states.child_view(cast("Panel", states.child).states.by_name[name]).take(SLOT_0)
+        view = states.child_view(cast("Panel", states.child).states.by_name[name])
+        of_one = view.take(SLOT_0) if keys is None else _some(view, keys, key_of, "PerKey.project")
         return empty._with_states(of_one, self._total_count)
 
     def _with_states(self, states: MapColumn, total: int) -> PerKey[R]:
@@ -326,11 +335,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         >>> ctr.chosen(["b", "c"]).keys()
         ('b',)
         """
-        states = self._settled()
-        seen_keys = keys_among(keys, states.index[0], "PerKey.chosen")
-        some = states.some_keys(0, seen_keys, None)
-        if key_of is not None:
-            some = some.rekeyed(key_of, moves=True)
+        some = _some(self._settled(), keys, key_of, "PerKey.chosen")
         return self._with_states(some, self._total_count)
 
     def split(self, n: int) -> list[PerKey[R]]:
@@ -356,6 +361,14 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         self._flush()
         self.states.settle()
         return self.states
+
+
+def _some(
+    states: MapColumn, keys: Iterable[KeyLike], key_of: Callable[[Key], Key] | None, where: str
+) -> MapColumn:
+    """The states of the keys among these that have one, in separate memory."""
+    some = states.some_keys(0, keys_among(keys, states.index[0], where), None)
+    return some if key_of is None else some.rekeyed(key_of, moves=True)
 
 
 def without_state(

@@ -20,7 +20,7 @@ from streammetrics.core import intakes
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import damaged
-from streammetrics.core.conversion import whole
+from streammetrics.core.conversion import flag, whole
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.ids.keys import dictionary_column
@@ -360,9 +360,17 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
             [slot for pane, slot in self._panes().items() if start_ms <= pane < end_ms]
         )
 
-    def panes(self) -> dict[int, Accumulator]:
-        """The state of each pane by its start_ms, in order of time."""
-        return {pane: self._sum([slot]) for pane, slot in sorted(self._panes().items())}
+    def panes(self, *, copy: bool = True) -> dict[int, Accumulator]:
+        """The state of each pane by its start_ms, in order of time.
+
+        copy: False: a state may share memory with this one. Read it before the next update, and
+        change nothing.
+        """
+        panes, states = sorted(self._panes().items()), self.states.child
+        if not flag(copy, "Windows.panes(copy)") and len(panes) == states._width == 1:
+            columns = {name: states.__dict__[name] for name in states._parts}
+            return {panes[0][0]: states._holding(columns, 1, self._total_count)}
+        return {pane: self._sum([slot]) for pane, slot in panes}
 
     def total_state(self) -> Accumulator:
         """The state of all rows."""

@@ -14,6 +14,7 @@ from streammetrics.authoring import (
     SCALES,
     SLOT_0,
     Accumulator,
+    AnySlots,
     Batch,
     Counts,
     ExactSum,
@@ -83,6 +84,7 @@ class Moments(Accumulator, schema="moments/2"):
     """
 
     _schemas: ClassVar[Schemas] = {"moments/1": {"above"}}
+    _many_slots: ClassVar[bool] = True
 
     weight_unit: Unit = 1
     round_weights: bool = False
@@ -100,7 +102,7 @@ class Moments(Accumulator, schema="moments/2"):
 
         def update(self, values: ArrayLike, *, weights: ArrayLike | None = None) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         for piece, piece_slots in batch.pieces(slots, DOT_ROWS):
             rest = piece
             if piece_slots is None and piece.quanta is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from streammetrics.authoring import (
     SLOT_0,
     Accumulator,
+    AnySlots,
     Batch,
     DictionaryColumn,
     ExactSums,
@@ -65,6 +66,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
     (20.0, 3, 0.6666666666666666)
     """
 
+    _many_slots: ClassVar[bool] = True
     _tells_units: ClassVar[bool] = True
     _shows_units: ClassVar[bool] = True
 
@@ -84,7 +86,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
 
         def update(self, units: ArrayLike | DictionaryColumn, values: ArrayLike) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         hashes = mixed(batch.units.view(np.uint64), salt_word(self.salt))
         values = batch.values.astype(np.float64, copy=False)
         if self.share < 1:
@@ -93,7 +95,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
             slots = None if slots is None else slots[sampled]
         self.sums.add(values, (hashes & np.uint64(GROUPS - 1)).astype(np.intp), slots)
         self.units.add(hashes, slots)
-        above = values > 0
+        above = np.flatnonzero(values > 0)
         self.above.add(hashes[above], None if slots is None else slots[above])
 
     def _require_possible(self) -> None:
@@ -108,6 +110,22 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
             cells = np.arange(slot * GROUPS, (slot + 1) * GROUPS)
             sums, _ = self.sums.inner.units(cells)
             require(all(n or not x for n, x in zip(sizes, sums, strict=True)), fault)
+
+    def without_values(self) -> Self:
+        """A state of the same units, each with the value 0: merged with one of the rows of some
+        days, it gives the mean of these days over all of them.
+
+        >>> from streammetrics import UnitMean
+        >>> exposed, second_day = UnitMean(), UnitMean()
+        >>> exposed.update(["ann", "bo", "cy"], [9, 0, 0])
+        >>> second_day.update(["bo"], [6])
+        >>> (exposed.without_values() + second_day).compute().mean
+        2.0
+        """
+        self._flush()
+        seen = self._empty(self._width)
+        seen.units.merge(self.units, np.arange(self._width))
+        return seen
 
     def compute(self) -> UnitMeanResult:
         """The mean and the rate over units, and their number."""

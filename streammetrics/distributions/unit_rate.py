@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from streammetrics.authoring import (
     SLOT_0,
     Accumulator,
+    AnySlots,
     Batch,
     DictionaryColumn,
     Inputs,
@@ -84,6 +85,7 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
     (0.6666666666666666, 3, 2)
     """
 
+    _many_slots: ClassVar[bool] = True
     _tells_units: ClassVar[bool] = True
     _shows_units: ClassVar[bool] = True
 
@@ -102,10 +104,10 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
 
         def update(self, units: ArrayLike | DictionaryColumn, values: ArrayLike) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         hashes = mixed(batch.units.view(np.uint64), salt_word(self.salt))
         self.units.add(hashes, slots)
-        above = batch.values > 0
+        above = np.flatnonzero(batch.values > 0)
         self.above.add(hashes[above], None if slots is None else slots[above])
 
     def _require_possible(self) -> None:
@@ -114,6 +116,22 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
             if units is not None:
                 within = above is not None and bool(np.isin(above, units).all())
                 require(within, "an event of a unit that was not seen")
+
+    def without_values(self) -> Self:
+        """A state of the same units without an event, as rows of value 0 would give: merged with
+        one of the events of some days, its units are the denominator of these days.
+
+        >>> from streammetrics import UnitRate
+        >>> exposed, second_day = UnitRate(), UnitRate()
+        >>> exposed.update(["ann", "bo", "cy"], [1, 0, 0])
+        >>> second_day.update(["bo"], [1])
+        >>> (exposed.without_values() + second_day).compute().rate
+        0.3333333333333333
+        """
+        self._flush()
+        seen = self._empty(self._width)
+        seen.units.merge(self.units, np.arange(self._width))
+        return seen
 
     def compute(self) -> UnitRateResult:
         """The share of units with an event, and their number."""

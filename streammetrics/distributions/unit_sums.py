@@ -34,7 +34,7 @@ class UnitSums(Accumulator, schema="unit-sums/1"):
         the first half of all, then a quarter, and so on.
     Rows
         units: [n] ids, integers or strings (or their hashes by `hash_ids`). values: [n], finite.
-        denominators: [n], finite, at least 0; 1 each by default.
+        denominators: [n], finite; 1 each by default.
     State
         For each sampled unit its 64-bit hash, the exact sums of its values and of its denominators,
         and whether a value was above 0; the level of the sample.
@@ -67,7 +67,7 @@ class UnitSums(Accumulator, schema="unit-sums/1"):
     inputs = Inputs(
         units=UnitIds(),
         values=Real(finite=True),
-        denominators=Real(finite=True, optional=True, least=0),
+        denominators=Real(finite=True, optional=True),
     )
     sums = SampledSums()
 

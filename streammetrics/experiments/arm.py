@@ -13,7 +13,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Kind
 from streammetrics.estimators.quantile_evidence import QuantileEvidence
-from streammetrics.experiments.arms import Arm, ArmCounts, Precision, Traits, WithoutGroups
+from streammetrics.experiments.arms import UNITS, Arm, ArmCounts, Precision, Traits, WithoutGroups
 from streammetrics.experiments.masses import class_rows, masses_of
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.pooled_variance import (
@@ -93,7 +93,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
     unit = getattr(figures, "independent", "") or "rows"
     of_units = estimand.replicates if grouped is None else None
     if of_units is not None:
-        unit = "units"
+        unit = UNITS
         if independent is None:
             replicates, of_units = of_units, None
     bounded = interval.method in _BOUNDED

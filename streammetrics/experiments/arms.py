@@ -21,6 +21,7 @@ from streammetrics.present.view import NONE, Direction, Range
 
 Basis: TypeAlias = float | RowsAndUsers[float]  # one of the masses
 _TOO_SKEW: Final = "the estimate rests on too few values: skewness number {:g}, needs {:g}"
+UNITS: Final = "units"  # what the counted rows of a mean or rate of units are called
 NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
 
 

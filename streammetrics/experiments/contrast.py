@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from streammetrics.core.conversion import instance
 from streammetrics.core.interval import Interval
-from streammetrics.experiments.arms import Arms
+from streammetrics.experiments.arms import UNITS, Arms
 from streammetrics.experiments.comparison import Comparison
 from streammetrics.experiments.counted_readings import reading_of_events
 from streammetrics.experiments.horizon import Horizon
@@ -53,9 +53,9 @@ class Contrast(Shown):
     anytime: the always-valid reading, at `alpha`; for a decision it is against no effect, for a
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
     the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
-    pair, horizon: the inputs of the reading. grows: whether the values of units still grow, so that
-    each look is at another effect. units: of both arms together, None if only their rows
-    are known. rows_per_unit: of both arms, of a mean or rate per row; None if unknown.
+    pair, horizon: the inputs of the reading. units: of both arms together, None if only their rows
+    are known. rows_per_unit: of both arms, of a mean or rate per row; None if unknown. so_far: the
+    units are exposed ones, each with what it did until now, so that the effect itself changes.
     """
 
     estimates: ClassVar[bool] = True
@@ -70,7 +70,7 @@ class Contrast(Shown):
     horizon: Horizon = field(default_factory=Horizon, repr=False)
     units: int | None = None
     rows_per_unit: RowsPerUnit | None = field(default=None, repr=False, compare=False)
-    grows: bool = False
+    so_far: bool = False
 
     @property
     def label(self) -> Anytime | None:
@@ -101,13 +101,19 @@ class Contrast(Shown):
         return self.pair is not None and self.pair.treatment.without.of_units is not None
 
     @property
+    def counts_units(self) -> bool:
+        """Whether the metric is a mean or a rate of units."""
+        arms = () if self.pair is None else (self.pair.control, self.pair.treatment)
+        return any(arm.counts.unit == UNITS for arm in arms)
+
+    @property
     def is_per_row(self) -> bool:
         """Whether the metric is a mean or a rate of rows, of which a unit may have several."""
         arms = () if self.pair is None else (self.pair.control, self.pair.treatment)
         counted = [arm for arm in arms if arm.counts.rows]
         return bool(counted) and all(
             arm.counts.kind in ("rate", "mean")
-            and arm.counts.unit != "units"
+            and arm.counts.unit != UNITS
             and not arm.traits.effects
             for arm in counted
         )

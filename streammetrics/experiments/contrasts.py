@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from streammetrics.experiments.arms import Arm, Arms
+from streammetrics.experiments.arms import UNITS, Arm, Arms
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Guardrail
 from streammetrics.experiments.contrast import Contrast, Names
 from streammetrics.experiments.difference import compared
@@ -27,11 +27,9 @@ def contrast_of(
     units: Mapping[str, int],
     guardrail: Safeguard | None = None,
     decides: bool = False,
-    grows: bool = False,
 ) -> Contrast:
     """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`. guardrail:
     of the plan, if the contrast is of one; decides: whether the plan decides by its view as well.
-    grows: whether the values of its units still grow.
     """
     pair = by_epoch(arms, units)
     assert pair is not None
@@ -57,8 +55,10 @@ def contrast_of(
     direction = direction_of(watched, metric, view, default)
     if safeguard is not None:
         safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
+    is_of_units = any(arm.counts.unit == UNITS for arm in (pair.control, pair.treatment))
+    so_far = plan.unit_view == "so_far" and is_of_units
     sequence = ConfidenceSequence(alpha=alpha, horizon=horizon)
-    if grows:
+    if so_far:  # whatever was planned of final values
         sequence = ConfidenceSequence(alpha=alpha, kind="growing")
     contrast = Contrast(
         names=names,
@@ -68,14 +68,14 @@ def contrast_of(
         direction=direction,
         pair=pair,
         horizon=horizon,
-        grows=grows,
+        so_far=so_far,
     )
     if safeguard is None:
         return contrast
     rail = Guardrail(
         margin=safeguard.margin,
-        horizon=None if grows else horizon,
-        kind="growing" if grows else "asymptotic",
+        horizon=None if so_far else horizon,
+        kind="growing" if so_far else "asymptotic",
         higher_is_better=safeguard.higher_is_better is not False,
         alpha=alpha,
     )

@@ -10,7 +10,7 @@ from streammetrics.combine.units import Units, UnitsResult, without_units
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import instance, refused
 from streammetrics.experiments.arm import arm_of, is_effect
-from streammetrics.experiments.arms import Arm, no_arm, without_effect
+from streammetrics.experiments.arms import UNITS, Arm, no_arm, without_effect
 from streammetrics.experiments.assignment import (
     Found,
     SampleRatioFound,
@@ -46,10 +46,8 @@ class Experiment:
 
     With epochs, states[epoch][variant][metric] and units[epoch][variant]. An experiment is pure:
     it changes nothing, and its findings are a function of the rows and the plan, however the rows
-    were sharded. metrics: names that may have no state yet. growing: metrics of units whose values
-    still grow, such as the revenue of exposed users until now; each look at them is at another
-    effect (kind "growing" of `ConfidenceSequence`). days: the units counted on each day, by days
-    since 1970, epoch and variant, from which the sample ratio by day follows. SettingsError
+    were sharded. metrics: names that may have no state yet. days: the units counted on each day, by
+    days since 1970, epoch and variant, from which the sample ratio by day follows. SettingsError
     for a variant of the states that the plan does not name, and, from the findings, for a metric of
     the plan that is neither in the states nor in `metrics`.
 
@@ -78,7 +76,6 @@ class Experiment:
     units: UnitStates = field(default_factory=dict)
     metrics: Collection[str] = ()
     days: Mapping[int, UnitStates] = field(default_factory=dict)
-    growing: Collection[str] = ()
 
     if TYPE_CHECKING:
 
@@ -89,7 +86,6 @@ class Experiment:
             units: Mapping[str, Units] | UnitStates = ...,
             metrics: Collection[str] = ...,
             days: Mapping[int, UnitStates] = ...,
-            growing: Collection[str] = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -160,7 +156,10 @@ class Experiment:
                 )
                 if (*variants, *epochs) not in known_units:
                     known_units[*variants, *epochs] = units_of(counted, variants, epochs)
-                contrasts.append(replace(contrast, units=known_units[*variants, *epochs] or None))
+                n_units = known_units[*variants, *epochs]
+                if self.plan.unit_view == "closed" and contrast.counts_units:
+                    n_units = contrast.comparison.n
+                contrasts.append(replace(contrast, units=n_units or None))
         return tuple(contrasts)
 
     def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
@@ -289,16 +288,7 @@ class Experiment:
             }
             adjusted = self._adjusted(watched, treatment, pairs, dropped)
             contrast = contrast_of(
-                self.plan,
-                watched,
-                metric,
-                arm_view,
-                treatment,
-                adjusted,
-                sizes,
-                guardrail,
-                decides,
-                metric in self.growing,
+                self.plan, watched, metric, arm_view, treatment, adjusted, sizes, guardrail, decides
             )
             rows = (
                 self._rows_per_unit(contrast, counted, sizes, dropped)
@@ -419,8 +409,12 @@ class Experiment:
     def _sizes(
         self, pairs: Mapping[str, tuple[Arm, Arm]], treatment: str, counted: Found
     ) -> dict[str, int]:
-        """The units of both arms by epoch; their rows unless units are known in every epoch."""
+        """The units of both arms by epoch; their rows unless units are known in every epoch. Of
+        units whose window is over, only these."""
         sizes: dict[str, int] = {}
+        arms_of_all = [arm for pair in pairs.values() for arm in pair if arm.counts.rows]
+        if self.plan.unit_view == "closed" and all(arm.counts.unit == UNITS for arm in arms_of_all):
+            return {name: a.counts.rows + b.counts.rows for name, (a, b) in pairs.items()}
         for epoch in pairs:
             arms = counted.get(epoch, {})
             results = [

@@ -21,7 +21,7 @@ def anytime_lift(contrast: Contrast, side: int) -> float:
     pair, v_opt = contrast.pair, contrast.horizon.v_opt
     if pair is None or v_opt is None or contrast.anytime.gated or contrast.safeguard is not None:
         return EVERYTHING[side]
-    if contrast.comparison.resolution:
+    if contrast.comparison.resolution or contrast.so_far:  # which has another clock
         return EVERYTHING[side]
     return _end(pair, tuned(v_opt, contrast.alpha), contrast.alpha, side)
 

@@ -215,26 +215,11 @@ class Reading:
         return self.lower > -math.inf or self.upper < math.inf
 
 
-def reading_of(
-    now: Anytime, seen: Watched | None, since: Watched | None = None, *, grows: bool = False
-) -> Reading:
+def reading_of(now: Anytime, seen: Watched | None, since: Watched | None = None) -> Reading:
     """The reading of a contrast. now: at this look; seen: the looks at it, combined, None if there
-    are none; since: those at its increments since the decision. grows: whether each look is at
-    another effect, so that only the evidence against no effect is that of all looks.
-
-    >>> early, late = Anytime(0.1, 0.3, log_e=5.0), Anytime(0.5, 0.9, log_e=4.0)
-    >>> looks = Monitor.of(
-    ...     Look.at("", 1, {"log": n}, {"ctr": look}) for n, look in enumerate([early, late])
-    ... )
-    >>> reading = reading_of(late, looks.watched("", 1, "ctr"), grows=True)
-    >>> reading.lower, reading.upper, round(reading.pvalue, 4), reading.consistent
-    (0.5, 0.9, 0.0067, True)
-    """
+    are none; since: those at its increments since the decision."""
     if seen is None or seen.latest is None:
         return Reading(now.lower, now.upper, now.p_value, now, now.lower <= now.upper)
-    if grows:
-        last = seen.latest
-        return Reading(last.lower, last.upper, seen.p_value, last, looks=seen.looks)
     after = None
     if since is not None and since.latest is not None:
         effect = midpoint(since.latest.lower, since.latest.upper)
@@ -242,6 +227,16 @@ def reading_of(
     return Reading(
         seen.lower, seen.upper, seen.p_value, seen.latest, seen.consistent, seen.looks, after
     )
+
+
+def reading_of_changing_effect(now: Anytime, seen: Watched | None) -> Reading:
+    """The reading of an effect that changes while it is watched, such as one on units that have
+    done a part of what they will do: the interval is that of the last look alone, and only the
+    evidence against no effect is that of all looks. now, seen: as in `reading_of`."""
+    if seen is None or seen.latest is None:
+        return reading_of(now, None)
+    last = seen.latest
+    return Reading(last.lower, last.upper, seen.p_value, last, last.lower <= last.upper, seen.looks)
 
 
 def midpoint(lower: float, upper: float) -> float:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def notes_of(found: Outcome) -> list[str]:
     """Sentences on the sample ratio, units of several variants, epochs left out, guardrails that do
-    not fit or have no direction, independent rows, covariates and horizons."""
+    not fit or have no direction, exposed units, independent rows, covariates and horizons."""
     plan, contrasts, srm = found.plan, found.contrasts, found.srm
     notes, mixed = [*found.same_rows], found.contamination
     if srm.reason:
@@ -44,6 +44,7 @@ def notes_of(found: Outcome) -> list[str]:
             f"estimate in them: {names}."
         )
     notes += found.not_watched
+    notes += _exposed_unit_notes(found)
     undirected = dict.fromkeys(
         contrast.watched
         for contrast in contrasts
@@ -86,3 +87,26 @@ def notes_of(found: Outcome) -> list[str]:
             "the data, declare the least effect that matters: mdes in a config, horizons in a Plan."
         )
     return notes
+
+
+def _exposed_unit_notes(found: Outcome) -> list[str]:
+    """Of which exposed units the means and rates of units are, and what that leaves open."""
+    names = dict.fromkeys(contrast.watched for contrast in found.contrasts if contrast.counts_units)
+    if not names or found.plan.unit_view == "seen":
+        return []
+    if found.plan.unit_view == "closed":
+        return [
+            f"{joined(names)}: of the units whose window after the exposure is over, each with its "
+            "final value; units that were exposed later are not compared yet."
+        ]
+    rails = any(
+        contrast.safeguard is not None and contrast.safeguard.margin > 0
+        for contrast in found.contrasts
+        if contrast.so_far
+    )
+    return [
+        f"{joined(names)}: of all exposed units, each with what it did so far. Where an arm only "
+        "delays what units do, such an effect is not the final one."
+        + " Harm is smaller so far than at the end: a guardrail that is kept may still break."
+        * rails
+    ]

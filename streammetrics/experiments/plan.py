@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NoReturn
+from typing import Final, Literal, NoReturn, get_args
 
 from streammetrics.core.conversion import among, flag, numeric
 from streammetrics.core.errors import SettingsError, nearest, shown
@@ -21,6 +21,7 @@ def check_plan(plan: Plan) -> None:
     _one_of("correction", plan.correction, ("bonferroni", "none"))
     _one_of("cluster", plan.cluster, ("groups", "none"))
     _one_of("on_several_variants", plan.on_several_variants, ("keep", "drop", "error"))
+    _one_of("unit_view", plan.unit_view, get_args(UnitView))
     for where in ("variants", "decision", "epochs", "lower_is_better"):
         _names(where, getattr(plan, where))
     for where in ("better", "horizons", "covariates", "shares", "epoch_shares"):
@@ -132,6 +133,7 @@ def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 Weights = Mapping[str, int | float]
+UnitView = Literal["seen", "so_far", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +202,11 @@ class Plan:
     direction in which a metric of the plan is better, if its view declares none or another one:
     "higher", "lower", "none", or a target value; lower_is_better: metrics with "lower".
     sample_ratio_acknowledged: why the experiment is believed in spite of its sample-ratio alarm;
-    every report says so. min_days: nothing is shipped before the experiment ran this long. Raises
-    SettingsError for contradictions, and for names that are not in the plan.
+    every report says so. min_days: nothing is shipped before the experiment ran this long.
+    unit_view: of which units the means and rates of units are: "seen", those with a row; "so_far",
+    all that were exposed, each with what it did until now; "closed", those whose window after the
+    exposure is over. Raises SettingsError for contradictions, and for names that are not in the
+    plan.
 
     A click rate decides, an area must not fall by 0.01, and a tenth of the users get the new model:
 
@@ -239,6 +244,7 @@ class Plan:
     on_several_variants: Literal["keep", "drop", "error"] = "keep"
     sample_ratio_acknowledged: str = ""
     min_days: int | None = None
+    unit_view: UnitView = "seen"
 
     def __post_init__(self) -> None:
         check_plan(self)

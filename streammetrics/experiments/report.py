@@ -10,7 +10,12 @@ from streammetrics.combine.units import UnitsResult
 from streammetrics.experiments.assignment import Contamination, SampleRatioFound
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.finding import Finding
-from streammetrics.experiments.monitor import Reading, Watched, reading_of
+from streammetrics.experiments.monitor import (
+    Reading,
+    Watched,
+    reading_of,
+    reading_of_changing_effect,
+)
 from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
 from streammetrics.experiments.notes import notes_of
 from streammetrics.experiments.one_look import Anytime
@@ -85,7 +90,7 @@ class Outcome(Shown):
         before = last or {}
         readings = {contrast.name: contrast.anytime for contrast in self.contrasts}
         for contrast in self.contrasts:
-            readings |= readings_since(contrast, before)
+            readings |= {} if contrast.so_far else readings_since(contrast, before)
         readings |= ratio_readings(self.srm, before)
         return readings
 
@@ -96,15 +101,7 @@ class Outcome(Shown):
         watched = watched or {}
         plan, contrasts, srm = self.plan, self.contrasts, with_looks(self.srm, watched)
         decisions = [contrast for contrast in contrasts if contrast.safeguard is None]
-        readings = {
-            contrast.name: reading_of(
-                contrast.anytime,
-                watched.get(contrast.name),
-                watched.get(contrast.name + SINCE),
-                grows=contrast.grows,
-            )
-            for contrast in contrasts
-        }
+        readings = {contrast.name: _reading(contrast, watched) for contrast in contrasts}
         family = (
             decisions if {contrast.watched for contrast in decisions} == set(plan.decision) else ()
         )
@@ -142,6 +139,13 @@ class Outcome(Shown):
             ),
             contamination=self.contamination,
         )
+
+
+def _reading(contrast: Contrast, watched: Mapping[str, Watched]) -> Reading:
+    seen = watched.get(contrast.name)
+    if contrast.so_far:
+        return reading_of_changing_effect(contrast.anytime, seen)
+    return reading_of(contrast.anytime, seen, watched.get(contrast.name + SINCE))
 
 
 def _finding(

@@ -146,7 +146,8 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     who, name, margin = contrast.treatment_variant, _compared(contrast), declared(rail.margin)
     if verdict == "kept":
         harm = f"harm above {most(-bound)}" if bound < 0 else "any harm"
-        left = f"all looks together exclude {harm}"
+        looks = "the last look excludes" if contrast.so_far else "all looks together exclude"
+        left = f"{looks} {harm}"
         return f"{who} keeps the guardrail {name}: {left}; margin: {margin}."
     if verdict == "broken":
         shown = f"harm of at least {least(-best)} is shown"

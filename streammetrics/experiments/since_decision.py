@@ -47,10 +47,7 @@ def readings_since(
     contrast: Contrast, last: Mapping[str, Anytime]
 ) -> Iterator[tuple[str, Anytime]]:
     """What a look stores beside the reading of a contrast: the decision, and the reading of the
-    increments since; nothing where values grow, and the effect with them. last: the readings of
-    the look before."""
-    if contrast.grows:
-        return
+    increments since. last: the readings of the look before."""
     decided = last.get(contrast.name + DECIDED)
     comparison = contrast.comparison
     if decided is not None:

@@ -92,6 +92,14 @@ class UnitSumsResult(HasIntervals):
         return UNIT_VIEWS[view](self)
 
     @cached_property
+    def _rounded_sums(self) -> Floats:
+        return _rounded(self._sums)
+
+    @cached_property
+    def _rounded_weights(self) -> Floats:
+        return _rounded(self._weights)
+
+    @cached_property
     def _group(self) -> NDArray[np.intp]:
         return (self._hashes & np.uint64(GROUPS - 1)).astype(np.intp)
 
@@ -120,7 +128,7 @@ def _rounded(sums: Exact) -> Floats:
 
 # By the name of a view, what it is the ratio of sums of.
 UNIT_VIEWS: Final[Mapping[str, Callable[[UnitSumsResult], tuple[Floats, Floats]]]] = {
-    "ratio": lambda result: (_rounded(result._sums), _rounded(result._weights)),
-    "mean": lambda result: (_rounded(result._sums), np.ones(result.sampled)),
+    "ratio": lambda result: (result._rounded_sums, result._rounded_weights),
+    "mean": lambda result: (result._rounded_sums, np.ones(result.sampled)),
     "rate": lambda result: (result._above.astype(np.float64), np.ones(result.sampled)),
 }

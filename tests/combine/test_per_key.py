@@ -231,6 +231,25 @@ def test_a_projection_with_a_limit_is_the_limited_projection(keys: list[str]) ->
     assert both.to_bytes() == before
 
 
+def test_a_projection_of_some_keys_is_that_of_the_chosen_ones() -> None:
+    both = PerKey(Panel({"t": Tally(), "users": UserGroups(Ratio())}), 6)
+    keys = [(str(i % 3), i % 4) for i in range(12)]
+    cells = [i % 2 for i in range(12)]
+    for _ in range(2):
+        both.update(keys, cells=cells, groups=cells, numerators=cells)
+        before = both.to_bytes()
+        own = [key for key in both.keys() if isinstance(key, tuple) and key[0] == "1"]  # noqa: SIM118
+        for name in ("t", "users"):
+            for key_of in (None, lambda key: key[1], lambda key: 0):
+                chosen = both.chosen([*own, "never"], key_of)
+                some = both.project(name, 50, keys=[*own, "never"], key_of=key_of)
+                assert own and some.to_bytes() == chosen.project(name, 50).to_bytes()
+                some.merge(some.copy())
+        assert both.to_bytes() == before
+    with pytest.raises(InputError, match=r"PerKey\.project: expected several keys"):
+        both.project("t", keys=7)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("most", [3, 100])
 def test_keys_that_stay_apart_take_their_states_to_their_new_names(most: int) -> None:
     keys = [("ranker", arm) for arm in ("a", "b", "c", None, 7)]

@@ -48,6 +48,25 @@ def test_a_sliding_window_is_the_sum_of_its_panes() -> None:
     assert state.compute().total.rows == 1  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("times", [[], [0, 1], [0, 3 * MINUTE], [MINUTE, -5 * MINUTE, 9 * MINUTE]])
+def test_panes_that_may_share_memory_are_those_that_do_not(times: list[int]) -> None:
+    for state in (counted(times, 60), by_key(times)):
+        before = state.to_bytes()
+        shared = state.panes(copy=False)
+        assert shared == state.panes() and [*shared] == [*state.panes()]
+        copies = {start: pane.to_bytes() for start, pane in state.panes().items()}
+        assert {start: pane.to_bytes() for start, pane in shared.items()} == copies
+        assert state.to_bytes() == before
+    with pytest.raises(InputError, match=r"Windows\.panes\(copy\)"):
+        counted(times, 60).panes(copy=1)  # type: ignore[arg-type]
+
+
+def by_key(times: Sequence[int]) -> Windows:
+    state = Windows(PerKey(Tally(4)), 60)
+    state.update(times, keys=["a"] * len(times), cells=[1] * len(times))
+    return state
+
+
 def test_the_ends_of_time_have_windows_too() -> None:
     state = counted(ENDS, 60)
     found = rows_by_window(state)

@@ -21,6 +21,7 @@ from benchmarks.coverage import (
     daily_units,
     exposed,
     fading,
+    hooks,
     looks,
     one_look,
     overlapping,
@@ -283,6 +284,16 @@ def seen(ids: Sequence[int]) -> UnitsResult:
     state = Units()
     state.update(ids)
     return state.compute()
+
+
+def test_an_experiment_without_an_effect_sends_a_hook_as_rarely_as_planned_and_harm_sends_one() -> (
+    None
+):
+    *_, either, _ = means(partial(hooks.sends, 2, 0.0, 0.0), 20)
+    assert either <= 0.05
+    worse, _, _, share = means(partial(hooks.sends, 2, 0.0, -0.39 * hooks.RATE), 5)
+    assert worse == 1
+    assert share < 0.5
 
 
 def test_constant_effects_are_not_taken_back_and_effects_that_end_are() -> None:

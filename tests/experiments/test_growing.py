@@ -9,8 +9,7 @@ import pytest
 from streammetrics import SettingsError, UnitMean, UnitRate, compare
 from streammetrics.experiments import ConfidenceSequence, Experiment, Guardrail, Horizon, Plan
 from streammetrics.experiments.monitor import Look, Monitor
-
-LAST = 20_000
+from streammetrics.experiments.plan import UnitView
 
 
 def arms(buyers: tuple[int, int]) -> tuple[UnitMean, UnitMean]:
@@ -22,16 +21,17 @@ def arms(buyers: tuple[int, int]) -> tuple[UnitMean, UnitMean]:
     return states
 
 
-def experiment(buyers: tuple[int, int], *growing: str) -> Experiment:
+def experiment(buyers: tuple[int, int], unit_view: UnitView) -> Experiment:
     plan = Plan(
         control="old",
         variants=("old", "new"),
         decision=("spent",),
         horizon=Horizon(mde=0.1),
         better={"spent": "higher"},
+        unit_view=unit_view,
     )
     old, new = arms(buyers)
-    return Experiment(plan, {"old": {"spent": old}, "new": {"spent": new}}, growing=growing)
+    return Experiment(plan, {"old": {"spent": old}, "new": {"spent": new}})
 
 
 def test_a_sequence_of_growing_values_needs_no_plan() -> None:
@@ -86,8 +86,9 @@ def test_a_rate_before_its_burn_in_is_judged_by_its_events() -> None:
 
 def test_looks_at_a_growing_effect_do_not_exclude_one_another() -> None:
     looks = {}
-    for name, growing in (("closed", ()), ("so far", ("spent",))):
-        early, late = experiment((1, 3), *growing), experiment((20, 60), *growing)
+    views: tuple[UnitView, ...] = ("closed", "so_far")
+    for name in views:
+        early, late = experiment((1, 3), name), experiment((20, 60), name)
         taken = [
             Look.at("", 1, {"log": offset}, look.readings())
             for offset, look in enumerate([early, late])
@@ -98,7 +99,16 @@ def test_looks_at_a_growing_effect_do_not_exclude_one_another() -> None:
         }
         (looks[name],) = late.report(watched).findings
     assert not looks["closed"].reading.consistent
-    assert looks["so far"].reading.consistent
-    assert looks["so far"].verdict == "better"
-    assert looks["so far"].reading.lower == looks["so far"].contrast.anytime.lower
-    assert math.isnan(looks["so far"].since_effect)
+    assert looks["so_far"].reading.consistent
+    assert looks["so_far"].verdict == "better"
+    assert looks["so_far"].reading.lower == looks["so_far"].contrast.anytime.lower
+    assert math.isnan(looks["so_far"].since_effect)
+
+
+def test_the_plan_says_which_clock_an_experiment_is_read_on() -> None:
+    old, new = arms((10, 13))
+    growing = ConfidenceSequence(kind="growing").at(compare(old, new))
+    (contrast,) = experiment((10, 13), "so_far").contrasts()
+    assert contrast.anytime == growing
+    (contrast,) = experiment((10, 13), "closed").contrasts()
+    assert contrast.anytime != growing

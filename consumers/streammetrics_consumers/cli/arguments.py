@@ -172,6 +172,18 @@ EVAL: Final = (
         metavar="FILE",
     ),
     Flag(
+        "where",
+        "only rows that meet this condition, such as \"surface == 'search' and dwell_s >= 30\"",
+        metavar="CONDITION",
+    ),
+    Flag(
+        "columns",
+        'a column that is computed of others, such as "gain=reward * weight"; repeat it for '
+        "another",
+        again=True,
+        metavar="NAME=EXPRESSION",
+    ),
+    Flag(
         "by",
         "a line for each value of these columns, such as variant,country; for runs a file of "
         "queries and their slices; for logs a field of the samples",
@@ -257,6 +269,12 @@ COMMANDS: Final[tuple[Command, ...]] = (
             (JSON, LABEL, BINS), nargs=2),
     Command("quarantine", "Print, export or retry refused events.", "[list|export|retry] STORE",
             f"list (default), export or retry; {STORE_WORD}", (JSON, OUTPUT, CONFIG), nargs="+"),
+    Command("hooks", "Print what hooks have sent or would send; release or drop what is held.",
+            "[list|release|drop] STORE", f"list (default), release or drop; {STORE_WORD}",
+            (JSON,
+             Flag("config", "with --dry-run: the config whose hooks are asked", metavar="CONFIG"),
+             Flag("dry-run", "list what a look now would send, and send nothing", bool)),
+            nargs="+"),
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
     Command("demo", "Simulate A/B tests, count them, print the results, and serve the live page.",
             "", "", DEMO),

@@ -17,6 +17,11 @@ from streammetrics_consumers.cli.arguments import (
     Arguments,
     UsageError,
 )
+from streammetrics_consumers.cli.eval_expressions import (
+    FileExpressions,
+    expressions_of,
+    refuse_expressions,
+)
 from streammetrics_consumers.cli.eval_inputs import InputFile, input_files
 from streammetrics_consumers.cli.eval_lines import GroupValue, group_key, values_table
 from streammetrics_consumers.cli.eval_metrics import (
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 # Reads the batches of a file: of these columns at least.
 ReadsBatches: TypeAlias = "Callable[[list[str]], Iterator[pa.RecordBatch]]"
 
+_KEYS: Final = ("lists", "users")  # whose column is one of the file
 _FORMATS: Final = (".parquet", ".csv", ".jsonl", ".ndjson")
 
 
@@ -60,12 +66,15 @@ def eval_file(arguments: Arguments) -> int:
             )
         if judgments is not None and flags:
             raise UsageError(f"{flags[0]}: expected none with --qrels, got a column; leave it out")
+        written = arguments.several("columns"), arguments.text("where")
+        if judgments is not None or is_log:
+            refuse_expressions(*written, "runs" if judgments is not None else "logs")
         if judgments is not None:
             text = eval_runs(files, judgments.path, names, arguments, form)
         elif is_log:
             text = eval_logs(files, names, arguments, form)
         else:
-            text = _eval_rows(files, names, columns, arguments, form)
+            text = _eval_rows(files, names, columns, expressions_of(*written), arguments, form)
     sys.stdout.write(text)
     return DONE
 
@@ -74,6 +83,7 @@ def _eval_rows(
     files: Sequence[InputFile],
     names: Sequence[str],
     columns: Mapping[str, str | None],
+    expressions: FileExpressions,
     arguments: Arguments,
     form: str,
 ) -> str:
@@ -83,7 +93,13 @@ def _eval_rows(
             raise UsageError(f"--{flag}: expected runs with --qrels, got a table; leave it out")
     key_columns, users = _words(arguments.text("by"), ","), arguments.text("users")
     schema, read = _opened(files[0])
-    named = {**columns, "users": users}
+    expressions.require(schema.names)
+    computed = expressions.columns
+    named = {
+        flag: column
+        for flag, column in {**columns, "users": users}.items()
+        if flag in _KEYS or column not in computed
+    }
     _require_columns(schema, named, key_columns, files[0])
     threshold = arguments.real("threshold") or 0.0
     settings = {name: arguments.number(name.replace("_", "-")) for name in EVAL_SETTINGS}
@@ -92,14 +108,15 @@ def _eval_rows(
     reads = dict(request.reads)
     if users is not None:
         spec, reads = UserGroups(spec), {**reads, "groups": users}
-    used = [*dict.fromkeys([*reads.values(), *key_columns])]
+    rows_read = expressions.reads(reads, key_columns, spec)
     totals: dict[tuple[object, ...], Accumulator] = {}
     for file in files:
         if file is not files[0]:
             other, read = _opened(file)
             keys = (*key_columns, columns["lists"], users)
             _require_same(other, schema, [key for key in keys if key], file, files[0])
-        for group, state in FileRows(read(used), used, reads, file).states(spec, key_columns):
+        batches = read([*rows_read.columns])
+        for group, state in FileRows(batches, rows_read, file).states(spec, key_columns):
             if group in totals:
                 totals[group].merge(state)
             else:

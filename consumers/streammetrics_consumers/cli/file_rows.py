@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from streammetrics import Accumulator, InputError
 from streammetrics.engines import states_by_group
+from streammetrics_consumers.cli.eval_expressions import Reads, place_in_flags
 from streammetrics_consumers.cli.eval_inputs import InputFile
 from streammetrics_consumers.cli.eval_metrics import column_of
 from streammetrics_consumers.model import formatting
@@ -40,11 +41,10 @@ class FileRows:
     def __init__(
         self,
         batches: Iterator[pa.RecordBatch],
-        columns: Sequence[str],
-        reads: Mapping[str, str],
+        reads: Reads,
         file: InputFile,
     ) -> None:
-        self.batches, self.columns, self.reads, self.file = batches, columns, reads, file
+        self.batches, self.reads, self.file = batches, reads, file
         self.first = self.n = 0  # of the batches that are joined
         self.joined: list[pa.RecordBatch] = []
 
@@ -55,12 +55,20 @@ class FileRows:
         import pyarrow as pa
 
         try:
-            yield from states_by_group(self._pieces(), spec, key_columns, columns=self.reads)
+            yield from self._states(self._pieces(), spec, key_columns)
         except InputError as error:
             first_error = self._first_error(error, spec, key_columns)
             raise first_error.but(where=self._place(first_error), hint=_hint(first_error)) from None
         except pa.ArrowException as error:
             raise unreadable(self.file, error) from None
+
+    def _states(
+        self, batches: Iterable[pa.RecordBatch], spec: Accumulator, key_columns: Sequence[str]
+    ) -> Iterator[tuple[tuple[object, ...], Accumulator]]:
+        reads = self.reads
+        return states_by_group(
+            batches, spec, key_columns, columns=reads.arguments, where=reads.where
+        )
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """The batches, several as one; those before an error of Arrow come before it."""
@@ -73,7 +81,7 @@ class FileRows:
             except pa.ArrowException as error:
                 batch, unread = None, error
             if batch is not None:
-                self.joined.append(batch.select(self.columns))
+                self.joined.append(batch.select([*self.reads.columns]))
                 self.n, n_bytes = self.n + batch.num_rows, n_bytes + self.joined[-1].nbytes
             if self.joined and (batch is None or self.n >= _MOST_ROWS or n_bytes >= _MOST_BYTES):
                 yield _one(self.joined)
@@ -90,7 +98,7 @@ class FileRows:
         refused for a column that is wrong in a later row. `self.first` is then its first row."""
         for batch in self.joined:
             try:
-                [*states_by_group([batch], spec, key_columns, columns=self.reads)]
+                [*self._states([batch], spec, key_columns)]
             except InputError as of_batch:
                 return of_batch
             self.first += batch.num_rows
@@ -101,9 +109,10 @@ class FileRows:
         if not len(error.rows):
             return f"{self.file.name}: {error.where}"
         argument = re.sub(r"^metric '[^']*', |\[.*", "", error.where)
-        column = column_of(argument, self.reads) or error.where
+        column = column_of(argument, self.reads.arguments) or error.where
+        place = place_in_flags(error) or formatting.name(column)
         row = self.first + int(error.rows[0])
-        return f"{self.file.name}, row {row} (the first is 0), {formatting.name(column)}"
+        return f"{self.file.name}, row {row} (the first is 0), {place}"
 
 
 def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

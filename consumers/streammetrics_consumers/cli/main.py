@@ -112,6 +112,10 @@ def _run(arguments: Arguments) -> int:
                 return retry_quarantine(
                     arguments, lambda: round(time.time() * 1000), time.monotonic
                 )
+            case "hooks":
+                from streammetrics_consumers.cli.hooks_command import hooks_command
+
+                return hooks_command(arguments, lambda: round(time.time() * 1000))
             case "eval":
                 from streammetrics_consumers.cli.eval_file import eval_file
 

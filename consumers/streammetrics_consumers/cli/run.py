@@ -29,7 +29,9 @@ from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.model.partition import Name, name_of
 from streammetrics_consumers.process import service
+from streammetrics_consumers.process.hook_sending import require_secrets
 from streammetrics_consumers.process.preflight import check, require_options
+from streammetrics_consumers.process.stall_watch import StallWatch, watching_for_stalls
 from streammetrics_consumers.process.stop import Stop, signals_request
 from streammetrics_consumers.process.supervise import (
     WORKER,
@@ -83,6 +85,8 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             "leave it out"
         )
     require_options(config, options)
+    if not arguments.on("dry-run"):  # which sends nothing
+        require_secrets(config.hooks)
     is_new = arguments.on("new-generation")
     if arguments.on("check"):
         for line in check(config, options, new_generation=is_new):
@@ -97,11 +101,24 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         with stop.interrupting():
             opened = service.open_ledger(config, new_generation=is_new, requested=options.requested)
             with closing(opened) as ledger:
-                service.begin(ledger, config, new_generation=is_new, requested=options.requested)
+                begun = service.begin(
+                    ledger, config, new_generation=is_new, requested=options.requested
+                )
+                store_id = ledger.store.id
         channel = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
         status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
+        read_statuses = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
+        if WORKER not in os.environ:  # which the process has that started this one
+            stalls = StallWatch(
+                config.hooks,
+                store_id,
+                begun.generation.id,
+                lambda: [one for one in read_statuses().values() if one is not None],
+                monotonic=monotonic,
+                clock=clock,
+            )
+            stack.enter_context(watching_for_stalls(stalls))
         if not arguments.on("no-serve"):
-            read_statuses = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
             watched = WatchedWorkers(read_statuses, monotonic, clock)
             url = stack.enter_context(serving(config.store.url, config.server, watched))
             announce(url, logs.say, token=bool(config.server.token))
@@ -173,7 +190,10 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
     with tempfile.TemporaryDirectory(prefix="streammetrics-") as folder:
         url = str(Path(folder) / "dry-run.db")
         config = replace(
-            config, store=replace(config.store, url=url), quarantine=QuarantineConfig()
+            config,
+            store=replace(config.store, url=url),
+            quarantine=QuarantineConfig(),
+            hooks=(),
         )
         with signals_request(stop), progress.shown("dry run", monotonic) as report:
             service.run(config, replace(options, until_end=True), stop=stop, report=report)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, get_args
 
 from streammetrics_consumers.config.event import MAX_VARIANTS, EventConfig, is_variant
 from streammetrics_consumers.config.keys import ValueKind, read_keys, state_key
-from streammetrics_consumers.config.kinds import FieldPath
+from streammetrics_consumers.config.kinds import Choice, FieldPath
 from streammetrics_consumers.config.section import Section
+
+UnitView = Literal["so_far", "closed"]
 
 _EXPECTED: Final = (
     f"a list of 2 to {MAX_VARIANTS} different texts, or a table of arms with the values of each"
@@ -36,6 +38,15 @@ class ArmsConfig:
         "reads several values of the field as one arm. Events of an arm that is not declared are "
         "left out of its comparisons, and reported",
     )
+    units: UnitView = state_key(
+        Choice(get_args(UnitView)),
+        "so_far",
+        "with `[exposures]`: of which units a `UnitMean` or `UnitRate` is that the plan compares. "
+        "`so_far`: all exposed ones, each with what it did until now; where an arm only delays "
+        "what units do, such an effect is not the final one. `closed`: those whose "
+        "`exposures.window_s` is over, by days of exposure; then only these metrics may decide. "
+        "The others are shown beside, without a verdict",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +54,14 @@ class DeclaredArms:
     """path: the field of the arm. names: the arms in the order of the config. merged: the values of
     each, if any has several or another name than its value. is_named: whether it is of an entry of
     [experiments], whose events need not have an arm. is_exposed: whether arms are those of
-    exposures; the path is then ""."""
+    exposures; the path is then ""; units: of which of the exposed units."""
 
     path: str = ""
     names: tuple[str, ...] = ()
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_named: bool = False
     is_exposed: bool = False
+    units: UnitView = "so_far"
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -88,7 +100,10 @@ def read_arms(
         section.bad("variants", _EXPECTED, _HINT)
     if all(values == (arm,) for arm, values in merged.items()):
         merged = {}
-    return DeclaredArms(path, names, merged, is_named=True, is_exposed=is_exposed)
+    if keys.units == "closed" and not is_exposed:
+        expected = '"so_far", since its arms are not those of exposures'
+        section.bad("units", expected, "leave it out, or take the arms from [exposures]")
+    return DeclaredArms(path, names, merged, True, is_exposed, keys.units)
 
 
 def _read_values(section: Section) -> dict[str, tuple[str, ...]]:

@@ -41,6 +41,7 @@ from streammetrics_consumers.config.exposures import (
     read_exposures,
     with_experiments,
 )
+from streammetrics_consumers.config.hooks import HookConfig, read_hooks
 from streammetrics_consumers.config.join import JoinConfig, OutcomeConfig, read_join
 from streammetrics_consumers.config.keys import Key, keys_of, read
 from streammetrics_consumers.config.marks import Mark
@@ -104,6 +105,7 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
     "exposures": EXPOSURE_KEYS,
     "dedup": keys_of(DedupConfig),
     "server": keys_of(ServerConfig),
+    "hooks": {},
 }
 # The keys in tables whose names the user chooses, and in lists of tables.
 ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
@@ -112,6 +114,7 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
     "experiment.guardrails[]": keys_of(GuardrailConfig),
     "experiment.covariates.NAME": keys_of(CovariateConfig),
     "experiments.NAME": keys_of(ArmsConfig),
+    "hooks.NAME": keys_of(HookConfig),
     "join.impression": keys_of(Mark),
     "join.outcomes.NAME": {**keys_of(Mark), **keys_of(OutcomeConfig)},
 }
@@ -142,6 +145,7 @@ class Config:
     dedup: DedupConfig | None = None
     drifts: tuple[DeclaredDrift, ...] = ()
     columns: ColumnsConfig = NO_COLUMNS
+    hooks: tuple[HookConfig, ...] = ()
 
     @cached_property
     def metric_sets(self) -> tuple[MetricSet, ...]:
@@ -301,6 +305,7 @@ def load_config(
     metrics = read_metrics(section("metrics"), event, directory, join, columns, waiting=waiting)
     drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiments = read_experiments(section, is_given, event, metrics)
+    hooks = read_hooks(section("hooks"), experiments, directory, store.commit_interval_s)
     values, tested = paths_of(experiments, event)
     ids = {} if dedup is None else {"[dedup] event_id": dedup.event_id}
     if exposures is not None:
@@ -333,6 +338,7 @@ def load_config(
         dedup=dedup,
         drifts=drifts,
         columns=columns,
+        hooks=hooks,
     )
 
 

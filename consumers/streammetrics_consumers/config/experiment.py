@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
-from streammetrics_consumers.config.arms import NO_ARMS, DeclaredArms
+from streammetrics_consumers.config.arms import NO_ARMS, DeclaredArms, UnitView
 from streammetrics_consumers.config.event import Condition
 from streammetrics_consumers.config.keys import Required, ValueKind, key, state_key
 from streammetrics_consumers.config.kinds import (
@@ -265,6 +265,14 @@ class ExperimentConfig:
         "further metrics of the config that it counts and shows, without a verdict; some may be "
         "added while it runs",
     )
+    interactions: bool = state_key(
+        Switch(),
+        False,
+        "whether it is asked if the effects on its decision metrics differ between the arms of "
+        "other experiments. Then the sums of 10,000 units of a window and an arm are counted for "
+        "each `Ratio`, `Moments`, `UnitMean` or `UnitRate` of `decision` that needs no weights, "
+        "which must be finite. It may be changed while the experiment runs",
+    )
     where: tuple[Condition, ...] = state_key(
         ValueKind("table"),
         (),
@@ -313,6 +321,11 @@ class ExperimentConfig:
         return self.arms.is_named
 
     @property
+    def units(self) -> UnitView:
+        """Of which exposed units the means and rates of units are that the plan compares."""
+        return self.arms.units
+
+    @property
     def is_exposed(self) -> bool:
         """Whether the arm of an event is that of the first exposure of its unit."""
         return self.arms.is_exposed
@@ -339,6 +352,7 @@ class ExperimentConfig:
             "end": self.end,
             "where": [condition.plain for condition in self.where] or None,
             "arms": {arm: list(values) for arm, values in sorted(self.arms.merged.items())} or None,
+            "units": None if self.units == "so_far" else self.units,
         }
         return {
             "control": self.control,

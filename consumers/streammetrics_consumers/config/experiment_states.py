@@ -1,8 +1,9 @@
 """What experiments count: the metric set of each, by allocation epoch and variant.
 
 `experiment/METRIC` is a metric of the config as [experiment] counts it, in groups of users if rows
-of one user are correlated, and `experiment/units` the observed units; those of an experiment with a
-name are `experiment/NAME/METRIC`. Such names are not valid for metrics of a config.
+of one user are correlated, `experiment/units` the observed units, and `experiment/units:METRIC` the
+sums of a metric by unit; those of an experiment with a name are `experiment/NAME/METRIC`. Such
+names are not valid for metrics of a config.
 
 Each event must have a variant of [experiment]. For an experiment with a name it need not: an event
 without its arm or its unit is no event of this experiment, and others count it.
@@ -16,11 +17,11 @@ The epoch of a row is that of the unit's first exposure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from streammetrics import Units
+from streammetrics import Accumulator, Moments, Ratio, UnitMean, UnitRate, Units, UnitSums
 from streammetrics_consumers.config.event import EventConfig, Field, condition_field
 from streammetrics_consumers.config.experiment import ExperimentConfig
 from streammetrics_consumers.config.exposed_rows import (
@@ -44,6 +45,7 @@ from streammetrics_consumers.model.generation import (
     ACTIVE,
     BETTER,
     KINDS,
+    UNIT_SUMS,
     UNITS,
     WATCH_RATES,
     experiment_set,
@@ -51,6 +53,13 @@ from streammetrics_consumers.model.generation import (
 
 BY: Final = (EPOCH, "variant")
 MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
+# The arguments of UnitSums, by those of a metric whose shares and means it has of the same rows.
+_OF_UNIT_SUMS: Final[Mapping[type[Accumulator], Mapping[str, str]]] = {
+    Ratio: {"numerators": "values", "denominators": "denominators"},
+    Moments: {"values": "values"},
+    UnitMean: {"values": "values", "units": "units"},
+    UnitRate: {"values": "values", "units": "units"},
+}
 
 
 def counted_metrics(
@@ -70,14 +79,37 @@ def experiment_metrics(
     unit = None
     if experiment.unit is not None:
         unit = Field(experiment.unit, "hashed_id", optional=experiment.is_named)
-    counted = counted_metrics(experiment, metrics).values()
-    configs = [_count_by_unit(experiment, unit, metric) for metric in counted]
+    counted = counted_metrics(experiment, metrics)
+    configs = [_count_by_unit(experiment, unit, metric) for metric in counted.values()]
     if unit is not None:
+        configs += _sums_by_unit(experiment, unit, metrics)
         empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
         names = (UNITS, ACTIVE) if experiment.is_exposed else (UNITS,)
         configs += [MetricConfig(name, "Units", {}, {"units": unit}, empty) for name in names]
     named = (replace(metric, name=prefix + metric.name) for metric in configs)
     return tuple(sorted(named, key=lambda metric: metric.name))
+
+
+def _sums_by_unit(
+    experiment: ExperimentConfig, unit: Field, metrics: Sequence[MetricConfig]
+) -> Iterator[MetricConfig]:
+    """What interactions read, which are asked of units: beside each decision metric that is a share
+    or a mean of a field, what each of a sample of units did."""
+    named = (find_watched(name, metrics) for name in experiment.decision)
+    decisions = {watched.metric.name: watched.metric for watched in named if watched is not None}
+    for metric in decisions.values() if experiment.interactions else ():
+        arguments, takes = _OF_UNIT_SUMS.get(type(metric.plain), {}), metric.plain.arguments()
+        inputs = {name: field for name, field in metric.inputs.items() if name in takes}
+        if arguments and inputs.keys() <= arguments.keys():
+            yield MetricConfig(
+                f"{UNIT_SUMS}{metric.name}",
+                UnitSums.__name__,
+                {},
+                {arguments[name]: field for name, field in inputs.items()} | {"units": unit},
+                UnitSums(),
+                position=metric.position if experiment.is_named else 0,
+                where=metric.where,
+            )
 
 
 def _count_by_unit(

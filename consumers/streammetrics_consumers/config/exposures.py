@@ -244,6 +244,14 @@ def with_experiments(
             hint = "use the same, or give the experiment the field of its arm, `variant`"
             got = exposed[name].unit
             section.problem(f"[experiments.{name}] unit", expected, got, hint)
+    for name, experiment in exposed.items():
+        if experiment.units == "closed" and exposures.window_s is None:
+            section.problem(
+                f"[experiments.{name}] units",
+                '"so_far", since [exposures] has no window_s, so that no unit is ever closed',
+                experiment.units,
+                "write [exposures] window_s, such as 1_209_600, or leave units out",
+            )
     if exposures.experiment is None and others:
         section.bad(
             "experiment",

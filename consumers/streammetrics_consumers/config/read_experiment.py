@@ -70,6 +70,7 @@ def read_experiment(
     )
     _require_consistent(section, experiment, event)
     _require_comparable_over_epochs(section, experiment, event, watched)
+    _require_closable(section, experiment, watched)
     counted = counted_metrics(experiment, metrics)
     _refuse_epochs_of_units(section, experiment, event, counted)
     if experiment.is_exposed and ACTIVE in counted:
@@ -98,6 +99,8 @@ def _require_consistent(section: Section, experiment: ExperimentConfig, event: E
     if experiment.on_several_variants != "keep" and experiment.unit is None:
         hint = "name the field of the unit"
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
+    if experiment.interactions and experiment.unit is None:
+        section.bad("interactions", "false, since there is no unit", "name the field of the unit")
     if experiment.epochs and event.epoch is not None and not experiment.is_named:
         expected = "nothing, since [event] epoch names the field of the epoch"
         section.bad("epochs", expected, "declare one of the two")
@@ -144,6 +147,21 @@ def _require_comparable_over_epochs(
 
 def _has_epochs(experiment: ExperimentConfig, event: EventConfig) -> bool:
     return bool(experiment.epochs or (event.epoch and not experiment.is_named))
+
+
+def _require_closable(
+    section: Section, experiment: ExperimentConfig, watched: Mapping[str, WatchedView]
+) -> None:
+    """Check that only means and rates of units decide in a plan by closed units: rows are not kept
+    by the day of the exposure."""
+    of_rows = [name for name in experiment.decision if not is_of_units(watched[name].metric.empty)]
+    if experiment.units == "closed" and of_rows:
+        section.problem(
+            section.where("decision"),
+            'means and rates of units alone, since units = "closed"',
+            of_rows,
+            "decide by a UnitMean or UnitRate, or leave units out",
+        )
 
 
 def _refuse_epochs_of_units(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -12,12 +11,10 @@ from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.experiment import ExperimentConfig
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.config.read_experiment import read_experiment
-from streammetrics_consumers.config.section import RefusedSetting, Section
+from streammetrics_consumers.config.section import Section
 
 MAX_EXPERIMENTS: Final = 1000
 MAX_LAYERS: Final = 1000
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_A_NAME: Final = "a name of 1 to 64 letters, digits, - and _"
 
 
 def read_experiments(
@@ -49,7 +46,7 @@ def _read_entries(
     """The entries of [experiments], by name."""
 
     def read_entry(entries: Section, name: str) -> tuple[str, ExperimentConfig]:
-        _require_name(entries, name, "rename it; the key `name` is its title")
+        entries.require_name(name, "rename it; the key `name` is its title")
         entry = entries.entry(name, f"write [experiments.{name}] on a separate line")
         table = section.inner(f"[experiments.{name}]", entry.table, between=" ")
         arms = read_arms(table, event, name, has_exposures=has_exposures)
@@ -64,19 +61,11 @@ def _read_entries(
     return experiments
 
 
-def _require_name(section: Section, name: str, hint: str) -> None:
-    """Refuse an entry whose name does not fit into those of metrics, paths and addresses."""
-    if not _NAME.fullmatch(name):
-        section.raw(name)
-        section.problem(section.where(name), _A_NAME, name, hint)
-        raise RefusedSetting
-
-
 def _read_layers(section: Section, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The groups of experiments that exclude each other, by name."""
 
     def read_layer(layers: Section, layer: str) -> tuple[str, tuple[str, ...]]:
-        _require_name(layers, layer, "rename it")
+        layers.require_name(layer)
         expected = "a list of at least two different experiments of [experiments]"
         members = layers.elements(layer, expected, 'write ["ranker", "pricing"]', least=2)
         for place, name in members.table.items():

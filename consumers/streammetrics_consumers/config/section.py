@@ -9,6 +9,7 @@ in it, but for what is refused.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from typing import Final, NamedTuple, NoReturn, TypeVar
 
 from streammetrics_consumers.model.paths import is_path
 
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_A_NAME: Final = "a name of 1 to 64 letters, digits, - and _"
 MANY: Final = 1 << 30  # more than the elements of a list
 
 T = TypeVar("T")
@@ -161,6 +164,13 @@ class Section:
         """Record a problem with the value of `key`, and end its reading."""
         self.bad(key, expected, hint)
         raise RefusedSetting
+
+    def require_name(self, key: str, hint: str = "rename it") -> None:
+        """Refuse an entry whose name does not fit into those of metrics, paths and addresses."""
+        if not _NAME.fullmatch(key):
+            self.raw(key)
+            self.problem(self.where(key), _A_NAME, key, hint)
+            raise RefusedSetting
 
     def raw(self, key: str) -> object:
         """The raw value of a key, None if it is not set."""

@@ -19,7 +19,12 @@ from streammetrics_consumers.counting.counted_events import (
     columns_of,
     own_rows,
 )
-from streammetrics_consumers.counting.keyed_states import Keying, PanelStates, Span
+from streammetrics_consumers.counting.keyed_states import (
+    Keying,
+    PanelStates,
+    Span,
+    StatesOfKeying,
+)
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.ledger.delta_metadata import (
     SHARD_BYTES,
@@ -45,7 +50,7 @@ class MetricStates(NamedTuple):
     grouping: int
     coarser: Sequence[int]
     name_in_panel: str
-    panel: PerKey
+    panel: StatesOfKeying
     spans: Sequence[Span]
 
     def state(self, max_keys: int | None = None) -> PerKey:
@@ -135,10 +140,10 @@ class CountedStates:
 
     def _states_by_metric(
         self, keying: Keying
-    ) -> dict[str, tuple[str, list[tuple[PerKey, list[Span]]]]]:
+    ) -> dict[str, tuple[str, list[tuple[StatesOfKeying, list[Span]]]]]:
         """By the name of each metric of a metric set, its name in its panel and the states of this
         panel, with the spans of each."""
-        names: dict[str, tuple[str, list[tuple[PerKey, list[Span]]]]] = {}
+        names: dict[str, tuple[str, list[tuple[StatesOfKeying, list[Span]]]]] = {}
         for states in self._panels:
             if keying.metric_set in states.panel.metric_sets:
                 by_span = list(states.states_by_span(keying))

@@ -44,6 +44,7 @@ from streammetrics_consumers.model.generation import (
 if TYPE_CHECKING:
     from streammetrics.join import Attribution, NewExposures
 
+_MANY_TOGETHER: Final = 4
 KNOWN: Final = Pane(EXPOSED_UNITS, 0, None, None)
 
 
@@ -69,12 +70,14 @@ class ExposureClosing:
         self._keys += [exposed_arm(name).column for name in config.exposed]
         unit = config.exposed_unit or ""
         self._units = [field.column for field in config.fields if is_unit(field, unit)]
-        self._monotonic, self.reading_s = monotonic, 0.0  # the time spent on known exposures
+        self._monotonic, self.reading_s = monotonic, 0.0  # for known exposures, in the last step
         self._values = sorted(_columns_of_exposures(config) - {*self._units})
 
-    def known_bytes(self) -> int:
-        """The bytes of the known exposures."""
-        return known_bytes(self._store, self._generation, EXPOSED_UNITS)
+    def most_pending(self) -> int:
+        """The bytes of pending rows that are closed together: more where much is known, which each
+        step reads."""
+        is_large = self._known_bytes() > self._max_bytes
+        return self._max_bytes * (_MANY_TOGETHER if is_large else 1)
 
     def close(
         self,
@@ -87,13 +90,17 @@ class ExposureClosing:
         the experiments whose exposures become known. impressions: where events are joined, those
         that were closed in this step. Raises Fenced."""
         rows, part = step.pending[EXPOSED_ROWS].rows, ClosedPart()
-        nbytes = sum(row.nbytes for row in rows)
-        ranges = ranges_for(nbytes + self.known_bytes(), self._max_bytes)
+        self.reading_s = 0.0
+        nbytes, known_bytes = sum(row.nbytes for row in rows), self._known_bytes()
+        ranges = ranges_for(nbytes + known_bytes, self._max_bytes)
+        share = known_bytes / max(known_bytes + nbytes, 1)
         pending = self._pending(rows, nbytes, ranges)
         for place in range(ranges):
+            began_s = self._monotonic()
             state = self._known(place, ranges)
             state.merge(pending(place))
             closed = state.close(step.to_ms, entering)
+            self.reading_s += (self._monotonic() - began_s) * share
             if len(closed.exposures):
                 new = state.known_of(closed.exposures)
                 is_whole = ranges == 1
@@ -137,14 +144,18 @@ class ExposureClosing:
                     whole.merge(state)
             return whole
 
-        if nbytes <= self._max_bytes:
+        if nbytes <= self.most_pending():
             parts = parts_of(read(rows), ranges)
             return lambda place: cast("ExposedRows", parts.get(place) or self._empty())
         return lambda place: read([r for r in rows if r.may_share_keys(place, ranges)], place)
 
+    def _known_bytes(self) -> int:
+        """The bytes of the known exposures."""
+        return known_bytes(self._store, self._generation, EXPOSED_UNITS)
+
     def _known(self, place: int, ranges: int) -> ExposedRows:
         """The known exposures of the units in a range."""
-        known, began_s = self._empty(), self._monotonic()
+        known = self._empty()
         for row, stored in known_states(
             self._store, self._generation, EXPOSED_UNITS, place, ranges
         ):
@@ -153,7 +164,6 @@ class ExposureClosing:
                 state = parts_of(state, ranges).get(place)
             if isinstance(state, ExposedRows):
                 known.merge(state)
-        self.reading_s += self._monotonic() - began_s
         return known
 
     def _empty(self) -> ExposedRows:

@@ -24,12 +24,26 @@ from streammetrics_consumers.ledger.delta_metadata import Key
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
 
 
+class StatesOfKeying(NamedTuple):
+    """The states of a panel under some keys, which are shared with those of other keyings. keys:
+    those of one keying among several; None if it is the only one."""
+
+    panel: PerKey
+    keys: Sequence[Key] | None = None
+
+    def project(self, metric: str, max_keys: int | None = None) -> PerKey:
+        """The states of one metric, with keys of its own grouping."""
+        if self.keys is None:
+            return self.panel.project(metric, max_keys)
+        return self.panel.project(metric, max_keys, keys=self.keys, key_of=_own_key)
+
+
 class _States(NamedTuple):
     """The states by window and in total, each by the index of a keying. total: empty where it is
     that of the only window. expired: the keyings with events below the retention floor."""
 
-    panes: Mapping[int, Mapping[int, PerKey]]
-    total: Mapping[int, PerKey]
+    panes: Mapping[int, Mapping[int, StatesOfKeying]]
+    total: Mapping[int, StatesOfKeying]
     expired: set[int]
 
 
@@ -66,7 +80,7 @@ class PanelStates:
             for keyed in self.keyed:
                 yield from keyed.checked(events, *own, expired=expired)
 
-    def states_by_span(self, keying: Keying) -> Iterator[tuple[PerKey, list[Span]]]:
+    def states_by_span(self, keying: Keying) -> Iterator[tuple[StatesOfKeying, list[Span]]]:
         """Each different state of one of the keyings, with the spans that it covers."""
         for keyed in self.keyed:
             if keying in keyed.keyings:
@@ -131,7 +145,7 @@ class KeyedStates:
         if expired is not None:
             self._expired.merge(PerKey.from_bytes(expired))
 
-    def states_by_span(self, keying: Keying) -> Iterator[tuple[PerKey, list[Span]]]:
+    def states_by_span(self, keying: Keying) -> Iterator[tuple[StatesOfKeying, list[Span]]]:
         """Each different state of one of the keyings, with the spans that it covers."""
         if self._states is None:
             self._states = self._split()
@@ -150,7 +164,7 @@ class KeyedStates:
 
     def _split(self) -> _States:
         """The states of each keying as it would have them alone."""
-        panes = self._windows.panes()
+        panes = self._windows.panes(copy=False)
         by_pane = {start: self._parts(pane) for start, pane in panes.items()}
         expired = self._parts(self._expired)
         if len(panes) < 2 and not expired:
@@ -159,16 +173,16 @@ class KeyedStates:
         total.merge(self._expired)
         return _States(by_pane, self._parts(total), set(expired))
 
-    def _parts(self, state: Accumulator) -> Mapping[int, PerKey]:
-        """By the index of each keying that has keys in a state, its part with keys of its own."""
+    def _parts(self, state: Accumulator) -> Mapping[int, StatesOfKeying]:
+        """By the index of each keying that has keys in a state, its part."""
         assert isinstance(state, PerKey)
         if not self._is_shared:
-            return {0: state} if state.keys() else {}
+            return {0: StatesOfKeying(state)} if state.keys() else {}
         keys: dict[int, list[Key]] = defaultdict(list)
         for key in state.keys():  # noqa: SIM118 (not a mapping)
             assert isinstance(key, tuple)
             keys[int(str(key[0]))].append(key)
-        return {index: state.chosen(own, _own_key) for index, own in keys.items()}
+        return {index: StatesOfKeying(state, own) for index, own in keys.items()}
 
 
 def _own_key(key: Key) -> Key:

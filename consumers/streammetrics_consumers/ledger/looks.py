@@ -18,9 +18,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -119,22 +119,38 @@ def claim(
     return store.write(work)
 
 
-def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
+Follow: TypeAlias = Callable[[Connection], None]
+
+
+def heads_text(new_look: experiments.Look) -> str:
+    """The heads of a look, as they are stored."""
+    return json.dumps(
+        dict(new_look.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True
+    )
+
+
+def heads_sha256(new_look: experiments.Look) -> str:
+    """The hash (hex) of the heads of a look."""
+    return hashlib.sha256(heads_text(new_look).encode()).hexdigest()
+
+
+def take(
+    store: Store, row: LookRow, claimed_ms: int | None = None, follow: Follow | None = None
+) -> bool:
     """Add a look; False where one of the same experiment and heads exists.
+
+    follow: adds what follows from the look, in the same transaction.
 
     The offsets of looks only rise. So it is not added either where the store went back since its
     states were read: it has counted less, or lacks the claim of `claimed_ms` (see `claim`), or
     another process has claimed a look since. None: no other process looks.
     """
     new_look = row.look
-    heads = json.dumps(
-        dict(new_look.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True
-    )
     key = {
         "generation": new_look.generation,
         "experiment": new_look.experiment,
         "place": new_look.place[0],
-        "heads_sha256": hashlib.sha256(heads.encode()).hexdigest(),
+        "heads_sha256": heads_sha256(new_look),
     }
 
     def work(connection: Connection, _: bool) -> bool:
@@ -147,7 +163,7 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
             with connection.begin_nested():
                 number = connection.execute(
                     insert(look)
-                    .values(**key, heads=heads, watermark_ms=row.watermark_ms)
+                    .values(**key, heads=heads_text(new_look), watermark_ms=row.watermark_ms)
                     .returning(look.c.id)
                 ).scalar_one()
         except IntegrityError:
@@ -167,6 +183,8 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
         ]
         if readings:
             connection.execute(insert(look_reading), readings)
+        if follow is not None:
+            follow(connection)
         return True
 
     return store.write(work)

@@ -41,7 +41,7 @@ from streammetrics_consumers.ledger.failures import (
     may_pass,
 )
 from streammetrics_consumers.ledger.former_schemas import FormerViews
-from streammetrics_consumers.ledger.schema import migrate
+from streammetrics_consumers.ledger.migrations import migrate
 from streammetrics_consumers.ledger.store_file import PATH, StoreFile
 
 T = TypeVar("T")

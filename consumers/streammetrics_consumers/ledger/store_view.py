@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import Connection
 
 from streammetrics import experiments
-from streammetrics_consumers.ledger import looks
+from streammetrics_consumers.ledger import looks, outbox
 from streammetrics_consumers.ledger.delta_metadata import (
     DeltaMetadata,
     StoredStates,
@@ -18,6 +18,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
 )
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import Point
+from streammetrics_consumers.ledger.outbox import HookMessage, HookRow
 from streammetrics_consumers.ledger.read import (
     generation_of,
     last_retry,
@@ -28,6 +29,7 @@ from streammetrics_consumers.ledger.read import (
 from streammetrics_consumers.ledger.schema import head
 from streammetrics_consumers.model.commit import Head, Snapshot
 from streammetrics_consumers.model.generation import Generation, Pane
+from streammetrics_consumers.model.hook_events import HookEvent, HookState
 
 T = TypeVar("T")
 
@@ -97,6 +99,28 @@ class StoreView:
     ) -> dict[str, experiments.Watched]:
         """See `looks.read_watched`."""
         return looks.read_watched(*self._looks, experiment, alphas, until)
+
+    def hooks(self, experiment: str | None = None) -> list[HookRow]:
+        """See `outbox.read_rows`; of the generation."""
+        return outbox.read_rows(*self._looks, experiment)
+
+    def hooks_by_state(self) -> Mapping[tuple[str, HookState], int]:
+        """See `outbox.count_by_state`; of all generations."""
+        return outbox.count_by_state(self._connection)
+
+    def hooks_waiting_ms(self) -> Mapping[str, int]:
+        """See `outbox.waiting_since_ms`; of all generations."""
+        return outbox.waiting_since_ms(self._connection)
+
+    def last_hook(
+        self, experiment: str, hook: str, event: HookEvent
+    ) -> tuple[int, HookMessage | None]:
+        """See `outbox.last_message`."""
+        return outbox.last_message(*self._looks, experiment, hook, event)
+
+    def has_hook(self, message: HookMessage) -> bool:
+        """See `outbox.has_message`."""
+        return outbox.has_message(self._connection, message)
 
     def points(self, experiment: str, comparison: str) -> list[Point]:
         """See `looks.read_points`."""

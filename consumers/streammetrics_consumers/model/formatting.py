@@ -44,6 +44,7 @@ __all__ = [
     "number",
     "percent",
     "plain",
+    "span_text",
 ]
 
 DASH: Final = "—"  # in place of a number, beside the reason in words
@@ -201,6 +202,19 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def span_text(ms: int) -> str:
+    """A span of time of a config, in its largest whole unit.
+
+    >>> span_text(1_209_600_000), span_text(86_400_000), span_text(5_400_000)
+    ('14 days', '1 day', '5,400 s')
+    """
+    for unit, size in (("day", 86_400_000), ("hour", 3_600_000)):
+        if ms % size == 0:
+            n = ms // size
+            return f"{count(n)} {unit}{'' if n == 1 else 's'}"
+    return f"{plain(ms / 1000)} s"
 
 
 def iso_utc(ms: int) -> str:

@@ -27,9 +27,19 @@ EXPERIMENT: Final = "experiment"  # a key of a description: the plan; and its me
 WATCH_RATES: Final = "watch_rates"  # under SHOWN: False where a config switched them off
 SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
 BETTER: Final = "better"  # the key of the directions among these values
+UNIT_SUMS: Final = "units:"  # before a metric in the name of its sums by unit; in no other name
 VIEWS: Final = "views"  # the key of the views to show beside the headline views
 USERS: Final = "users"  # the key of the users that [event] names and the metric does not use
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
+
+
+def is_unit_sums(metric: str) -> bool:
+    """Whether a state is that of the sums by unit of another metric, by its name in the store.
+
+    >>> is_unit_sums("experiment/ranker/units:ctr"), is_unit_sums("experiment/ranker/units")
+    (True, False)
+    """
+    return UNIT_SUMS in metric
 
 
 def experiment_set(name: str) -> str:

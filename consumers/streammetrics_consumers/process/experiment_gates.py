@@ -18,7 +18,7 @@ from streammetrics_consumers.ledger.delta_metadata import groupings_of, state_of
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.model.generation import UNITS, Pane, experiment_set
+from streammetrics_consumers.model.generation import UNITS, Pane, experiment_set, is_unit_sums
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import plan_of
 
@@ -48,7 +48,7 @@ def _experiment_lines(
     earlier: dict[str, Accumulator] = {
         metric.name.removeprefix(prefix): metric.empty
         for metric in config.experiment_metrics[of]
-        if metric.name != prefix + UNITS
+        if metric.name != prefix + UNITS and not is_unit_sums(metric.name)
     }
     days: dict[str, float] = {}
     lines: list[str] = []

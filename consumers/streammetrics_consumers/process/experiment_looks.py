@@ -12,16 +12,30 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeAlias
 
+from sqlalchemy import Connection
+
 from streammetrics import StreamMetricsError
-from streammetrics.experiments import Anytime, Experiment, Look
+from streammetrics.experiments import Anytime, Experiment, Look, Outcome
+from streammetrics_consumers.config.hooks import HookConfig
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
-from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
+from streammetrics_consumers.ledger.looks import (
+    LookRow,
+    claim,
+    count_looks,
+    heads_of,
+    heads_sha256,
+    read_watched,
+    take,
+)
+from streammetrics_consumers.ledger.outbox import HookMessage, add, last_message
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.generation import UNITS, Pane
+from streammetrics_consumers.model.hook_events import LookPlace
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import (
     DeclaredExperiment,
@@ -29,8 +43,10 @@ from streammetrics_consumers.query.experiment_plan import (
     add_units,
     declared,
     experiment_of,
-    within,
+    experiments_of,
 )
+from streammetrics_consumers.query.experiment_totals import days_so_far
+from streammetrics_consumers.query.hook_content import messages_of
 
 log = logging.getLogger(__name__)
 
@@ -39,37 +55,66 @@ MAX_DAYS_BYTES: Final = 64 << 20  # of the units by day, which every look sorts:
 
 
 def look_now(
-    ledger: Ledger, generation: int, claimed_ms: int | None = None, name: str | None = None
+    ledger: Ledger,
+    generation: int,
+    claimed_ms: int | None = None,
+    name: str | None = None,
+    hooks: Sequence[HookConfig] = (),
 ) -> bool:
     """Take a look at an experiment of a generation; returns whether a look was added.
 
     claimed_ms: when the look was claimed, by the claimant's clock; None without other processes.
-    name: of the experiment; None: the one without a name, if there is one.
+    name: of the experiment; None: the one without a name, if there is one. hooks: the messages
+    that follow from the look are added to the ledger with it.
 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
-    basis = view(ledger, lambda now: _seen(now, name), generation=generation)
-    row = None if basis is None else _row(basis)
-    return row is not None and bool(row.look.readings) and take(ledger.store, row, claimed_ms)
+    basis = view(ledger, lambda now: look_base(now, name), generation=generation)
+    if basis is None:
+        return False
+    outcome = basis.experiment.outcome()
+    row = _row(basis, outcome)
+    if not row.look.readings:
+        return False
+
+    def follow(connection: Connection) -> None:
+        place = LookPlace(
+            ledger.store.id,
+            generation,
+            count_looks(connection, generation, row.look.experiment),
+            row.look.place[0],
+            heads_sha256(row.look),
+            row.watermark_ms,
+            claimed_ms or 0,
+        )
+        looks = read_watched(connection, generation, row.look.experiment, outcome.alphas)
+        report = outcome.report(looks, days=basis.days)
+        last = partial(last_message, connection, generation, row.look.experiment)
+        add(connection, messages_of(last, hooks, basis.design, report, place))
+
+    return take(ledger.store, row, claimed_ms, follow if hooks else None)
 
 
 @dataclass(frozen=True, slots=True)
-class _LookBase:
-    """What a look reads in one transaction: the look without its readings, the states, and the
-    readings of the look before."""
+class LookBase:
+    """What a look reads in one transaction: the look without its readings, the states, the
+    readings of the look before, and the days since the start."""
 
     look: Look
     watermark_ms: int | None
     experiment: Experiment
     last: Mapping[str, Anytime]
+    design: DeclaredExperiment
+    days: float | None
 
 
-def _seen(now: StoreView, name: str | None) -> _LookBase | None:
+def look_base(now: StoreView, name: str | None) -> LookBase | None:
+    """What a look now would read; None where there is no such experiment, or it has ended."""
     declaration, snapshot = declared(now.version.generation, name), now.snapshot
     if declaration is None or declaration.ended:
         return None
     panes = declaration.panes(size.pane for size in snapshot.panes)
-    rows = now.delta_metadata(within(panes, None, None))
+    rows = now.delta_metadata(declaration.total_panes(panes))
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
@@ -77,7 +122,8 @@ def _seen(now: StoreView, name: str | None) -> _LookBase | None:
             f"{MAX_STATE_BYTES}"
         )
     states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
-    experiment = experiment_of(declaration, states)
+    closed_ms = declaration.closed_by(snapshot.closed_ms)
+    experiment = experiment_of(declaration, states, closed_ms)
     look = Look.at(
         declaration.fingerprint,
         now.version.generation.id,
@@ -86,8 +132,13 @@ def _seen(now: StoreView, name: str | None) -> _LookBase | None:
     )
     days = _days(now, declaration, panes, MAX_DAYS_BYTES)
     experiment = replace(experiment, days=days)
-    return _LookBase(
-        look, snapshot.greatest_event_ms, experiment, now.last_look(declaration.fingerprint)
+    return LookBase(
+        look,
+        snapshot.greatest_event_ms,
+        experiment,
+        now.last_look(declaration.fingerprint),
+        declaration,
+        days_so_far(now, declaration, panes),
     )
 
 
@@ -118,8 +169,7 @@ def _days(
     return units_by_day
 
 
-def _row(basis: _LookBase) -> LookRow:
-    outcome = basis.experiment.outcome()
+def _row(basis: LookBase, outcome: Outcome) -> LookRow:
     # A metric without a counted state has no view yet, and no final name.
     outcome = replace(
         outcome, contrasts=tuple(contrast for contrast in outcome.contrasts if contrast.view)
@@ -133,11 +183,50 @@ def _row(basis: _LookBase) -> LookRow:
     )
 
 
+def hook_preview(ledger: Ledger, hooks: Sequence[HookConfig], now_ms: int) -> list[HookMessage]:
+    """The messages that the store does not have yet, by experiment. Reads, and changes nothing.
+
+    Raises LedgerError, and StreamMetricsError for states that a plan does not fit.
+    """
+
+    def read(now: StoreView) -> list[HookMessage]:
+        names = experiments_of(now.version.generation)
+        return [
+            message for name in names for message in _preview_of(ledger, now, hooks, name, now_ms)
+        ]
+
+    return view(ledger, read)
+
+
+def _preview_of(
+    ledger: Ledger, now: StoreView, hooks: Sequence[HookConfig], name: str, now_ms: int
+) -> list[HookMessage]:
+    basis = look_base(now, name)
+    if basis is None:
+        return []
+    outcome, look = basis.experiment.outcome(), basis.look
+    watched = now.watched(look.experiment, outcome.alphas, look.place[0])
+    place = LookPlace(
+        ledger.store.id,
+        look.generation,
+        now.looks(look.experiment) + 1,
+        look.place[0],
+        heads_sha256(look),
+        basis.watermark_ms,
+        now_ms,
+    )
+    report = outcome.report(watched, days=basis.days)
+    messages = messages_of(
+        partial(now.last_hook, look.experiment), hooks, basis.design, report, place
+    )
+    return [message for message in messages if not now.has_hook(message)]
+
+
 class Looker:
     """Takes looks that are due and that no other process takes, at most one in each step.
 
     every_s: between two looks of all processes, by the name of the experiment. clock: seconds since
-    1970, common to all processes.
+    1970, common to all processes. hooks: see `look_now`.
     """
 
     def __init__(
@@ -148,8 +237,10 @@ class Looker:
         *,
         monotonic: Callable[[], float],
         clock: Callable[[], float],
+        hooks: Sequence[HookConfig] = (),
     ) -> None:
         self._ledger, self._generation, self._every_s = ledger, generation, every_s
+        self._hooks = hooks
         self._monotonic, self._clock = monotonic, clock
         self._asked_s = dict.fromkeys(every_s, -math.inf)
         self._ends: dict[str, _Counted] = {}  # of experiments whose end has passed
@@ -196,7 +287,7 @@ class Looker:
                 every_ms=int(self._every_s[name] * 1000),
                 last=last,
             ):
-                look_now(self._ledger, self._generation, now_ms, name)
+                look_now(self._ledger, self._generation, now_ms, name, self._hooks)
                 if counted is not None:
                     self._ends[name] = counted
         except (StoreUnavailable, TooLarge, StreamMetricsError) as error:
@@ -213,16 +304,19 @@ class Looker:
             newest_ms = now.snapshot.greatest_event_ms
             if newest_ms is None or newest_ms < end_ms:
                 return None
-            panes = declaration.panes(size.pane for size in now.snapshot.panes)
-            return _counted(now.delta_metadata(within(panes, None, None)))
+            panes = declaration.total_panes(size.pane for size in now.snapshot.panes)
+            closed_ms = declaration.closed_by(now.snapshot.closed_ms)
+            rows = now.delta_metadata(panes)
+            return _counted(rows), declaration.closed_days(closed_ms)
 
         return view(self._ledger, read, generation=self._generation)
 
 
-_Counted: TypeAlias = frozenset[tuple[int, int, int | None]]  # heads, offsets, and retries
+_Ends: TypeAlias = frozenset[tuple[int, int, int | None]]  # heads, offsets, and retries
+_Counted: TypeAlias = tuple[_Ends, int | None]  # and the days of closed units
 
 
-def _counted(rows: Iterable[DeltaMetadata]) -> _Counted:
+def _counted(rows: Iterable[DeltaMetadata]) -> _Ends:
     """How far rows were counted, which merging them does not change."""
     ends: dict[tuple[int, int | None], int] = {}
     for row in rows:

@@ -26,6 +26,7 @@ from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Begun, G
 from streammetrics_consumers.model.progress import Progress
 from streammetrics_consumers.model.version import program_version
 from streammetrics_consumers.process.experiment_looks import Looker
+from streammetrics_consumers.process.hook_sending import sending
 from streammetrics_consumers.process.quarantine_topic import forwarding
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.sources import Disconnected, GapError, Source
@@ -117,11 +118,17 @@ def run(
     status = status or StatusRecorder(monotonic)
     with stop.interrupting():
         opened = open_ledger(config, requested=options.requested)
-    with closing(opened), forwarding(config, opened.store) as moved:
+    with (
+        closing(opened),
+        forwarding(config, opened.store) as moved,
+        sending(config.hooks, opened.store, clock),
+    ):
         ledger = RecordingLedger(opened.store, status, monotonic, moved)
         generation = begin(ledger, config, requested=options.requested).generation
         every_s = {name: one.look_every_s for name, one in config.experiments.items()}
-        looker = Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
+        looker = Looker(
+            ledger, generation.id, every_s, monotonic=monotonic, clock=clock, hooks=config.hooks
+        )
         backoff = Backoff()
         while not stop.requested:
             try:

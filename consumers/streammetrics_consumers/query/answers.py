@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
+from streammetrics_consumers.query.exposed_answers import ExposedAnswer, ExposureStatus
+from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.json_kinds import (
     Answer,
     Axis,
@@ -26,6 +28,7 @@ from streammetrics_consumers.query.json_kinds import (
     Text,
     Time,
     Tone,
+    UnitView,
     recorded,
 )
 
@@ -237,7 +240,8 @@ class ExperimentEntry(Answer, frozen=True):
     state: waiting, before its first event; running; or ended, by its declared end or because it was
     taken out of the config. archived: whether lists leave it out. sentence: the conclusion.
     start_ms: its declared start, or that of its first window, null where unknown. end_ms: its
-    declared end. effect: null before there is one.
+    declared end. effect: null before there is one. units: of which exposed units the plan's means
+    and rates are; only where its arms are those of exposures.
     """
 
     name: str
@@ -255,6 +259,7 @@ class ExperimentEntry(Answer, frozen=True):
     effect: EntryEffect | None
     looks: Count
     text: EntryText | UnsetType = UNSET
+    units: UnitView | UnsetType = UNSET
 
 
 class LayerEntry(Answer, frozen=True):
@@ -280,6 +285,24 @@ class OverlapEntry(Answer, frozen=True):
     sentence: str
 
 
+class InteractionEntry(Answer, frozen=True):
+    """Whether the effect of one arm of the first of two experiments on a metric differs between one
+    arm and the control of the second. variants: these arms. estimate: the effect in that arm, less
+    the effect in the control. lower, upper: at all looks together, null where unknown. adjusted_p:
+    at all looks together and for all that are asked for, null where unknown; differs: whether it is
+    at most 0.05."""
+
+    experiments: tuple[str, str]
+    metric: str
+    variants: tuple[str, str]
+    estimate: Number
+    lower: Number
+    upper: Number
+    adjusted_p: Number
+    differs: bool
+    sentence: str
+
+
 class ExperimentsAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-experiments/1"):
     """The experiments of a store, in the order of the config; those that were taken out of it
     last."""
@@ -292,6 +315,10 @@ class ExperimentsAnswer(Answer, frozen=True, tag_field="format", tag="streammetr
     overlaps: Annotated[
         tuple[OverlapEntry, ...],
         Meta(description="pairs of running experiments that share units, or may"),
+    ]
+    interactions: Annotated[
+        tuple[InteractionEntry, ...],
+        Meta(description="of those whose config has `interactions`; at most 1,000"),
     ]
 
 
@@ -306,7 +333,8 @@ class ResultsAnswer(
 
     incomplete: the logs that were counted further before the store went back, each with that
     offset. slices: by metric; only with `most`. experiments: the index, where any has a name and
-    the query names none.
+    the query names none. exposures: where the config has them; exposed: of an experiment whose arms
+    are those of exposures.
     """
 
     generation: Count
@@ -321,6 +349,8 @@ class ResultsAnswer(
     join: Annotated[Join | None, Meta(description="null where events are not joined")]
     slices: Mapping[str, Slices] | UnsetType = UNSET
     experiments: ExperimentsAnswer | UnsetType = UNSET
+    exposures: ExposureStatus | UnsetType = UNSET
+    exposed: ExposedAnswer | UnsetType = UNSET
     tables: TableLayout = TableLayout()
     internal: ClassVar[tuple[str, ...]] = ("tables",)
 
@@ -328,6 +358,16 @@ class ResultsAnswer(
     def index(self) -> ExperimentsAnswer | None:
         """The index of experiments; None if the answer has none."""
         return None if self.experiments is UNSET else self.experiments
+
+    @property
+    def exposure_status(self) -> ExposureStatus | None:
+        """The status of exposures; None where the config has none."""
+        return None if self.exposures is UNSET else self.exposures
+
+    @property
+    def exposed_units(self) -> ExposedAnswer | None:
+        """What the experiment shows of exposed units; None of any other."""
+        return None if self.exposed is UNSET else self.exposed
 
     @property
     def incomplete_text(self) -> str | None:
@@ -344,7 +384,8 @@ class ResultsAnswer(
 class ExperimentAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-experiment/1"):
     """The status of an experiment since the start: its recommendation and its conclusions.
 
-    experiment: its name in the config; left out of the one without a name.
+    experiment: its name in the config; left out of the one without a name. exposed: only where its
+    arms are those of exposures.
     """
 
     generation: Count
@@ -364,3 +405,10 @@ class ExperimentAnswer(Answer, frozen=True, tag_field="format", tag="streammetri
     notes: tuple[str, ...]
     text: ExperimentText | UnsetType = UNSET
     experiment: str | UnsetType = UNSET
+    hooks: (
+        Annotated[
+            tuple[SentHook, ...], Meta(description="the newest events of hooks; left out of none")
+        ]
+        | UnsetType
+    ) = UNSET
+    exposed: ExposedAnswer | UnsetType = UNSET

@@ -42,6 +42,9 @@ from streammetrics_consumers.query.experiment_totals import (
     report_of,
     total_of,
 )
+from streammetrics_consumers.query.exposed_answers import ExposedAnswer
+from streammetrics_consumers.query.exposed_reading import ExposedAnswers, exposed_answer
+from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.json_kinds import ExperimentState
 from streammetrics_consumers.query.moments import Last, Moment, moment_of, read_at_same_offsets
@@ -87,15 +90,24 @@ class ComparisonReader:
     """Reads the experiment for the answers to one query. It caches the last moment, and each window
     until its stored rows change.
 
-    totals: a cache of the totals, which other queries may share."""
+    totals, exposed: caches of the totals and of what is shown of exposed units, which other queries
+    may share."""
 
-    def __init__(self, ledger: Ledger, query: Query, totals: Totals | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        query: Query,
+        totals: Totals | None = None,
+        exposed: ExposedAnswers | None = None,
+    ) -> None:
         self._ledger, self._query = ledger, query
         self._totals: Totals = {} if totals is None else totals
+        self._exposed: ExposedAnswers = {} if exposed is None else exposed
         self._last: Moment | None = None
         self._found: _ExperimentVersion | None = None
         self._counted: dict[Span, WindowOutcome] = {}
         self._shown: Last[ResultsAnswer] = Last()
+        self._shown_exposed: Last[ResultsAnswer] = Last()
 
     @property
     def nbytes(self) -> int:
@@ -107,16 +119,23 @@ class ComparisonReader:
         """Of the last answer that was read; of nothing if there is no experiment."""
         return ExperimentProgress(0, None) if self._found is None else self._found.progress
 
-    def with_experiment(self, read: Callable[[], ResultsAnswer]) -> ResultsAnswer:
+    def with_experiment(
+        self, read: Callable[[], ResultsAnswer], *, exposed: bool = True
+    ) -> ResultsAnswer:
         """The results of `read`, with the experiment of the same moment (of another one if others
-        commit faster than we read). A note if its states are another version's; else StateError."""
+        commit faster than we read). exposed: also with what it shows of exposed units. A note if
+        its states are another version's; else StateError."""
         unread: list[str] = []
+        shown: list[ExposedAnswer] = []
+
+        def read_at(now: StoreView) -> _ExperimentVersion | None:
+            experiment = self._experiment_at(now)
+            shown[:] = self._exposed_at(now) if exposed and experiment is not None else ()
+            return experiment
 
         def read_experiment() -> tuple[_ExperimentVersion | None, Mapping[str, int] | None]:
             try:
-                experiment = view(
-                    self._ledger, self._experiment_at, generation=self._query.generation
-                )
+                experiment = view(self._ledger, read_at, generation=self._query.generation)
             except sm.StateError as error:
                 unread[:] = [f"The experiment is not shown: {unless_damaged(error)}."]
                 return None, None
@@ -127,7 +146,16 @@ class ComparisonReader:
         if experiment is None:
             return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
         self._found = experiment
-        return self._shown.result(_with_version, results, experiment)
+        results = self._shown.result(_with_version, results, experiment)
+        return self._shown_exposed.result(_add_exposed, results, *shown) if shown else results
+
+    def _exposed_at(self, now: StoreView) -> Sequence[ExposedAnswer]:
+        """What the experiment shows of exposed units, if its arms are those of exposures."""
+        design = declared(now.version.generation, self._query.experiment)
+        if design is None or not design.is_exposed:
+            return ()
+        panes = design.panes(size.pane for size in now.snapshot.panes)
+        return (exposed_answer(now, design, panes, self._query.metric, self._exposed),)
 
     def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation, self._query.experiment)
@@ -214,6 +242,10 @@ def _with_version(results: ResultsAnswer, experiment: _ExperimentVersion) -> Res
     return with_report(shown, experiment.report)
 
 
+def _add_exposed(results: ResultsAnswer, exposed: ExposedAnswer) -> ResultsAnswer:
+    return struct_replace(results, exposed=exposed)
+
+
 def _late_note(snapshot: Snapshot) -> tuple[str, ...]:
     """A note if an experiment on joined events lacks many of them because they were late."""
     if not any(metric.name == ROWS and not metric.ended for metric in snapshot.generation.metrics):
@@ -265,7 +297,11 @@ def verdict(
 
 
 def experiment_answer(
-    results: ResultsAnswer, of: DeclaredExperiment | None, looks: int, first_ms: int | None = None
+    results: ResultsAnswer,
+    of: DeclaredExperiment | None,
+    looks: int,
+    first_ms: int | None = None,
+    hooks: tuple[SentHook, ...] = (),
 ) -> ExperimentAnswer:
     """The answer of `GET /api/experiment`; results: an answer over the total. first_ms: the start
     of the first window, None if it is not known."""
@@ -291,6 +327,8 @@ def experiment_answer(
         contamination=results.contamination,
         notes=results.notes,
         experiment=of.name if of is not None and of.name else UNSET,
+        hooks=hooks or UNSET,
+        exposed=results.exposed,
     )
 
 

@@ -8,15 +8,16 @@ that its store has reached.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 import streammetrics as sm
-from streammetrics_consumers.ledger.former_states import unless_damaged
+from streammetrics_consumers.ledger.former_states import is_of_another_version
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import heads_of, thinned
 from streammetrics_consumers.ledger.store_view import StoreView, view
@@ -45,15 +46,22 @@ from streammetrics_consumers.query.experiment_totals import (
     report_of,
     total_of,
 )
-from streammetrics_consumers.query.json_kinds import Phase
+from streammetrics_consumers.query.interactions import Interactions
+from streammetrics_consumers.query.json_kinds import Phase, UnitView
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
-from streammetrics_consumers.query.overlaps import UNREAD, Member, Overlaps, unknown_sample
+from streammetrics_consumers.query.overlaps import (
+    UNREAD,
+    Member,
+    Overlaps,
+    pairs_of,
+    unknown_sample,
+)
 from streammetrics_consumers.query.query import Query, require_generation
 from streammetrics_consumers.query.rows import SINCE_THE_START, WindowFinding
 from streammetrics_consumers.query.turns import checkpoint
 
 if TYPE_CHECKING:
-    from streammetrics.experiments import Report
+    from streammetrics.experiments import Report, UnitSample
 
 COURSE: Final = 40  # looks of an effect in the index
 
@@ -76,6 +84,7 @@ class ExperimentIndex:
         self._answers: dict[int | None, tuple[Moment, ExperimentsAnswer]] = {}
         self._entries: dict[tuple[int, str], _MadeEntry] = {}
         self._overlaps = Overlaps()
+        self._interactions = Interactions()
 
     def answer(self, generation: int | None = None) -> ExperimentsAnswer:
         """The index; the same object as long as nothing changes. Raises QueryError for a generation
@@ -98,13 +107,15 @@ class ExperimentIndex:
         designs = [declared(stored, name) for name in experiments_of(stored)]
         read = [*self._read(now, filter(None, designs))]
         members = [member for _, member in read if not member.design.archived]
+        pairs = tuple(pairs_of(members))
         return moment, ExperimentsAnswer(
             generation=stored.id,
             offsets=now.bare.offsets,
             incomplete=now.bare.incomplete,
             experiments=tuple(entry for entry, _ in read),
             layers=self._overlaps.layers(members),
-            overlaps=self._overlaps.pairs(members),
+            overlaps=self._overlaps.pairs(pairs),
+            interactions=self._interactions.entries(now, members, pairs),
         )
 
     def _read(
@@ -119,18 +130,19 @@ class ExperimentIndex:
             own = design.panes(pane for name in design.metrics for pane in panes.get(name, ()))
             phase, period = phase_of(now, design, own), period_of(now, design, own)
             made_of: object = UNREAD
-            units = None
+            units: UnitSample | None = None
+            unit_views: Mapping[str, str] = {}
             try:
                 total = total_of(now, design, own, self._totals)
             except (sm.StateError, TooLarge) as error:
-                why = unless_damaged(error) if isinstance(error, sm.StateError) else error
                 looks = now.looks(design.fingerprint)
-                entry = _unread(design, phase, f"The experiment is not shown: {why}.", looks)
+                entry = _unread(design, phase, f"{_what_is_wrong(error)}: {error}.", looks)
             else:
                 entry = self._entry(now, design, own, phase, total)
-                made_of, units = total.made_of, total.units
+                made_of, units, unit_views = total.made_of, total.units, total.unit_views
             sample = unknown_sample(design, UNREAD) if units is None else units
-            yield entry, Member(design, made_of, sample, period, phase == "running")
+            is_running = phase == "running"
+            yield entry, Member(design, made_of, sample, period, is_running, unit_views)
 
     def _entry(
         self,
@@ -166,6 +178,7 @@ class ExperimentIndex:
             srm=report.srm,
             effect=_effect(now, design, report, rows),
             looks=looks,
+            units=unit_view(design),
         )
         self._entries[key] = _MadeEntry(made_of, entry)
         return entry
@@ -185,6 +198,12 @@ def _indexed(results: ResultsAnswer, index: ExperimentsAnswer) -> ResultsAnswer:
     return replace(results, experiments=index)
 
 
+def _what_is_wrong(error: sm.StateError | TooLarge) -> str:
+    if isinstance(error, sm.StateError) and not is_of_another_version(error):
+        return "The experiment is not shown, because a stored state of it is damaged"
+    return "The experiment is not shown"
+
+
 def _unread(design: DeclaredExperiment, phase: Phase, why: str, looks: int) -> ExperimentEntry:
     """An experiment whose states cannot be read."""
     return ExperimentEntry(
@@ -202,7 +221,15 @@ def _unread(design: DeclaredExperiment, phase: Phase, why: str, looks: int) -> E
         srm=None,
         effect=None,
         looks=looks,
+        units=unit_view(design),
     )
+
+
+def unit_view(design: DeclaredExperiment) -> UnitView | UnsetType:
+    """Of which exposed units the plan's means and rates are."""
+    if not design.is_exposed:
+        return UNSET
+    return "closed" if design.is_of_closed_units else "so_far"
 
 
 def _guardrails(rows: Sequence[WindowFinding]) -> EntryGuardrails:

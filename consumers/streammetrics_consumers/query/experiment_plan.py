@@ -3,6 +3,7 @@
 The ledger holds all that is needed, so that a reader needs only the store. The description of each
 metric of an experiment contains the plan; its keys are (grouping, epoch, value). The value is that
 in the events; several values may be one arm of the plan, and states are merged when they are read.
+Metrics of units of an exposed experiment have more keys, by cohort: see exposed_states.py.
 """
 
 from __future__ import annotations
@@ -28,6 +29,16 @@ from streammetrics_consumers.model.generation import (
     Pane,
     experiment_name,
     experiment_set,
+    is_unit_sums,
+)
+from streammetrics_consumers.query.exposed_states import (
+    ALL_UNITS,
+    COHORTS,
+    CohortStates,
+    arms_of,
+    closed_units,
+    cohort_panes,
+    last_day_over,
 )
 from streammetrics_consumers.query.query import QueryError
 from streammetrics_consumers.query.slices import States, own_result
@@ -37,6 +48,7 @@ if TYPE_CHECKING:
     from streammetrics_consumers.config.metric_entry import Better
 
 EXPERIMENT: Final = "experiment"
+EXPOSURES: Final = "exposures"  # a key of a description: where the exposures are read
 ORDER: Final = "order"  # under SHOWN: the place of the experiment in the config
 
 
@@ -45,17 +57,20 @@ class DeclaredExperiment:
     """An experiment as it was declared.
 
     fingerprint: of the plan without its epochs and their shares, and of its name; looks are stored
-    under it. metrics: those that are counted for it, by their names in the ledger. name: in the
-    config, "" of [experiment]. title, hypothesis: texts of the last config, or ""; days: the
-    planned duration in it. start_ms, end_ms: its events are those from the start to just before the
-    end; None where it has none. archived: whether the config hides it; ended: whether it was taken
-    out of the config. layers: the groups of experiments that exclude each other which it belongs
-    to. arms: by each value in the events, the arm of the plan.
+    under it. metrics: those that are counted for it, by their names in the ledger; unit_sums: of
+    their values by unit, for interactions. name: in the config, "" of [experiment]. title,
+    hypothesis: texts of the last config, or ""; days: the planned duration in it. start_ms, end_ms:
+    its events are those from the start to just before the end; None where it has none. archived:
+    whether the config hides it; ended: whether it was taken out of the config. layers: the groups
+    of experiments that exclude each other which it belongs to. arms: by each value in the events,
+    the arm of the plan. is_exposed: whether the arms are those of exposures; window_ms: how long
+    after an exposure events count, None: for ever.
     """
 
     fingerprint: str
     plan: Plan
     metrics: Mapping[str, Metric]
+    unit_sums: Mapping[str, Metric] = field(default_factory=dict)
     name: str = ""
     title: str = ""
     hypothesis: str = ""
@@ -66,6 +81,22 @@ class DeclaredExperiment:
     ended: bool = False
     layers: tuple[str, ...] = ()
     arms: Mapping[str, str] = field(default_factory=dict)
+    is_exposed: bool = False
+    window_ms: int | None = None
+
+    @property
+    def is_of_closed_units(self) -> bool:
+        """Whether the plan decides by the units whose window is over."""
+        return self.plan.unit_view == "closed"
+
+    @property
+    def unit_metrics(self) -> tuple[str, ...]:
+        """The means and rates of units whose states are also kept by cohort."""
+        return tuple(
+            name.removeprefix(self.prefix)
+            for name, metric in self.metrics.items()
+            if len(cast("Sequence[object]", metric.description.get("slices", ()))) > COHORTS
+        )
 
     @property
     def prefix(self) -> str:
@@ -86,8 +117,30 @@ class DeclaredExperiment:
         return None if value is None else self.arms.get(value)
 
     def panes(self, panes: Iterable[Pane]) -> list[Pane]:
-        """The panes that hold its states by arm."""
-        return [pane for pane in panes if pane.metric in self.metrics and not pane.grouping]
+        """The panes that hold its states, by arm and by cohort."""
+        return [pane for pane in panes if pane.metric in self.metrics]
+
+    def total_panes(self, panes: Iterable[Pane]) -> list[Pane]:
+        """The panes since the start of the states that its comparisons need."""
+        own = self.panes(panes)
+        return within(own, None, None) + (cohort_panes(own) if self.is_of_closed_units else [])
+
+    def closed_days(self, closed_ms: int | None) -> int | None:
+        """The last day of exposures whose window is over, in days since 1970; None before there is
+        one, and where the plan does not decide by these units. closed_ms: as `closed_by`."""
+        if not self.is_of_closed_units or self.window_ms is None:
+            return None
+        return last_day_over(closed_ms, self.window_ms)
+
+    def closed_by(self, closed_ms: int | None, panes: Iterable[Pane] = ()) -> int | None:
+        """The time up to which all of its events are counted, given the one of the store: no event
+        after its end is one of it. panes: of an experiment that was taken out of the config, which
+        counted no events after the start of the last."""
+        times = [closed_ms, self.end_ms]
+        if self.ended:
+            starts = [pane.start_ms for pane in self.panes(panes) if pane.start_ms is not None]
+            times.append(max(starts, default=None))
+        return None if closed_ms is None else min(ms for ms in times if ms is not None)
 
     def watched_of(self, metric: str) -> tuple[str, ...]:
         """The names in the plan that refer to this metric: its own, or with a view after a dot."""
@@ -162,6 +215,8 @@ def declared(generation: Generation, name: str | None = None) -> DeclaredExperim
 
 
 def _declared(name: str, metrics: Mapping[str, Metric], *, ended: bool) -> DeclaredExperiment:
+    unit_sums = {key: metric for key, metric in metrics.items() if is_unit_sums(key)}
+    metrics = {key: metric for key, metric in metrics.items() if key not in unit_sums}
     first = next(iter(metrics.values()))
     values = cast("Mapping[str, object]", first.description[EXPERIMENT])
     stays = plan_that_stays(values)
@@ -177,10 +232,16 @@ def _declared(name: str, metrics: Mapping[str, Metric], *, ended: bool) -> Decla
         min_days=cast("int | None", shown.get("min_days", days)),
     )
     merged = cast("Mapping[str, Sequence[str]]", values.get("arms", {}))
+    exposures = _exposures(first)
+    if exposures is not None:
+        unit_view = "closed" if values.get("units") == "closed" else "so_far"
+        plan = replace(plan, unit_view=unit_view)  # type: ignore[arg-type]
+    window_s = None if exposures is None else cast("int | None", exposures.get("window_s"))
     return DeclaredExperiment(
         hashlib.sha256(text.encode()).hexdigest(),
         plan,
         metrics,
+        unit_sums,
         name,
         str(shown.get("name", "")),
         str(shown.get("hypothesis", "")),
@@ -191,6 +252,8 @@ def _declared(name: str, metrics: Mapping[str, Metric], *, ended: bool) -> Decla
         ended,
         tuple(map(str, cast("Sequence[object]", shown.get("layers", ())))),
         {value: arm for arm in variants for value in merged.get(arm, (arm,))},
+        exposures is not None,
+        None if window_s is None else window_s * 1000,
     )
 
 
@@ -239,28 +302,37 @@ def plan_of(
     )
 
 
-def experiment_of(of: DeclaredExperiment, states: Iterable[tuple[Pane, sm.PerKey]]) -> Experiment:
+def experiment_of(
+    of: DeclaredExperiment,
+    states: Iterable[tuple[Pane, sm.PerKey]],
+    closed_ms: int | None = None,
+) -> Experiment:
     """The experiment over the sum of these states, which may be of any panes."""
-    return counted_experiment(of, states)[0]
+    return counted_experiment(of, states, closed_ms)[0]
 
 
 def counted_experiment(
-    of: DeclaredExperiment, states: Iterable[tuple[Pane, sm.PerKey]]
+    of: DeclaredExperiment,
+    states: Iterable[tuple[Pane, sm.PerKey]],
+    closed_ms: int | None = None,
 ) -> tuple[Experiment, int]:
     """The experiment over the sum of these states, and the rows of arms that are not declared: the
-    most that a metric has."""
-    sums: dict[str, sm.PerKey] = {}
-    for pane, state in states:
-        if pane.metric in sums:
-            sums[pane.metric].merge(state)
-        else:
-            sums[pane.metric] = state.copy()
+    most that a metric has. closed_ms: the time up to which all of its events are counted; where
+    there are states of cohorts, its means and rates of units are of those whose window is over."""
+    sums = summed(states)
     metric_states: dict[str, dict[str, dict[str, sm.Accumulator]]] = {}
     units: dict[str, dict[str, sm.Units]] = {}
     undeclared: dict[str, int] = defaultdict(int)
-    for name, state in sums.items():
+    cohorts: dict[str, CohortStates] = {}
+    by_cohort = {metric for metric, grouping in sums if grouping == COHORTS}
+    for (name, grouping), state in sums.items():
         metric = name.removeprefix(of.prefix)
-        if metric == ACTIVE:
+        if grouping == COHORTS and of.window_ms is not None:
+            closed = closed_units(state, closed_ms, of.window_ms)
+            cohorts |= {} if closed is None else {metric: closed}
+        # The active units of an exposed experiment are no metric.
+        is_active = of.is_exposed and metric == ACTIVE
+        if grouping == COHORTS or name in by_cohort or is_active:
             continue
         for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
             epoch, value = _place(key)
@@ -272,9 +344,25 @@ def counted_experiment(
             else:
                 epoch_states = metric_states.setdefault(epoch, {})
                 _add(epoch_states.setdefault(arm, {}), metric, key_state)
-    counted = {name.removeprefix(of.prefix) for name in of.metrics} - {ACTIVE}
+    for epoch, arms in (arms_of(cohorts, of.arms) if cohorts else {}).items():
+        for arm, of_arm in arms.items():
+            metric_states.setdefault(epoch, {}).setdefault(arm, {}).update(of_arm)
+    counted = {name.removeprefix(of.prefix) for name in of.metrics}
+    counted -= {ACTIVE} if of.is_exposed else set()
     experiment = experiments.Experiment(of.plan, metric_states, units, counted)
     return experiment, max(undeclared.values(), default=0)
+
+
+def summed(states: Iterable[tuple[Pane, sm.PerKey]]) -> dict[tuple[str, int], sm.PerKey]:
+    """The sums of states by metric and grouping."""
+    sums: dict[tuple[str, int], sm.PerKey] = {}
+    for pane, state in states:
+        place = pane.metric, pane.grouping
+        if place in sums:
+            sums[place].merge(state)
+        else:
+            sums[place] = state.copy()
+    return sums
 
 
 State = TypeVar("State", bound="sm.Accumulator")
@@ -297,6 +385,15 @@ def arm_states(of: DeclaredExperiment, states: States) -> sm.PerKey:
     return chosen.rekeyed(lambda key: (0, arms[key]))
 
 
+def sum_of_arms(of: DeclaredExperiment, state: sm.PerKey) -> sm.Accumulator | None:
+    """The sum of a state over the epochs and the arms that are declared; None if it has none."""
+    total: sm.Accumulator | None = None
+    for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
+        if of.arm_of(_place(key)[1]) is not None:
+            total = state.state(key) if total is None else total + state.state(key)
+    return total
+
+
 UnitsByEpoch: TypeAlias = "dict[str, dict[str, sm.Units]]"  # not evaluated: it would import them
 
 
@@ -310,10 +407,11 @@ def add_units(of: DeclaredExperiment, known: UnitsByEpoch, state: sm.PerKey) -> 
 
 
 def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:
-    """The panes of a window; those of the total if it has no start."""
+    """The panes of a window by epoch and arm; those of the total if it has no start."""
+    all_units = [pane for pane in panes if pane.grouping == ALL_UNITS]
     if start_ms is None or end_ms is None:
-        return [pane for pane in panes if pane.is_total]
-    return [p for p in panes if p.start_ms is not None and start_ms <= p.start_ms < end_ms]
+        return [pane for pane in all_units if pane.is_total]
+    return [p for p in all_units if p.start_ms is not None and start_ms <= p.start_ms < end_ms]
 
 
 def _place(key: object) -> tuple[str, str | None]:
@@ -322,6 +420,14 @@ def _place(key: object) -> tuple[str, str | None]:
     assert isinstance(key, tuple)
     _, epoch, value = key
     return "" if epoch is None else str(epoch), None if value is None else str(value)
+
+
+def _exposures(metric: Metric) -> Mapping[str, object] | None:
+    """The exposures of a store if the arms of this metric's experiment are those of exposures,
+    which no field of an event has; else None."""
+    path = cast("Sequence[object]", metric.description["variant"])[0]
+    exposures = cast("Mapping[str, object] | None", metric.description.get(EXPOSURES))
+    return None if path else exposures
 
 
 def _shown(metric: Metric) -> Mapping[str, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
@@ -21,8 +21,8 @@ from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import (
     DeclaredExperiment,
     counted_experiment,
-    within,
 )
+from streammetrics_consumers.query.interactions import unit_views
 from streammetrics_consumers.query.json_kinds import Phase
 from streammetrics_consumers.query.overlaps import sample_of
 from streammetrics_consumers.query.query import Span
@@ -49,7 +49,8 @@ class WindowOutcome:
 
     undeclared: the rows of arms that the plan does not name. alone: the findings without looks, of
     windows other than the total; only the total has looks. units: a sample of those of the total,
-    each with its epoch and arm.
+    each with its epoch and arm. unit_views: by each name of the decision, if interactions are asked
+    for, the view of UnitSums that equals its own, or "".
     """
 
     made_of: object
@@ -59,6 +60,7 @@ class WindowOutcome:
     alone: tuple[Finding, ...] = ()
     nbytes: int = 0  # of the user groups and the units
     units: UnitSample | None = None
+    unit_views: Mapping[str, str] = field(default_factory=dict)
 
 
 Totals: TypeAlias = dict[tuple[int, str], WindowOutcome]  # by generation and experiment
@@ -74,8 +76,10 @@ def outcome_of(
 ) -> WindowOutcome:
     """One window, computed from its rows; None is the total. metric: only its comparisons. known:
     the answer, if it is made of the same rows. Raises TooLarge."""
-    stored = frozenset((row.id, row.end_offset, row.nbytes) for row in rows)
-    made_of = now.version.generation.id, design, stored
+    stored = frozenset((row.id, row.pane, row.end_offset, row.nbytes) for row in rows)
+    made_of: object = now.version.generation.id, design, stored
+    if span is None and design.is_of_closed_units:
+        made_of = made_of, design.closed_days(closed_ms_of(now, design))
     if known is not None and known.made_of == made_of:
         return known
     experiment, undeclared = experiment_over(now, design, rows)
@@ -85,7 +89,8 @@ def outcome_of(
     units = None if span is not None else sample_of(design, experiment.units)
     nbytes = sum(groups.nbytes for groups in users.values())
     nbytes += 0 if units is None else units.nbytes
-    return WindowOutcome(made_of, outcome, users, undeclared, findings, nbytes, units)
+    views = {} if units is None else unit_views(design, experiment, outcome)
+    return WindowOutcome(made_of, outcome, users, undeclared, findings, nbytes, units, views)
 
 
 def total_of(
@@ -93,7 +98,7 @@ def total_of(
 ) -> WindowOutcome:
     """The total since the start. panes: of the experiment. totals: those that are known."""
     key = now.version.generation.id, design.name
-    rows = now.delta_metadata(within(panes, None, None))
+    rows = now.delta_metadata(design.total_panes(panes))
     totals[key] = total = outcome_of(now, design, None, rows, known=totals.get(key))
     return total
 
@@ -190,5 +195,13 @@ def experiment_over(
             f"the experiment: expected at most {MAX_STATE_BYTES} bytes of states, got {nbytes}; "
             "ask for fewer windows with --window"
         )
-    with closing(now.states(rows)) as states:
-        return counted_experiment(design, ((row.pane, state_of(row, data)) for row, data in states))
+    closed_ms = closed_ms_of(now, design)
+    with closing(now.states(rows)) as stored:
+        states = ((row.pane, state_of(row, data)) for row, data in stored)
+        return counted_experiment(design, states, closed_ms)
+
+
+def closed_ms_of(now: StoreView, design: DeclaredExperiment) -> int | None:
+    """The time up to which all events of an experiment are counted."""
+    panes = (size.pane for size in now.snapshot.panes) if design.ended else ()
+    return design.closed_by(now.snapshot.closed_ms, panes)

@@ -34,16 +34,17 @@ from streammetrics_consumers.query.answers import ExperimentsAnswer, ResultsAnsw
 from streammetrics_consumers.query.comparisons import ComparisonReader, ExperimentProgress
 from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
 from streammetrics_consumers.query.experiment_totals import Totals
-from streammetrics_consumers.query.join_status import JoinReader
+from streammetrics_consumers.query.exposed_reading import ExposedAnswers
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
+    PendingReaders,
     is_over,
     read_results,
     states_of,
     sum_over,
-    with_join,
+    with_pending,
     with_states,
 )
 from streammetrics_consumers.query.results import NO_CELLS, results_of
@@ -379,8 +380,9 @@ class QueryCache:
         self.max_bytes, self._is_full, self._emptied = max_bytes, is_full, emptied
         self._cached: OrderedDict[Query, _Cached] = OrderedDict()
         self._totals: Totals = {}
+        self._exposed_answers: ExposedAnswers = {}
         self._cells = CellCache()
-        self._joins = JoinReader(ledger)
+        self._pending = PendingReaders(ledger)
         self._index = ExperimentIndex(ledger, self._totals)
         self._lock = Lock()
 
@@ -404,7 +406,7 @@ class QueryCache:
     def _results(self, query: Query, cached: _Cached) -> ResultsAnswer:
         read = partial(cached.following.results, query)
         shown = partial(cached.experiment.with_experiment, read)
-        results = with_join(self._ledger, query, self._joins, cached.joined, shown)
+        results = with_pending(self._ledger, query, self._pending, cached.joined, shown)
         return indexed(self._index, query, cached.indexed, results)
 
     def rows(self, query: Query) -> ResultsAnswer:
@@ -412,18 +414,23 @@ class QueryCache:
         return self._with(query, lambda cached: cached.following.results(query))
 
     def experiment(self, query: Query) -> ResultsAnswer:
-        """As `read_results`, without rows and without the join."""
-        return self.experiment_so_far(query)[0]
+        """As `read_results`, without rows, exposed units and the join."""
+        return self._experiment(query, exposed=False)[0]
 
     def experiment_so_far(self, query: Query) -> tuple[ResultsAnswer, ExperimentProgress]:
-        """The same, and how far the experiment is."""
+        """The same with exposed units, and how far the experiment is."""
+        return self._experiment(query, exposed=True)
 
+    def _experiment(
+        self, query: Query, *, exposed: bool
+    ) -> tuple[ResultsAnswer, ExperimentProgress]:
         def read() -> ResultsAnswer:
             bare = view(self._ledger, lambda now: now.bare, generation=query.generation)
             return results_of(bare, (), query)
 
         def work(cached: _Cached) -> tuple[ResultsAnswer, ExperimentProgress]:
-            return cached.experiment.with_experiment(read), cached.experiment.progress
+            experiment = cached.experiment
+            return experiment.with_experiment(read, exposed=exposed), experiment.progress
 
         return self._with(query, work)
 
@@ -479,5 +486,5 @@ class QueryCache:
     def _begin(self, query: Query) -> _Cached:
         return _Cached(
             IncrementalView(self._ledger, query, self.max_bytes, self._cells),
-            ComparisonReader(self._ledger, query, self._totals),
+            ComparisonReader(self._ledger, query, self._totals, self._exposed_answers),
         )

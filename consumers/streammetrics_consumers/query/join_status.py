@@ -124,7 +124,7 @@ class JoinReader:
             return view(self._ledger, self._join_at, generation=generation)
 
     def _join_at(self, now: StoreView) -> tuple[Join | None, Mapping[str, int] | None]:
-        if _metric(now.version.generation) is None:
+        if stored_metric(now.version.generation) is None:
             return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
         if self._last is None or self._last[0] != now.version:
@@ -133,7 +133,7 @@ class JoinReader:
 
     def _read(self, now: StoreView) -> Join:
         snapshot = now.snapshot
-        metric = _metric(now.version.generation)
+        metric = stored_metric(now.version.generation)
         assert metric is not None
         panes = list(self._pending_panes(now))
         left = _delays(now)
@@ -207,12 +207,13 @@ def _delays(now: StoreView) -> Mapping[str, results.OutcomeDelays]:
         assert isinstance(state, sm.LabelDelays)
         whole = state if whole is None else whole + state
     if whole is None:  # no label window has closed
-        metric = _metric(now.version.generation, DELAYS)
+        metric = stored_metric(now.version.generation, DELAYS)
         whole = sm.LabelDelays(_names(metric), label_window_ms=1)
     return whole.compute()
 
 
-def _metric(generation: Generation, name: str = ROWS) -> Metric | None:
+def stored_metric(generation: Generation, name: str = ROWS) -> Metric | None:
+    """A metric that the config still has, by its name; None without it."""
     return next(
         (metric for metric in generation.metrics if metric.name == name and not metric.ended), None
     )

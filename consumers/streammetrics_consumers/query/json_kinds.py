@@ -18,6 +18,7 @@ Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 Tone = Literal["good", "bad", "warn", "neutral"]
 ExperimentState = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
 Phase = Literal["waiting", "running", "ended"]  # of an experiment
+UnitView = Literal["so_far", "closed"]  # of exposed units
 
 SCHEMAS: Final = "#/components/schemas/"
 

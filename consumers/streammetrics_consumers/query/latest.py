@@ -18,7 +18,7 @@ WAIT_S: Final = 3.0
 
 class Latest(NamedTuple):
     """The results since the start and of the latest window, by window; and, by name, those since
-    the start of each experiment that runs, without rows."""
+    the start of each experiment that runs and can be read, without rows."""
 
     by_window: Mapping[str, ResultsAnswer] = {}
     experiments: Mapping[str, ResultsAnswer] = {}
@@ -87,7 +87,11 @@ class LatestResults:
         names = [
             entry.name
             for entry in (() if index is None else index.experiments)
-            if entry.name and entry.state != "ended" and not entry.archived
+            if entry.name
+            and entry.state != "ended"
+            and not entry.archived
+            # The states of others can be read; of those without advice they cannot.
+            and entry.recommendation is not None
         ]
         experiments = {name: self._cache.experiment(Query(experiment=name)) for name in names}
         return Latest(by_window, experiments)

@@ -7,9 +7,9 @@ all are left out of the sample.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streammetrics import experiments
 from streammetrics_consumers.query.answers import LayerEntry, OverlapEntry
@@ -28,6 +28,11 @@ UNREAD: Final = "its states cannot be read"
 def label_of(design: DeclaredExperiment) -> str:
     """The name of an experiment in samples and sentences."""
     return design.name or UNNAMED
+
+
+def declared_names(first: str, second: str) -> tuple[str, str]:
+    """The names of two experiments in the config, from those in samples."""
+    return "" if first == UNNAMED else first, "" if second == UNNAMED else second
 
 
 def sample_of(
@@ -54,13 +59,22 @@ def unknown_sample(design: DeclaredExperiment, reason: str) -> UnitSample:
 @dataclass(frozen=True, slots=True)
 class Member:
     """An experiment that may meet others. made_of: what its units follow from. sample: of its units
-    alone. period: the times between which it had events."""
+    alone. period: the times between which it had events. unit_views: see `WindowOutcome`."""
 
     design: DeclaredExperiment
     made_of: object
     sample: UnitSample
     period: tuple[int | None, int | None]
     is_running: bool
+    unit_views: Mapping[str, str] = field(default_factory=dict)
+
+
+class RunningPair(NamedTuple):
+    """Two running experiments. made_of: what their units in the sample follow from."""
+
+    names: tuple[str, str]
+    made_of: object
+    sample: UnitSample
 
 
 class Overlaps:
@@ -70,24 +84,16 @@ class Overlaps:
         self._pairs: dict[tuple[str, str], tuple[object, Overlap]] = {}
         self._layers: dict[str, tuple[object, LayerEntry]] = {}
 
-    def pairs(self, members: Sequence[Member]) -> tuple[OverlapEntry, ...]:
-        """The pairs of running experiments that share units, or of which that is not known. Only
-        those whose units are read from the same field can share any; p-values are adjusted for all
-        pairs that are compared."""
-        running = [
-            member for member in members if member.is_running and member.design.unit is not None
-        ]
-        by_unit: dict[str | None, list[Member]] = {}
-        for member in running[:COMPARED]:
-            by_unit.setdefault(member.design.unit, []).append(member)
+    def pairs(self, compared_pairs: Iterable[RunningPair]) -> tuple[OverlapEntry, ...]:
+        """The pairs of running experiments that share units, or of which that is not known.
+        P-values are adjusted for all pairs that are compared."""
         former, self._pairs = self._pairs, {}
-        for group in by_unit.values():
-            for names, made_of, sample in _pairs_of(group):
-                before = former.get(names)
-                if before is None or before[0] != made_of:
-                    checkpoint()
-                    before = made_of, experiments.overlaps(sample)[0]
-                self._pairs[names] = before
+        for names, made_of, sample in compared_pairs:
+            before = former.get(names)
+            if before is None or before[0] != made_of:
+                checkpoint()
+                before = made_of, experiments.overlaps(sample)[0]
+            self._pairs[names] = before
         compared = {f"{i}": pair for i, (_, pair) in enumerate(self._pairs.values())}
         adjusted = experiments.adjust_fwer(
             {i: math.nan if pair.reason else pair.anytime_p for i, pair in compared.items()}
@@ -110,11 +116,19 @@ class Overlaps:
         return tuple(entry for _, entry in self._layers.values())
 
 
-def _pairs_of(
-    group: Sequence[Member],
-) -> Iterator[tuple[tuple[str, str], object, UnitSample]]:
-    """The pairs of a group by name, each with what it is made of and its part of the sample of the
-    whole group."""
+def pairs_of(members: Sequence[Member]) -> Iterator[RunningPair]:
+    """The pairs of running experiments that are compared: only those whose units are read from the
+    same field can share any."""
+    running = [member for member in members if member.is_running and member.design.unit is not None]
+    by_unit: dict[str | None, list[Member]] = {}
+    for member in running[:COMPARED]:
+        by_unit.setdefault(member.design.unit, []).append(member)
+    for group in by_unit.values():
+        yield from _pairs_of_group(group)
+
+
+def _pairs_of_group(group: Sequence[Member]) -> Iterator[RunningPair]:
+    """The pairs of a group by name, each with its part of the sample of the whole group."""
     by_name = {label_of(member.design): member for member in group}
     sample = merged([member.sample for member in group])
     for i, second in enumerate(sample.names):
@@ -122,7 +136,9 @@ def _pairs_of(
             made_of = by_name[first].made_of, by_name[second].made_of, sample.level
             units = {name: sample.experiment(name) for name in (first, second)}
             plans = {name: by_name[name].design.plan for name in units}
-            yield (first, second), made_of, experiments.UnitSample(sample.level, units, plans)
+            yield RunningPair(
+                (first, second), made_of, experiments.UnitSample(sample.level, units, plans)
+            )
 
 
 def merged(samples: Sequence[UnitSample]) -> UnitSample:
@@ -150,5 +166,5 @@ def _layer_entry(name: str, group: Sequence[Member]) -> LayerEntry:
 
 
 def _overlap_entry(pair: Overlap) -> OverlapEntry:
-    first, second = ("" if name == UNNAMED else name for name in (pair.first, pair.second))
-    return OverlapEntry((first, second), pair.units, pair.adjusted_p, pair.alarm, pair.sentence)
+    names = declared_names(pair.first, pair.second)
+    return OverlapEntry(names, pair.units, pair.adjusted_p, pair.alarm, pair.sentence)

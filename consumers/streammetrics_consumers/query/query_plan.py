@@ -156,7 +156,7 @@ def _metrics_of_experiment(snapshot: Snapshot, query: Query) -> list[Metric]:
     design = declared(snapshot.generation, query.experiment)
     assert design is not None
     by_name = {name.removeprefix(design.prefix): metric for name, metric in design.metrics.items()}
-    for name in (UNITS, ACTIVE):
+    for name in (UNITS, *([ACTIVE] if design.is_exposed else [])):
         by_name.pop(name, None)
     if query.metric is None:
         return [*by_name.values()]

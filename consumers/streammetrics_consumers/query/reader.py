@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Final, TypeVar
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from streammetrics import Accumulator, PerKey, Ratio, StoredPerKey
@@ -35,6 +36,8 @@ from streammetrics_consumers.query.drifts import is_compared, span_of
 from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
 from streammetrics_consumers.query.experiment_plan import arm_states
 from streammetrics_consumers.query.experiment_totals import Totals
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
+from streammetrics_consumers.query.exposures_status import ExposuresReader
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.moments import Last, read_at_same_offsets
 from streammetrics_consumers.query.query import (
@@ -184,26 +187,48 @@ def read_spooled(
 def _compared(
     ledger: Ledger, query: Query, totals: Totals, read: Callable[[], ResultsAnswer]
 ) -> ResultsAnswer:
-    """The results of `read` with the experiment and the join."""
+    """The results of `read` with the experiment, the join and the status of exposures."""
     shown = partial(ComparisonReader(ledger, query, totals).with_experiment, read)
-    return with_join(ledger, query, JoinReader(ledger), Last(), shown)
+    return with_pending(ledger, query, PendingReaders(ledger), Last(), shown)
 
 
-def with_join(
+class PendingReaders:
+    """What reads the status of the events that wait for others: of a join, and of exposures."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._join, self._exposures = JoinReader(ledger), ExposuresReader(ledger)
+
+    def read(
+        self, generation: int | None
+    ) -> tuple[tuple[Join | None, ExposureStatus | None], Mapping[str, int] | None]:
+        """The status of both, and the offsets at the moment of the last; None without any."""
+        join, offsets = self._join.found(generation)
+        exposures, later = self._exposures.found(generation)
+        return (join, exposures), offsets if later is None else later
+
+
+def with_pending(
     ledger: Ledger,
     query: Query,
-    joins: JoinReader,
+    pending: PendingReaders,
     last: Last[ResultsAnswer],
     read: Callable[[], ResultsAnswer],
 ) -> ResultsAnswer:
-    """The results of `read`, with the join of the same moment. (If others commit faster than we
-    read, it may be of another one.) last: the answer before, which stays if neither changed."""
-    results, join = read_at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
-    return last.result(_joined, results, join)
+    """The results of `read`, with the join and the exposures of the same moment. (If others commit
+    faster than we read, they may be of another one.) last: the answer before, which stays if
+    nothing changed."""
+    results, status = read_at_same_offsets(
+        ledger, query, read, lambda: pending.read(query.generation)
+    )
+    return last.result(_add_status, results, *status)
 
 
-def _joined(results: ResultsAnswer, join: Join | None) -> ResultsAnswer:
-    return results if join is None else replace(results, join=join)
+def _add_status(
+    results: ResultsAnswer, join: Join | None, exposures: ExposureStatus | None
+) -> ResultsAnswer:
+    if join is None and exposures is None:
+        return results
+    return replace(results, join=join, exposures=UNSET if exposures is None else exposures)
 
 
 class _Keys:

@@ -115,6 +115,8 @@ def results_of(
         join=None,
         slices=first.counts if isinstance(first, FirstLines) else UNSET,
         experiments=UNSET,
+        exposures=UNSET,
+        exposed=UNSET,
         tables=TableLayout(
             *variants_of(snapshot.generation, query.experiment),
             tuple(sorted(metric_headlines, key=lambda key: (positions.get(key[0], 0), key[0]))),

@@ -68,8 +68,12 @@ def own_result(metric: sm.Accumulator, result: object) -> object:
 
 def kind_of(metric: sm.Accumulator) -> str:
     """The type of a metric, also of its UserGroups."""
-    inner = cast("sm.UserGroups[object]", metric).metric if _is_of_users(metric) else metric
-    return type(inner).__name__
+    return type(own_metric(metric)).__name__
+
+
+def own_metric(metric: sm.Accumulator) -> sm.Accumulator:
+    """The metric itself, also of its UserGroups."""
+    return cast("sm.UserGroups[object]", metric).metric if _is_of_users(metric) else metric
 
 
 def _is_of_users(metric: sm.Accumulator) -> bool:

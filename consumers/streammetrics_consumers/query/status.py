@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import Annotated, cast
+
+from msgspec import UNSET, Meta, UnsetType
 
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outbox import count_by_state
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model.commit import COUNTED, Head, Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.query.encoding import dumps
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
+from streammetrics_consumers.query.exposures_status import ExposuresReader
 from streammetrics_consumers.query.join_status import JoinReader
-from streammetrics_consumers.query.json_kinds import Answer, Count, Time
+from streammetrics_consumers.query.json_kinds import Answer, Count, Counts, Time
 from streammetrics_consumers.query.query import require_generation
 from streammetrics_consumers.query.query_plan import idle_heads
 from streammetrics_consumers.query.stream_warnings import stream_warnings
@@ -77,7 +82,7 @@ class Deltas(Answer, frozen=True):
 
 class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/1"):
     """The status of a store: its generation, how far each log was read, and its contents. warnings:
-    sentences, such as that most events are refused."""
+    sentences, such as that most events are refused. exposures: where the config has them."""
 
     generation: Count
     revision: Count
@@ -89,6 +94,14 @@ class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/
     deltas: Deltas
     join: Join | None
     warnings: tuple[str, ...]
+    hooks: (
+        Annotated[
+            Mapping[str, Counts],
+            Meta(description="the events of each hook by their state; left out of none"),
+        ]
+        | UnsetType
+    ) = UNSET
+    exposures: ExposureStatus | UnsetType = UNSET
 
 
 def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
@@ -98,6 +111,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     entries = count_entries(ledger.store, generation.id)
     idle = idle_heads(snapshot)
     join, _ = JoinReader(ledger).found(wanted)
+    exposures, _ = ExposuresReader(ledger).found(wanted)
     return dumps(
         Status(
             generation=generation.id,
@@ -112,6 +126,8 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
             ),
             join=join,
             warnings=stream_warnings(ledger.store, snapshot),
+            hooks=_hooks(ledger) or UNSET,
+            exposures=UNSET if exposures is None else exposures,
         )
     )
 
@@ -121,6 +137,13 @@ def snapshot_of(ledger: Ledger, wanted: int | None) -> Snapshot:
     if wanted is not None:
         require_generation(wanted, [generation.id for generation in ledger.generations()])
     return ledger.snapshot(generation=wanted)
+
+
+def _hooks(ledger: Ledger) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for (name, state), count in ledger.store.read(count_by_state).items():
+        counts.setdefault(name, {})[state] = count
+    return counts
 
 
 def _metric(metric: Metric, heads: Sequence[Head]) -> StatusMetric:

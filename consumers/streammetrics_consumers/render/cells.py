@@ -38,6 +38,7 @@ from streammetrics_consumers.query.rows import (
 from streammetrics_consumers.query.slices import VARIANT, column_name, fixed_of, preference
 from streammetrics_consumers.query.turns import checkpoint
 from streammetrics_consumers.render import verdict_words
+from streammetrics_consumers.render.exposed_text import exposed_with_texts, exposures_with_texts
 from streammetrics_consumers.render.join_text import join_with_texts
 
 if TYPE_CHECKING:
@@ -392,6 +393,8 @@ def results_with_texts(results: ResultsAnswer) -> ResultsAnswer:
         rows=tuple(row.with_text(texts[id(row)]) for row in results.rows),
         comparisons=compared(results.comparisons),
         join=None if results.join is None else join_with_texts(results.join),
+        exposures=UNSET if results.exposures is UNSET else exposures_with_texts(results.exposures),
+        exposed=UNSET if results.exposed is UNSET else exposed_with_texts(results.exposed),
     )
 
 

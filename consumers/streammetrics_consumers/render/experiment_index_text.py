@@ -77,9 +77,12 @@ def index_columns(
 
 
 def index_alarms(answer: ExperimentsAnswer) -> Sequence[str]:
-    """The sentences of the layers that are broken and of the pairs whose arms depend."""
+    """The sentences of the layers that are broken, of the pairs whose arms depend, and of the
+    effects that differ between the arms of another experiment."""
     layers = [layer.sentence for layer in answer.layers if layer.alarm]
-    return [*layers, *(pair.sentence for pair in answer.overlaps if pair.alarm)]
+    pairs = [pair.sentence for pair in answer.overlaps if pair.alarm]
+    effects = [entry.sentence for entry in answer.interactions if entry.differs]
+    return [*layers, *pairs, *effects]
 
 
 def entry_name(entry: ExperimentEntry) -> str:

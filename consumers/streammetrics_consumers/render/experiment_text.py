@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from streammetrics_consumers.model import formatting
@@ -19,6 +20,7 @@ from streammetrics_consumers.query.answers import (
 from streammetrics_consumers.query.json_kinds import Tone
 from streammetrics_consumers.query.rows import WindowFinding
 from streammetrics_consumers.render.cells import METRIC, compared, contrast_numbers, units_of
+from streammetrics_consumers.render.exposed_text import exposed_with_texts
 from streammetrics_consumers.render.verdict_words import (
     ACTION_SYMBOLS,
     ACTION_TONES,
@@ -54,7 +56,9 @@ def experiment_with_texts(answer: ExperimentAnswer) -> ExperimentAnswer:
         progress=progress_text(answer.progress, answer.looks),
         axes=dict(_axes(answer.comparisons)),
     )
-    return replace(answer, text=text, comparisons=compared(answer.comparisons))
+    exposed = UNSET if answer.exposed is UNSET else exposed_with_texts(answer.exposed)
+    comparisons = compared(answer.comparisons)
+    return replace(answer, text=text, comparisons=comparisons, exposed=exposed)
 
 
 def _shortened(sentence: str, variants: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import ExperimentsAnswer, Join, ResultsAnswer
+from streammetrics_consumers.query.exposed_answers import ExposedAnswer, ExposureStatus
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.rows import ComparisonText, SliceRow, WindowFinding
 from streammetrics_consumers.render.cells import (
@@ -30,6 +31,12 @@ from streammetrics_consumers.render.cells import (
     units_of,
 )
 from streammetrics_consumers.render.experiment_index_text import index_alarms, index_columns
+from streammetrics_consumers.render.exposed_text import (
+    decapitalized,
+    exposed_tables,
+    exposures_counts,
+    exposures_window,
+)
 from streammetrics_consumers.render.join_text import (
     OUTCOME_HEAD,
     join_counts,
@@ -159,6 +166,9 @@ def _body(material: Material, title: str) -> Iterator[str]:
         yield "<h2>Joined events</h2>"
         yield from _warnings(results.join.warnings)
         yield from join_tables(results.join)
+    if results.exposure_status is not None:
+        yield "<h2>Exposures</h2>"
+        yield from _exposures(results.exposure_status)
     yield "<h2>Values</h2>"
     blocks = list(blocks_of(shown, results.tables))
     yield from map(_values, blocks)
@@ -218,6 +228,25 @@ def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
     if results.srm is not None:
         yield _units(results.srm, results.tables.control)
     yield from map(_picture, (p for p in material.pictures if p.kind == EFFECTS))
+    if results.exposed_units is not None:
+        yield from _exposed(results.exposed_units)
+
+
+def _exposed(answer: ExposedAnswer) -> Iterator[str]:
+    """Of which exposed units the effects are, what the others show, and the days since."""
+    yield "<h3>Exposed units</h3>"
+    yield f"<p>{escaped(answer.sentence, 1000)}</p>"
+    yield from _warnings([f"Not shown: {answer.reason}."] if answer.reason else [])
+    if answer.other:
+        yield f"<p>Beside it: {escaped(decapitalized(answer.other), 1000)}</p>"
+    for table in exposed_tables(answer):
+        yield _table(escaped(table.caption), table.head, table.names, table.lines)
+
+
+def _exposures(found: ExposureStatus) -> Iterator[str]:
+    """The exposures of a stream by status."""
+    yield from _warnings(found.warnings)
+    yield _table(exposures_window(found), ("what", "count", "of"), 1, exposures_counts(found))
 
 
 def _warnings(sentences: Iterable[str]) -> Iterator[str]:

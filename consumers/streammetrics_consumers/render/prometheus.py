@@ -2,9 +2,9 @@
 
 The gauges show headline views since the start (`window="total"`) and over the latest window
 (`window="latest"`), and effects since the start. Variants and slices come from the stream and may
-be many: at most `ROWS` rows of each window, `EFFECTS` effects and `PAIRS` pairs of experiments are
-shown, groupings with few names and pairs with an alarm first, and a gauge counts those left out. A
-row has one to eight series.
+be many: at most `ROWS` rows of each window, `EFFECTS` effects, `PAIRS` pairs of experiments and as
+many interactions are shown, groupings with few names, pairs with an alarm and effects that differ
+first, and a gauge counts those left out. A row has one to eight series.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from streammetrics_consumers.query.answers import (
     JoinOutcome,
     ResultsAnswer,
 )
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
 from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.query.rows import SliceRow, WindowFinding
 from streammetrics_consumers.query.slices import VARIANT
@@ -82,12 +83,15 @@ def result_gauges(
     effects = [(name, row) for name, results in named.items() for row in results.comparisons]
     yield from _effect_gauges(effects[:EFFECTS])
     yield from _experiment_gauges(named)
-    pairs = 0
+    pairs = 0  # and interactions that are left out
     if total.index is not None:
         yield from _meeting_gauges(total.index)
-        pairs = len(total.index.overlaps)
+        meetings = len(total.index.overlaps), len(total.index.interactions)
+        pairs = sum(max(number - PAIRS, 0) for number in meetings)
     yield from join_gauges(total.join)
-    left_out += len(effects[EFFECTS:]) + max(pairs - PAIRS, 0)
+    if total.exposure_status is not None:
+        yield from _exposure_gauges(total.exposure_status)
+    left_out += len(effects[EFFECTS:]) + pairs
     yield _gauge("results_left_out", "Rows, effects and pairs left out because there are too many",
                  left_out)  # fmt: skip
 
@@ -150,7 +154,17 @@ def _meeting_gauges(index: ExperimentsAnswer) -> Iterator[Metric]:
     for pair in sorted(index.overlaps, key=lambda pair: not pair.alarm)[:PAIRS]:
         if not math.isnan(pair.adjusted_p):
             pairs.add_metric([*pair.experiments], float(pair.alarm))
-    yield from (layers, pairs)
+    effects = GaugeMetricFamily(
+        "streammetrics_interaction_differs",
+        "Whether an effect differs between the arms of another experiment",
+        labels=["experiment", "treatment", "metric", "other", "other_treatment"],
+    )
+    for entry in sorted(index.interactions, key=lambda entry: not entry.differs)[:PAIRS]:
+        if not math.isnan(entry.adjusted_p):
+            (name, other), (treatment, other_treatment) = entry.experiments, entry.variants
+            labels = [name, _encodable(treatment), entry.metric, other, _encodable(other_treatment)]
+            effects.add_metric(labels, float(entry.differs))
+    yield from (layers, pairs, effects)
 
 
 def _fewest_names(row: SliceRow) -> tuple[int, list[str]]:
@@ -224,6 +238,24 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
         closed.add_metric([], found.closed_ms / 1000)
     yield closed
     yield from _outcome_families(found)
+
+
+def _exposure_gauges(found: ExposureStatus) -> Iterator[Metric]:
+    """The metric families of the exposures of a stream."""
+    yield _labelled_family(
+        "exposures_events", "Events that are attributed by exposures, by state", "state",
+        [("closed", found.closed), ("pending", found.pending_events), ("late", found.late_events)],
+    )  # fmt: skip
+    yield _labelled_family(
+        "exposures", "Exposures since the start, by state", "state",
+        [("known", found.unit_exposures), ("pending", found.pending_exposures),
+         ("late", found.late_exposures), ("left_out", found.dropped)],
+    )  # fmt: skip
+    closed = GaugeMetricFamily("streammetrics_exposures_closed_timestamp_seconds",
+                               "Event time up to which events are attributed")  # fmt: skip
+    if found.closed_ms is not None:
+        closed.add_metric([], found.closed_ms / 1000)
+    yield closed
 
 
 def _outcome_families(join: Join) -> Iterator[Metric]:

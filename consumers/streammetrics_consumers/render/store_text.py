@@ -1,24 +1,30 @@
-"""The text of a store (`status`)."""
+"""The text of a store (`status`), and of the events of its hooks (`hooks`)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outbox import count_by_state
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Head, Snapshot
 from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import Metric, PaneSize
+from streammetrics_consumers.model.hook_events import STATES, HookState
 from streammetrics_consumers.query.counting_history import CountingHistory
+from streammetrics_consumers.query.exposures_status import ExposuresReader
+from streammetrics_consumers.query.hook_answers import SentHook
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query_plan import MetricLayout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
 from streammetrics_consumers.query.stream_warnings import stream_warnings
+from streammetrics_consumers.render.experiment_table import exposures_table
 from streammetrics_consumers.render.style import Style, columns, rendered
 from streammetrics_consumers.render.text import join_table
 
@@ -41,6 +47,7 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
     ]
     parts.extend(Text(line) for line in _windows(snapshot))
     parts.extend(join_table(JoinReader(ledger).found(wanted)[0]))
+    parts.extend(exposures_table(ExposuresReader(ledger).found(wanted)[0]))
     entries = count_entries(ledger.store, snapshot.generation.id)
     if entries.open or entries.done:
         still = "refused event is open" if entries.open == 1 else "refused events are open"
@@ -48,6 +55,7 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
         counted = f", {formatting.count(entries.done)} {verb} counted by a retry"
         counted = counted if entries.done else ""
         parts.append(Text(f"{formatting.count(entries.open)} {still}{counted}"))
+    parts.extend(map(Text, _hook_lines(ledger.store.read(count_by_state))))
     for warning in stream_warnings(ledger.store, snapshot):
         parts.append(Text(f"warning: {warning}", "bold yellow"))
     if other_ids:
@@ -77,6 +85,43 @@ def history_text(history: CountingHistory, style: Style, *, title: str) -> str:
             settings[f"{period.config[:12]}: {pairs}"] = None
     heading = Text(f"{formatting.name(title, 60)}, generation {history.generation}", "bold")
     return rendered([heading, Text(""), table, Text(""), *map(Text, settings)], style)
+
+
+def hooks_text(hooks: Sequence[SentHook], style: Style, *, title: str) -> str:
+    """The text of `hooks`."""
+    parts: list[RenderableType] = [Text(formatting.name(title, 60), "bold"), Text("")]
+    if not hooks:
+        return rendered([*parts, Text("no event of a hook yet")], style)
+    for sent in hooks:
+        parts.append(Text(f"{iso_utc(sent.created_ms // 1000 * 1000)}  {_event_line(sent)}"))
+        parts.append(Text(f"  {_state_line(sent)}"))
+    return rendered(parts, style)
+
+
+def _event_line(sent: SentHook) -> str:
+    """An event, with its experiment, metric and arm."""
+    parts = (sent.experiment, sent.metric, sent.arm)
+    about = ", ".join(formatting.name(part, 60) for part in parts if part)
+    return f"{sent.event}: {about}" if about else sent.event
+
+
+def _state_line(sent: SentHook) -> str:
+    """How far an event was sent, and to whom."""
+    host = f" ({formatting.name(sent.host, 80)})" if sent.host else ""
+    tries = "1 attempt" if sent.attempts == 1 else f"{formatting.count(sent.attempts)} attempts"
+    answer = f", {formatting.name(sent.answer, 80)}" if sent.answer else ""
+    return f"{sent.state}: {sent.name}{host}, {tries}{answer}"
+
+
+def _hook_lines(counts: Mapping[tuple[str, HookState], int]) -> Iterator[str]:
+    """A line for each hook: how many of its events are in each state."""
+    for name in sorted({name for name, _ in counts}):
+        states = [
+            f"{formatting.count(counts[name, state])} {state}"
+            for state in STATES
+            if (name, state) in counts
+        ]
+        yield f"hook {name}: {', '.join(states)}"
 
 
 def _logs(snapshot: Snapshot) -> Table:

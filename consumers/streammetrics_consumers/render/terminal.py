@@ -38,6 +38,7 @@ from streammetrics_consumers.render.cells import (
     rows_shown,
 )
 from streammetrics_consumers.render.experiment_table import index_parts
+from streammetrics_consumers.render.exposed_text import exposures_line
 from streammetrics_consumers.render.join_text import join_line
 from streammetrics_consumers.render.style import COLOURS, GAP, Style, columns, rendered
 from streammetrics_consumers.render.text import advice, health, title_of
@@ -121,6 +122,10 @@ def _parts(shown: ScreenContents, style: Style) -> Iterator[RenderableType]:
     if results.join is not None:
         yield Text(join_line(results.join))
         yield from (Text(warning, "yellow") for warning in results.join.warnings)
+    exposures = results.exposure_status
+    if exposures is not None:
+        yield Text(exposures_line(exposures))
+        yield from (Text(warning, "yellow") for warning in exposures.warnings)
     if results.index is not None:
         yield from index_parts(results.index, style)
         yield Text("")

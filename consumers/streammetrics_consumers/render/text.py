@@ -38,7 +38,11 @@ from streammetrics_consumers.render.cells import (
     units_of,
     window_text,
 )
-from streammetrics_consumers.render.experiment_table import index_parts
+from streammetrics_consumers.render.experiment_table import (
+    exposed_parts,
+    exposures_table,
+    index_parts,
+)
 from streammetrics_consumers.render.join_text import (
     OUTCOME_HEAD,
     join_counts,
@@ -123,7 +127,9 @@ def table(
     if not blocks:
         parts.append(Text("\nno rows are counted here yet"))
     parts.extend(_experiment(results, truth, style))
+    parts.extend(exposed_parts(results.exposed_units))
     parts.extend(join_table(results.join))
+    parts.extend(exposures_table(results.exposure_status))
     notes = [] if _has_experiment(results) else list(results.notes)  # else they are shown there
     n_hidden = len(blocks) - len(shown) + results.tables.left_out
     if n_hidden:

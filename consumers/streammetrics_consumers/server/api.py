@@ -21,6 +21,7 @@ from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
+from streammetrics_consumers.query.hook_answers import SentHook, hooks_answer, sent_hooks
 from streammetrics_consumers.query.json_kinds import Json
 from streammetrics_consumers.query.moments import Last
 from streammetrics_consumers.query.query import (
@@ -84,6 +85,7 @@ class Api:
             checked("/api/figure", charts.limited(self.figure)),
             checked("/api/health", threaded(self.health)),
             checked("/api/status", tables.limited(self.status)),
+            checked("/api/hooks", tables.limited(self.hooks)),
             checked("/api/quarantine", tables.limited(self.quarantine)),
             checked("/results.txt", tables.limited(self.results_txt)),
         ]
@@ -134,10 +136,26 @@ class Api:
         if design is not None and not looks:  # also where its states cannot be read
             fingerprint = design.fingerprint
             looks = view(self._ledger, lambda now: now.looks(fingerprint), generation=generation)
-        answer = experiment_answer(results, design, looks, first_ms)
+        sent: tuple[SentHook, ...] = ()
+        if design is not None:
+            of = design.fingerprint
+            sent = view(self._ledger, lambda now: sent_hooks(now, of), generation=generation)
+        answer = experiment_answer(results, design, looks, first_ms, sent)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
         return _json(request, dumps(answer))
+
+    def hooks(self, request: Request) -> Response:
+        """The events of hooks, of an experiment or of all."""
+        generation, name = _generation(request), request.query_params.get("experiment")
+        design = None
+        if name is not None:
+            design = declared(self._ledger.generation(generation), name)
+        of = None if design is None else design.fingerprint
+        return _json(
+            request,
+            dumps(view(self._ledger, lambda now: hooks_answer(now, of), generation=generation)),
+        )
 
     def experiments(self, request: Request) -> Response:
         """The index of all experiments."""

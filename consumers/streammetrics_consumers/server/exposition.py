@@ -32,6 +32,7 @@ from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.model.hook_events import HookState
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.latest import Latest, LatestResults
 from streammetrics_consumers.query.moments import Moment, moment_of
@@ -90,15 +91,18 @@ def exposition(
 
 
 class _ScrapedStore(NamedTuple):
-    """The store at one moment, with the number and the bytes of its delta rows."""
+    """The store at one moment, with the number and the bytes of its delta rows, the number of the
+    events of hooks by hook and state, and since when the oldest waits."""
 
     moment: Moment
     rows: int
     nbytes: int
+    hooks: Mapping[tuple[str, HookState], int]
+    waiting_ms: Mapping[str, int]
 
     @classmethod
     def read(cls, now: StoreView) -> _ScrapedStore:
-        return cls(moment_of(now), *now.stored_size())
+        return cls(moment_of(now), *now.stored_size(), now.hooks_by_state(), now.hooks_waiting_ms())
 
 
 def _results_text(results: Latest) -> bytes:
@@ -137,6 +141,8 @@ class _Scrape:
         yield from _ages(workers, self._watched.monotonic())
         yield from _lags(workers, self._watched.clock())
         yield from _store_lines(self._stored)
+        if self._stored is not None:
+            yield from _hook_lines(self._stored, self._watched.clock())
 
 
 def _process_lines(workers: Mapping[str, WorkerStatus]) -> Iterator[Metric]:
@@ -254,6 +260,24 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
             elif partition.record_ms is not None:
                 seconds.add_metric(labels, max(now_s - partition.record_ms / 1000, 0.0))
     yield from (messages, seconds)
+
+
+def _hook_lines(stored: _ScrapedStore, now_s: float) -> Iterator[Metric]:
+    """Events of hooks; nothing of a store that has none."""
+    states = GaugeMetricFamily(
+        "streammetrics_hooks", "Events of a hook in this state", labels=["hook", "state"]
+    )
+    ages = GaugeMetricFamily(
+        "streammetrics_hook_waiting_seconds",
+        "Age of the oldest event of a hook that is not sent yet, 0 without one",
+        labels=["hook"],
+    )
+    for (name, state), count in sorted(stored.hooks.items()):
+        states.add_metric([name, state], count)
+    for name in sorted({name for name, _ in stored.hooks}):
+        since_ms = stored.waiting_ms.get(name)
+        ages.add_metric([name], 0.0 if since_ms is None else max(now_s - since_ms / 1000, 0.0))
+    yield from (states, ages)
 
 
 def _store_lines(stored: _ScrapedStore | None) -> Iterator[Metric]:

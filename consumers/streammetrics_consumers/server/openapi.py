@@ -18,6 +18,8 @@ from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.catalogue import StoreAnswer
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.history import History
+from streammetrics_consumers.query.hook_answers import HooksAnswer
+from streammetrics_consumers.query.hook_content import HookContent
 from streammetrics_consumers.query.json_kinds import SCHEMAS, Figure, Json
 from streammetrics_consumers.query.records import RECORDS, RecordJson
 from streammetrics_consumers.query.status import Status
@@ -76,6 +78,10 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, a
         "a Vega-Lite specification with its data", Figure,
         (*QUERY, "kind", "view", "theme"),
     ),
+    "/api/hooks": (
+        "the events of hooks, of one experiment or all: the newest 200, and how each was sent",
+        HooksAnswer, ("generation", "experiment"),
+    ),
     "/api/quarantine": (
         "the refused events that are open: how many, by reason, and the position, reason and field"
         " of the newest 50, never their contents", RefusedEvents, ("generation",),
@@ -107,6 +113,13 @@ OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: summary,
 }
 OPEN: Final = ("/healthz", "/readyz")
 REQUIRED: Final = {"/api/history": ("metric",), "/api/figure": ("metric",)}
+HEADERS: Final = {  # of a hook
+    "Streammetrics-Event": "the event",
+    "Idempotency-Key": "the key of the event; repetitions have the same",
+    "Streammetrics-Timestamp": "when it was sent, in seconds since 1970",
+    "Streammetrics-Signature": "sha256= and the HMAC-SHA256 (hex) of the timestamp, a dot and the"
+    " body",
+}
 CHOICES: Final = {  # of a parameter, the default first
     "views": ("headline", "all"),
     "texts": ("none", "tables"),
@@ -140,6 +153,7 @@ def openapi_json() -> bytes:
                 "description": "Read-only: GET and HEAD. Times are milliseconds since 1970, UTC.",
             },
             "paths": paths,
+            "webhooks": {"hook": _webhook()},
             "components": {
                 "schemas": components,
                 "securitySchemes": {
@@ -157,7 +171,7 @@ def openapi_json() -> bytes:
 def _schemas() -> tuple[list[Schema], Schema]:
     """The schema of each answer in the order of OF_JSON, and the schemas they refer to by name:
     those of the classes of answers, without `Answer` at the end, and of the records in them."""
-    types = [answer for _, answer, _ in OF_JSON.values()]
+    types = [*(answer for _, answer, _ in OF_JSON.values()), HookContent]
     kinds = [kind for record in RECORDS.values() for kind in map(_kind, record.fields.values())]
     schemas, components = schema_components(
         [*types, answers.Error, *kinds], schema_hook=lambda _: {}, ref_template=f"{SCHEMAS}{{name}}"
@@ -169,7 +183,7 @@ def _schemas() -> tuple[list[Schema], Schema]:
     for record in RECORDS.values():
         components[record.name] = _record_schema(record, of_kinds)
     named = {name.removesuffix(_ANSWER): schema for name, schema in components.items()}
-    whole = _without_suffix([schemas[: len(types)], named])
+    whole = _without_suffix([schemas[: len(OF_JSON)], named])
     return cast("tuple[list[Schema], Schema]", whole)
 
 
@@ -219,6 +233,31 @@ def _get(path: str, summary: str, kind: str, schema: Schema, parameters: tuple[s
             "parameters": taken,
             "responses": answers,
             "security": security,
+        }
+    }
+
+
+def _webhook() -> Json:
+    """The request of a hook; docs/circuit_breaker.md describes it."""
+    headers: list[Json] = [
+        {"name": name, "in": "header", "required": True, "schema": _TEXT, "description": what}
+        for name, what in HEADERS.items()
+    ]
+    body: dict[str, Json] = {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": f"{SCHEMAS}HookContent"}}},
+    }
+    answers: dict[str, Json] = {
+        "2XX": {"description": "the receiver has the event"},
+        "default": {"description": "the event is sent again, later, as the same bytes"},
+    }
+    summary = "an event of an experiment or of the store, sent to the receivers of [hooks]"
+    return {
+        "post": {
+            "summary": summary,
+            "parameters": headers,
+            "requestBody": body,
+            "responses": answers,
         }
     }
 

@@ -63,8 +63,8 @@ class FourCells:
 
     @property
     def variance(self) -> float:
-        """V; nan if a cell has none."""
-        if not all(v >= 0 for v in self.variances):
+        """V; nan if a cell has none, or no weight above 0."""
+        if not all(v >= 0 for v in self.variances) or min(self.weights) <= 0:
             return math.nan
         variance = math.fsum(self.variances)
         for masses in (tuple(map(float, self.units)), self.weights):

@@ -50,7 +50,8 @@ def test_results_begin_with_the_index_or_are_of_one(store: Path) -> None:
     assert {row["slice"]["variant"] for row in found["results"]} == {"cheap", "full"}
     assert "experiments" not in found
     assert set(json.loads(printed("results", store, "--json"))["experiments"]) == {
-        "experiments", "format", "generation", "incomplete", "layers", "offsets", "overlaps",
+        "experiments", "format", "generation", "incomplete", "interactions", "layers", "offsets",
+            "overlaps",
     }  # fmt: skip
 
 

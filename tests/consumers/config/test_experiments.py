@@ -98,6 +98,49 @@ def test_each_experiment_has_a_metric_set_and_names_of_its_own() -> None:
     ]
 
 
+def test_interactions_need_the_sums_by_unit_of_each_decision_metric_that_has_them() -> None:
+    metrics = """
+ctr = { type = "Ratio", where = "phase == 'eval'" }
+spend = { type = "Ratio", inputs = { numerators = "spend", denominators = "visits" } }
+mean = { type = "Moments", inputs = { values = "spend" } }
+weighted = { type = "Moments", inputs = { values = "spend", weights = "weight" } }
+each = { type = "UnitMean", inputs = { values = "spend" } }
+rate = { type = "UnitRate", inputs = { values = "spend" } }
+auc = { type = "HistogramAUC" }
+"""
+    names = ["ctr", "spend", "mean", "mean.above_zero", "weighted", "each", "rate", "auc"]
+    keys = 'control = "a"\nvariants = ["a", "b"]\nmetrics = ["ctr"]\nunit = "account"\n'
+    keys += f"decision = {names}\n"
+    plain = made(entry(keys), metrics=metrics)
+    asked = made(entry(f"{keys}interactions = true"), metrics=metrics)
+    counted = {metric.name: metric for metric in plain.experiment_metrics["ranker"]}
+    more = {metric.name: metric for metric in asked.experiment_metrics["ranker"]}
+    sums = {
+        name.rpartition("units:")[2]: {argument: f.path for argument, f in metric.inputs.items()}
+        for name, metric in more.items()
+        if name not in counted
+    }
+    assert sums == {
+        "ctr": {"values": "label", "units": "account"},
+        "spend": {"values": "spend", "denominators": "visits", "units": "account"},
+        "mean": {"values": "spend", "units": "account"},
+        "each": {"values": "spend", "units": "account"},
+        "rate": {"values": "spend", "units": "account"},
+    }
+    assert more["experiment/ranker/units:ctr"].where == more["experiment/ranker/ctr"].where
+    assert {name: asked.fingerprints()[name] for name in counted} == {
+        name: plain.fingerprints()[name] for name in counted
+    }
+
+
+def test_interactions_need_a_unit() -> None:
+    keys = f'{TWO}cluster = "none"\ninteractions = true'
+    event = ASSIGNED.replace('user = "user"\n', "")
+    refused(
+        "[experiments.ranker] interactions", "false, since there is no unit", entry(keys), event
+    )
+
+
 def test_a_description_has_the_plan_and_which_events_are_its_own() -> None:
     keys = f'{PLAIN}variants = {{ a = ["x"], b = ["y", "z"] }}\nend = 1970-01-01T00:00:01Z\n'
     keys += 'where = { surface = "search" }'

@@ -45,6 +45,7 @@ from tests.consumers.exposed_stream import (
     stream,
     verified,
 )
+from tests.consumers.memory_run import Clock
 from tests.consumers.memory_source import MemorySource
 from tests.consumers.stores import stored
 
@@ -329,6 +330,33 @@ def test_an_experiment_that_is_resumed_has_missed_the_exposures_in_between(
         run(of, ledger, half(events, share).logs, close=False)
     seen = verified(both, ledger, events.logs, tmp_path)
     assert seen.is_good, (seen.differences, seen.notes)
+
+
+def test_reading_known_exposures_takes_at_most_a_tenth_of_the_time(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    events = [exposure("x", 0, "ranker", "v7"), *(order("x", 60_000 * i, 1) for i in range(1, 5))]
+    logs = exposed.logs_of({LOGS[0]: events, LOGS[1]: []})  # one without an event holds all open
+    run(RANKER_ALONE, ledger, logs, close=False)
+    kept = closer_module.ExposureClosing._known
+
+    def slow(self: closer_module.ExposureClosing, place: int, ranges: int) -> ExposedRows:
+        clock.now_s += 3
+        return kept(self, place, ranges)
+
+    monkeypatch.setattr(closer_module.ExposureClosing, "_known", slow)
+    generation = begin(ledger, RANKER_ALONE).generation
+    closer = Closer(RANKER_ALONE, ledger, generation, monotonic=clock.monotonic)
+    closed = [
+        (closer.close_to(START_MS + to_s * 1_000, at_once=at_once), clock.now_s)
+        for to_s, at_once in ((50, False), (100, False), (150, False), (300, True))
+    ]
+    # The first reads nothing, so that the second is due at once; a part of its time is for events.
+    assert closed == [(True, 3), (True, 6), (False, 6), (True, 9)]
+    assert 3 < closer._due_s - 6 < 30
+    clock.now_s = closer._due_s
+    assert closer.close_to(START_MS + 400_000, at_once=False)
 
 
 def test_verify_finds_a_known_exposure_that_is_wrong(ledger: Ledger, tmp_path: Path) -> None:

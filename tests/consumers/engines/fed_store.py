@@ -106,6 +106,7 @@ metrics = ["auc"]
 where = { phase = "fit" }
 mde = 0.05
 end = 1970-01-01T04:00:00Z
+interactions = true
 """,
 }
 

@@ -103,7 +103,7 @@ def test_a_former_store_goes_on_as_if_this_version_had_counted_all_of_it(
     assert run(path) == 0
     whole = fresh(tmp_path / "whole", kind)
     assert run(whole) == 0
-    if kind == "means":
+    if (version, kind) == (7, "means"):
         continued, counted = states(tmp_path / "store.db"), states(tmp_path / "whole" / "store.db")
         assert continued.keys() == counted.keys()
         assert all(agree(state, counted[pane]) for pane, state in continued.items())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import Connection, inspect, text
-from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger import migrations, schema
 from streammetrics_consumers.ledger.failures import LedgerError, SchemaMismatch
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import VERSION
@@ -107,9 +107,9 @@ def test_a_migration_that_dies_leaves_the_old_version(
         steps[VERSION - 1](connection)
         raise KeyboardInterrupt
 
-    steps = dict(schema._STEPS)
+    steps = dict(migrations._STEPS)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(schema, "_STEPS", {**steps, VERSION - 1: dies})
+        patch.setattr(migrations, "_STEPS", {**steps, VERSION - 1: dies})
         Ledger.open(first, create=True)
     assert _version(first) == version
     Ledger.open(first, create=True).close()

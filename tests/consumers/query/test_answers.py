@@ -51,6 +51,7 @@ def test_every_object_is_closed_and_described() -> None:
         assert schema["description"], name
         if name != "Problem":
             optional = {"text", "slices", "band", "experiment", "experiments"}
+            optional |= {"exposures", "exposed", "units"}
             assert schema["properties"].keys() - schema["required"] <= optional, name
 
 

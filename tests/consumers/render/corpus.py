@@ -20,6 +20,8 @@ from streammetrics import Interval, Ratio, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
 from streammetrics.results import OutcomeDelays
 from tests.consumers.answer_rows import altered, slice_row
+from tests.consumers.exposed_cohorts import DAY_MS
+from tests.consumers.render.exposed import BEFORE_THE_FIRST, EXPOSURES, answers
 from tests.consumers.render.indexed import index
 from tests.consumers.stores import HOSTILE
 
@@ -196,6 +198,9 @@ def corpus() -> Mapping[str, ResultsAnswer]:
     slow = OutcomeDelays(2, 0, 0, 0, {(1 << 20, 1 << 21): 2}, {})
     weeks = replace(JOINED, label_window_s=1_814_400.5, outcomes={"buy": outcome_answer(1, slow)})
     kept = tested((500, 1000), (1800, 1780))
+    so_far, so_far_beside = answers()
+    closed, closed_beside = answers(units="closed")
+    endless, endless_beside = answers(None, DAY_MS, 200)
     return {
         "variants beside all rows": results(*by_variant),
         "other names are fixed in the heading": results(*phases),
@@ -243,6 +248,13 @@ def corpus() -> Mapping[str, ResultsAnswer]:
                 tested((500, 1000), (1800, 1000)),
                 tested((750, 500), of=(3000, 1000)),
             ),
+        ),
+        "exposed units, so far": replace(
+            concluded(so_far), exposed=so_far_beside, exposures=EXPOSURES
+        ),
+        "exposed units, closed": replace(concluded(closed), exposed=closed_beside),
+        "exposed units without a window": replace(
+            concluded(endless), exposed=endless_beside, exposures=BEFORE_THE_FIRST
         ),
         "units of several variants": concluded(tested((500, 1000), both=100)),
     }

@@ -10,6 +10,7 @@ from streammetrics_consumers.query.answers import (
     EntryGuardrails,
     ExperimentEntry,
     ExperimentsAnswer,
+    InteractionEntry,
     LayerEntry,
     OverlapEntry,
     ProgressAnswer,
@@ -23,6 +24,15 @@ PROGRESS: Final = ProgressAnswer(8.04, 14, 9612, 20_000.0)
 EFFECT: Final = EntryEffect(
     "ctr", "ratio", "new", 0.0123, 0.0246, 0.001, 0.0236, "", "better", (0.02, 0.0123)
 )
+
+
+def interaction(
+    name: str, estimate: float, adjusted_p: float, differs: bool, sentence: str
+) -> InteractionEntry:
+    """An interaction of an experiment with `pricing`."""
+    ends = (math.nan, math.nan) if math.isnan(estimate) else (estimate - 0.05, estimate + 0.05)
+    names, variants = (name, "pricing"), ("new", "new")
+    return InteractionEntry(names, "ctr", variants, estimate, *ends, adjusted_p, differs, sentence)
 
 
 def entry(
@@ -85,5 +95,10 @@ def index(win: Report, broken: Report, odd: Report) -> ExperimentsAnswer:
                 ("broken", "ranker"), 900.0, 1e-9, True, "Their arms are not independent."
             ),
             OverlapEntry(("broken", "pricing"), 800.0, 1.0, False, "800 units are in both."),
+        ),
+        interactions=(
+            interaction("ranker", -0.1, 1e-6, True, "The effect differs."),
+            interaction("broken", 0.01, 1.0, False, "The effect is not shown to differ."),
+            interaction("unknown", math.nan, math.nan, False, "Whether it differs is not known."),
         ),
     )

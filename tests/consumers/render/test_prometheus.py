@@ -27,7 +27,7 @@ from streammetrics_consumers.render.prometheus import result_gauges, slice_label
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import NO_WORKERS
 
-from tests.consumers import experiment_run, experiments_run, meeting_run
+from tests.consumers import experiment_run, experiments_run, interacting_run, meeting_run
 from tests.consumers.answer_rows import altered, plain
 from tests.consumers.render.corpus import corpus
 from tests.consumers.stores import event, make_store
@@ -203,6 +203,18 @@ def test_broken_layers_and_pairs_whose_arms_depend_are_gauges(tmp_path: Path) ->
         key("overlap_alarm", first="layout", second="ranker"): 1,
         key("overlap_alarm", first="layout", second="pricing"): 0,
         key("overlap_alarm", first="pricing", second="ranker"): 0,
+    }
+
+
+def test_effects_that_differ_between_arms_are_gauges(tmp_path: Path) -> None:
+    tables = interacting_run.entries('["ctr", "loss.brier"]', ["ranker"])
+    with closing(Ledger.open(str(interacting_run.make(tmp_path, tables)))) as ledger:
+        samples = parsed(exposition(ledger, NO_WORKERS).decode())
+    labels = {"experiment": "ranker", "treatment": "new", "metric": "ctr", "other_treatment": "new"}
+    found = {one: value for one, value in samples.items() if one[0].endswith("_differs")}
+    assert found == {
+        key("interaction_differs", other="pricing", **labels): 1,
+        key("interaction_differs", other="colour", **labels): 0,
     }
 
 

@@ -19,7 +19,10 @@ export function show(store, view, results, who) {
   const compared = Map.groupBy(results.comparisons, placeOf);
   const lines = store.metrics.flatMap((metric) => viewsOf(metric, values, compared).map((one) =>
     lineOf(metric, one, { view, arms, values, compared })));
-  const caption = [span(rows[0].window), "the change against the control is below the value"].join("; ");
+  const change = results.exposed?.units === "closed"
+    ? "values are of all exposed units; the change below is of units whose window is over, against the control"
+    : "the change against the control is below the value";
+  const caption = [span(rows[0].window), change].join("; ");
   put(byId("matrix-body"),
     h("p", { class: "note" }, `${caption}.`),
     h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": caption },

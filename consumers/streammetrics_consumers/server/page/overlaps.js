@@ -12,13 +12,17 @@ export function show(answer, { experiment }) {
   const isOf = ({ experiments }) => experiment === null || experiments.includes(experiment);
   const layers = answer?.layers.filter(isOf) ?? [];
   const pairs = answer?.overlaps.filter(isOf) ?? [];
-  byId("overlaps").hidden = layers.length + pairs.length === 0;
-  put(byId("overlaps-body"), ...layers.map(layerOf), ...(pairs.length ? [table(pairs)] : []));
+  const interactions = answer?.interactions.filter(isOf) ?? [];
+  byId("overlaps").hidden = layers.length + pairs.length + interactions.length === 0;
+  put(byId("overlaps-body"), ...layers.map(layerOf), ...(pairs.length ? [table(pairs)] : []),
+    ...(interactions.length ? [effects(interactions)] : []));
 }
 
-/** The alarms of an index, each in a line: units in two of a layer, and arms that are not independent. */
-export const alarmsOf = ({ layers, overlaps }) =>
-  [...layers, ...overlaps].filter((one) => one.alarm).map(({ sentence }) => h("p", { class: "note attention" }, `▲ ${sentence}`));
+/** The alarms of an index, each in a line: units in two of a layer, arms that are not independent, and
+ * effects that differ between the arms of another experiment. */
+export const alarmsOf = ({ layers, overlaps, interactions }) =>
+  [...layers, ...overlaps, ...interactions].filter((one) => one.alarm || one.differs)
+    .map(({ sentence }) => h("p", { class: "note attention" }, `▲ ${sentence}`));
 
 function layerOf({ name: own, experiments, alarm, sentence }) {
   const names = experiments.map((one) => name(one)).join(", ");
@@ -29,12 +33,31 @@ function layerOf({ name: own, experiments, alarm, sentence }) {
 function table(pairs) {
   const sorted = pairs.toSorted((one, other) => other.alarm - one.alarm || ordered(value(one.units), value(other.units), -1));
   const caption = "Pairs of experiments: alarms first, then those with most units in both";
-  const head = ["Experiment", "And", "Units in both"].map((title) => h("th", { scope: "col" }, title));
-  const rest = sorted.length - MOST;
+  return listed(caption, ["Experiment", "And", "Units in both"], sorted.map(line), "pairs");
+}
+
+function effects(interactions) {
+  const sorted = interactions.toSorted((one, other) => other.differs - one.differs || ordered(value(one.adjusted_p), value(other.adjusted_p), 1));
+  const caption = "Effects by the arm of another experiment: those that differ first. " +
+    "At all looks together, adjusted for all that are asked";
+  return listed(caption, ["Experiment", "Metric", "Arms of", "Effects"], sorted.map(effect), "effects");
+}
+
+function listed(caption, titles, lines, what) {
+  const head = titles.map((title) => h("th", { scope: "col" }, title));
+  const rest = lines.length - MOST;
   return h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": caption },
     h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)),
-      h("tbody", {}, ...sorted.slice(0, MOST).map(line))),
-    rest > 0 ? h("p", { class: "note" }, `${count(rest)} more pairs.`) : null);
+      h("tbody", {}, ...lines.slice(0, MOST))),
+    rest > 0 ? h("p", { class: "note" }, `${count(rest)} more ${what}.`) : null);
+}
+
+function effect({ experiments: [own, other], metric, variants: [arm, otherArm], adjusted_p: p, differs, sentence }) {
+  const words = differs ? "differ" : Number.isNaN(value(p)) ? "not known" : "not shown to differ";
+  return h("tr", {}, h("th", { scope: "row" }, `${name(own)} ${name(arm)}`), h("td", {}, name(metric)),
+    h("td", {}, `${name(other)} ${name(otherArm)}`),
+    h("td", { "data-tone": differs ? "warn" : null }, words,
+      differs || words === "not known" ? h("small", {}, ` ${differs ? "▲ " : ""}${sentence}`) : null));
 }
 
 function line({ experiments: [one, other], units, alarm, sentence }) {

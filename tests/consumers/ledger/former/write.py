@@ -3,8 +3,8 @@
     git archive COMMIT | tar x -C TREE
     PYTHONPATH=TREE:TREE/consumers python tests/consumers/ledger/former/write.py VERSION
 
-    version  1         2         3         4         5         6         7
-    COMMIT   10c29f34  dc87102c  376b2777  aa248d9c  27d43716  bc6d6d61  f6e2d18a
+    version  1         2         3         4         5         6         7         8
+    COMMIT   10c29f34  dc87102c  376b2777  aa248d9c  27d43716  bc6d6d61  f6e2d18a  60e29b16
 
 It imports nothing of the present source, since it runs with that of the time: it counts the first
 events of a log, and exports the state of all rows. The tests beside it count the rest.

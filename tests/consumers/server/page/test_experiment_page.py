@@ -13,7 +13,7 @@ from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.process import serving
 
 from tests import experiment_scenes
-from tests.consumers import experiments_run
+from tests.consumers import experiment_run, experiments_run, hook_run
 from tests.consumers.server.page.experiment_rows import (
     CURRENT,
     NAMES,
@@ -162,6 +162,34 @@ def test_layers_and_pairs_that_share_units_are_shown_and_their_alarms_stand_firs
     assert seen.texts("#overlaps tbody tr") == pairs[1:2]
 
 
+def test_effects_by_the_arm_of_another_experiment_are_a_table_and_those_that_differ_stand_first(
+    url: str, open_page: Open
+) -> None:
+    def change(answer: dict[str, Any]) -> None:
+        answer["interactions"] = [
+            {"experiments": [own, other], "metric": "ctr", "variants": ["new", "wide"],
+             "estimate": 0.1, "lower": -0.1, "upper": 0.3, "adjusted_p": p, "differs": p == 0.001,
+             "sentence": f"The effect of {own}."}
+            for own, other, p in (
+                ("ranker", "pricing", 1.0),
+                ("pricing", "ranker", 0.001),
+                ("filters", "badges", None),
+            )
+        ]  # fmt: skip
+
+    seen = open_page("about:blank")
+    seen.page.route("**/api/experiments*", changed(change))
+    seen.go(url).until("ready")
+    assert seen.texts("#index-body > .attention") == ["▲ The effect of pricing."]
+    effects = ["pricing new\tctr\tranker wide\tdiffer ▲ The effect of pricing.",
+               "ranker new\tctr\tpricing wide\tnot shown to differ",
+               "filters new\tctr\tbadges wide\tnot known The effect of filters."]  # fmt: skip
+    assert seen.texts("#overlaps table:last-of-type tbody tr")[-3:] == effects
+    assert violations(seen, "overlaps") == []
+    seen.go(f"{url}?experiment=filters").until("ready")
+    assert seen.texts("#overlaps tbody tr")[-1:] == effects[2:]
+
+
 def test_the_effect_on_a_metric_by_calendar_day_is_a_table_of_each_treatment(
     url: str, open_page: Open
 ) -> None:
@@ -195,3 +223,33 @@ def test_neither_the_index_nor_the_page_of_one_breaks_a_rule_of_accessibility(
             seen.page.evaluate(ALL_DRAWN)
             found += violations(seen, f"{query}, {width} pixels", themes)
     assert found == []
+
+
+def test_the_events_of_hooks_are_a_table_with_their_states_and_answers(
+    tmp_path: Path, open_page: Open
+) -> None:
+    with hook_run.receiving(hook_run.Receiver(answers=[204, 503])) as receiver:
+        store = experiment_run.run(
+            hook_run.config(tmp_path, hook_run.hook(receiver.url, retry_s=600))
+        )
+    with serving(str(store), ServerConfig(port=0), ALONE) as url:
+        seen = open_page(url).until("ready")
+        rows = [text.split("\t")[1:6] for text in seen.texts("#hooks tbody tr")]
+        assert rows == [
+            ["recommendation", "old", "flags (127.0.0.1)", "sent", "1"],
+            ["guardrail broken", "rail, old", "flags (127.0.0.1)", "waiting", "1"],
+            ["worse", "ctr, old", "flags (127.0.0.1)", "sent", "1"],
+        ]
+        assert seen.texts("#hooks td:last-child")[0].startswith("HTTP 204 at 20")
+        assert seen.page.locator("#hooks td.count").nth(1).evaluate(COLOUR) == "warn"
+        assert violations(seen, "hooks") == []
+    store = experiment_run.run(hook_run.config(make(tmp_path / "none"), ""))
+    with serving(str(store), ServerConfig(port=0), ALONE) as url:
+        seen = open_page(url).until("ready")
+        assert seen.page.locator("#hooks").is_hidden()
+
+
+def make(folder: Path) -> Path:
+    """A new folder."""
+    folder.mkdir()
+    return folder

@@ -1,0 +1,144 @@
+"""The status of the exposures of a stream: events and exposures that are counted, pending or late.
+
+It costs a read of the pending rows, one in memory at a time, and of each row of known exposures
+once: a closing adds only new ones, so that the numbers of rows add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from threading import Lock
+from typing import NamedTuple, TypeAlias, cast
+
+from msgspec.structs import replace
+
+import streammetrics as sm
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_bytes
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
+from streammetrics_consumers.model.commit import Counters, Snapshot
+from streammetrics_consumers.model.formatting import count, percent
+from streammetrics_consumers.model.generation import (
+    EXPOSED_ROWS,
+    EXPOSED_UNITS,
+    Metric,
+)
+from streammetrics_consumers.query.exposed_answers import ExposureStatus
+from streammetrics_consumers.query.join_status import (
+    TOO_LATE,
+    could_be_joined,
+    stored_metric,
+)
+
+
+class _RowNumbers(NamedTuple):
+    """What a row holds: pending events and exposures, and known exposures."""
+
+    events: int = 0
+    exposures: int = 0
+    known: int = 0
+
+
+_RowKey: TypeAlias = tuple[int, int, int]
+
+
+class ExposuresReader:
+    """Reads the status of exposures, and caches the last one. Thread-safe."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._lock = Lock()
+        self._rows: dict[_RowKey, _RowNumbers] = {}
+        self._last: tuple[StoreVersion, ExposureStatus] | None = None
+        self.rows_read = 0
+
+    def found(
+        self, generation: int | None = None
+    ) -> tuple[ExposureStatus | None, Mapping[str, int] | None]:
+        """The status, and the offsets at that moment; None where the config has no exposures."""
+        with self._lock:
+            return view(self._ledger, self._exposures_at, generation=generation)
+
+    def _exposures_at(
+        self, now: StoreView
+    ) -> tuple[ExposureStatus | None, Mapping[str, int] | None]:
+        metric = stored_metric(now.version.generation, EXPOSED_ROWS)
+        if metric is None:
+            return None, None
+        offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
+        if self._last is None or self._last[0] != now.version:
+            self._last = now.version, self._read(now, metric)
+        return self._last[1], offsets
+
+    def _read(self, now: StoreView, metric: Metric) -> ExposureStatus:
+        snapshot = now.snapshot
+        numbers = [*self._numbers(now)]
+        logs = sum((head.counters for head in snapshot.logs), Counters())
+        closings = sum((head.counters for head in snapshot.heads if head.is_join), Counters())
+        is_joined = stored_metric(snapshot.generation) is not None
+        plan = metric.description.get("exposures")
+        window_s = plan.get("window_s") if isinstance(plan, dict) else None
+        exposures = ExposureStatus(
+            closed_ms=snapshot.closed_ms,
+            window_s=float(window_s) if isinstance(window_s, int) else math.nan,
+            events=could_be_joined(logs),
+            closed=closings.closed,
+            pending_events=sum(row.events for row in numbers),
+            pending_exposures=sum(row.exposures for row in numbers),
+            unit_exposures=sum(row.known for row in numbers),
+            # Of joined events the join counts its own conflicts there.
+            several=0 if is_joined else closings.conflicts,
+            dropped=closings.skipped,
+            late_events=logs.late_outcomes,
+            late_exposures=logs.late - logs.late_outcomes,
+            warnings=(),
+        )
+        return replace(exposures, warnings=tuple(exposures_warnings(exposures)))
+
+    def _numbers(self, now: StoreView) -> Iterator[_RowNumbers]:
+        """Of each row of pending or known exposures."""
+        names = (EXPOSED_ROWS, EXPOSED_UNITS)
+        panes = {size.pane for size in now.snapshot.panes if size.pane.metric in names}
+        rows = {_key(row): row for row in now.delta_metadata(panes)}
+        self._rows = {key: numbers for key, numbers in self._rows.items() if key in rows}
+        self._rows |= _read_rows(now, [row for key, row in rows.items() if key not in self._rows])
+        self.rows_read = len(rows)
+        return iter(self._rows.values())
+
+
+def exposures_warnings(found: ExposureStatus) -> Iterator[str]:
+    """A warning if more than TOO_LATE of the exposures, or of all events, were too late."""
+    hint = (
+        "raise [windows] lateness_s, or reopen_s, in a new generation. An event far ahead of the "
+        "others makes those after it late"
+    )
+    exposures = found.unit_exposures + found.pending_exposures + found.late_exposures
+    if found.late_exposures > TOO_LATE * exposures:
+        yield (
+            f"{_share_text(found.late_exposures, exposures)} exposures were too late. Their units "
+            f"are in an arm from a later exposure on, or in none; {hint}"
+        )
+    if found.late_events > TOO_LATE * found.events:
+        yield (
+            f"{_share_text(found.late_events, found.events)} events were too late to be attributed "
+            f"to an arm. They are in quarantine; {hint}"
+        )
+
+
+def _share_text(n: int, whole: int) -> str:
+    return f"{count(n)} of {count(whole)} ({percent(n / whole if whole else math.nan)})"
+
+
+def _key(row: DeltaMetadata) -> _RowKey:
+    return row.id, row.end_offset, row.nbytes
+
+
+def _read_rows(now: StoreView, rows: Collection[DeltaMetadata]) -> dict[_RowKey, _RowNumbers]:
+    read = {}
+    for row, stored in now.states(list(rows)):
+        found = cast("sm.ExposedRows", sm.load(state_bytes(row, stored))).compute()
+        read[_key(row)] = _RowNumbers(
+            found.events, sum(found.exposures.values()), sum(found.known.values())
+        )
+    return read
