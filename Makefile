@@ -104,7 +104,7 @@ screenshots: .venv/.dev  ## take pictures of the page in three sizes and two the
 atlas: .venv/.dev $(patsubst %,.cache/%/.made,atlas rectools ranx torch obp uplift-peers)  ## ask other libraries for each definition, and write the atlas; nightly: ARGS=--check (6 GB)
 	$(BIN)/python -m docs.atlas $(ARGS)
 
-demo: .venv/.serve  ## simulate three A/B tests, count them, print the results and serve the live page; ARGS=--once, --join, --help
+demo: .venv/.serve  ## simulate three A/B tests, count them, print the results and serve the live page; ARGS=--once, --join, --exposures, --help
 	$(BIN)/streammetrics demo $(ARGS)
 
 off-policy: .cache/obp/.made  ## print and draw what each log of the Open Bandit sample says of the other policy
@@ -116,7 +116,7 @@ bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libr
 bench-against: .venv/.dev  ## compare the speed of updates with that of the last tag, or of REV=HEAD~1; ARGS=--help
 	$(BIN)/python -m benchmarks.against $(REV) $(ARGS)
 
-coverage: .venv/.dev  ## measure how often intervals and tests are wrong (62 minutes); ARGS=--help
+coverage: .venv/.dev  ## measure how often intervals and tests are wrong (69 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)
 
 mutants: .venv/.dev  ## list which tests fail for which code mutation (docs/testing.md); ARGS=--help

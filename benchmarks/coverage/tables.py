@@ -7,6 +7,7 @@ from benchmarks.coverage.chosen import CHOSEN
 from benchmarks.coverage.daily_units import DAILY_UNITS
 from benchmarks.coverage.doubly_robust import DOUBLY_ROBUST
 from benchmarks.coverage.drifts import DRIFTS
+from benchmarks.coverage.exposed import EXPOSED, EXPOSED_LATER
 from benchmarks.coverage.fading import FADING
 from benchmarks.coverage.hooks import HOOKS
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
@@ -46,6 +47,8 @@ TABLES = (
     SPARSE,
     USERS_PEEKED,
     QUANTILES,
+    EXPOSED,
+    EXPOSED_LATER,
     RAMPS,
     OVERLAPPING,
     SAMPLE_RATIO,

@@ -163,15 +163,15 @@ class Pair:
                 return False
         return True
 
-    def evidence(self, i: int, variance: Floats) -> Evidence:
-        """This look, as a comparison has it."""
+    def evidence(self, i: int, variance: Floats, center: float = math.nan) -> Evidence:
+        """This look, as a comparison has it. center: the mean of both arms together."""
         a, b = self.control, self.treatment
         df = math.inf
         if a.df is not None and b.df is not None:
             arms = (float(a.variance[i]), float(a.df[i]), float(b.variance[i]), float(b.df[i]))
             df = welch_df(*arms)
         effect, error = float(b.value[i] - a.value[i]), math.sqrt(variance[i])
-        return Evidence(effect_size=effect, std_error=error, df=df, least_count=ROWS)
+        return Evidence(effect_size=effect, std_error=error, df=df, least_count=ROWS, center=center)
 
     def events_alarm(self, i: int) -> bool:
         """Whether the events alone show a difference, which needs no gate."""

@@ -26,6 +26,12 @@ from streammetrics.experiments.horizon import Horizon, check_share
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.kernels.inference import empirical_bernstein
 from streammetrics.kernels.inference.area_interval import COARSE
+from streammetrics.kernels.inference.growing_mixture import (
+    growing_log_e,
+    growing_multiplier,
+    one_sided_growing_log_e,
+    one_sided_growing_multiplier,
+)
 from streammetrics.kernels.inference.normal_mixture import (
     as_t,
     gaussianised,
@@ -37,12 +43,14 @@ from streammetrics.kernels.inference.normal_mixture import (
 )
 
 _UNBOUNDED: Final = "no bounds of the values of rows are known by design, or users are grouped"
-_KINDS: Final = ("asymptotic", "empirical_bernstein", "label")
+_KINDS: Final = ("asymptotic", "growing", "empirical_bernstein", "label")
 UNDECLARED = "neither a horizon nor an mde was declared before the data"
 _OF_ROWS: Final = (
     "the interval of a quantile is tuned by planned rows, which v_opt does not say: declare "
     "horizon=Horizon(units=...)"
 )
+_LITTLE: Final = "the information about the lift is {:.2g}, too little for an interval"
+_NO_LIFT: Final = "values that still grow are compared with those of another arm, never alone"
 _FAR: Final = "the information so far is {:.2g}, too little of the planned {:.2g}"
 _ONE_RATE: Final = "this sequence compares two rates; one has no such interval"
 
@@ -66,6 +74,11 @@ class ConfidenceSequence:
       events alone where an experiment knows the planned shares of independent rows.
       Two arms of a quantile are compared by their ranks, exactly, or over users by the share of
       rows up to the quantile.
+    - "growing": the difference of two means or rates of units whose values still grow, such as the
+      revenue per exposed user until now: on the clock u = center² / V, the information about the
+      lift, where `center` is the mean of both arms. Its values are at least 0. Needs no v_opt. The
+      effect itself grows, so only evidence against no effect at all lasts from look to look;
+      intervals of several looks are of different effects.
     - "label": two rates by their events alone, exact; the interval is of the treatment's rate
       divided by the control's, and `prior` is the weight of its prior in events. Needs no v_opt.
       Of interleaving: the lists that the treatment won, divided by those that the control won.
@@ -87,7 +100,7 @@ class ConfidenceSequence:
     v_opt: float | None = None
     horizon: Horizon | None = None
     min_count: int | None = None
-    kind: Literal["asymptotic", "empirical_bernstein", "label"] = "asymptotic"
+    kind: Literal["asymptotic", "growing", "empirical_bernstein", "label"] = "asymptotic"
     reference: float = 0.5
     prior: float = PRIOR
 
@@ -98,7 +111,7 @@ class ConfidenceSequence:
         _whole("min_count", self.min_count)
         if not among(self.kind, _KINDS):
             raise SettingsError(
-                expected='"asymptotic", "empirical_bernstein" or "label"',
+                expected='"asymptotic", "growing", "empirical_bernstein" or "label"',
                 got=shown(self.kind),
                 where="kind",
                 hint="leave it out for the asymptotic sequence",
@@ -139,10 +152,15 @@ class ConfidenceSequence:
             return reading_of_events(evidence, self.alpha, self.prior)
         if self.kind == "empirical_bernstein":
             return self._undeclared if self.v_opt is None else self._bounded(evidence, self.v_opt)
-        missing = _missing(evidence, self.v_opt, self.horizon, self.min_count)
+        if self.kind == "growing":
+            missing = not_ready(evidence, self.min_count)
+        else:
+            missing = _missing(evidence, self.v_opt, self.horizon, self.min_count)
         if missing is not None:
             log_e = evidence_of_events(evidence, self.prior) if missing.gated else 0.0
             return replace(missing, log_e=log_e)
+        if self.kind == "growing":
+            return self._growing(evidence)
         if evidence.quantiles is not None and self.horizon is not None:
             return anytime_of_quantiles(evidence.quantiles, self.horizon, self.alpha)
         return self._asymptotic(evidence, _tuning(self.v_opt, self.horizon))
@@ -173,6 +191,8 @@ class ConfidenceSequence:
         arm = arm_of(state, view, 1.0 - self.alpha)
         if arm.traits.never:
             return Anytime(reason=arm.traits.never)
+        if self.kind == "growing":
+            return Anytime(reason=_NO_LIFT)
         if self.kind == "label":
             if arm.sides is None:
                 return Anytime(reason=_ONE_RATE)
@@ -247,6 +267,19 @@ class ConfidenceSequence:
         return Anytime(
             gated=True, reason=f"too few rows: {arm.precision.n}" if arm.precision.n else "no rows"
         )
+
+    def _growing(self, found: Evidence) -> Anytime:
+        u, error, df, effect = (
+            found.lift_information,
+            found.std_error,
+            found.df,
+            found.effect_size,
+        )
+        reach = as_t(growing_multiplier(u, self.alpha), df) * error
+        if not reach < math.inf:
+            return Anytime(gated=True, reason=_LITTLE.format(u))
+        log_e = growing_log_e(gaussianised(effect / error, df), u, self.alpha)
+        return Anytime(effect - reach, effect + reach, log_e)
 
     def _asymptotic(self, found: Evidence, v_opt: float) -> Anytime:
         v, rho = found.information, tuned(v_opt, self.alpha)
@@ -351,7 +384,8 @@ class Guardrail:
     """Non-inferiority by `margin` >= 0: a one-sided confidence sequence at alpha.
 
     Guardrails that must all pass need no correction among themselves, because a false overall pass
-    needs a false pass of one of them. v_opt or horizon, min_count: as in `ConfidenceSequence`.
+    needs a false pass of one of them. v_opt or horizon, min_count, kind: as in
+    `ConfidenceSequence`.
 
     >>> from streammetrics.experiments import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.00323, least_count=520)
@@ -365,9 +399,17 @@ class Guardrail:
     higher_is_better: bool = True
     alpha: float = 0.05
     min_count: int | None = None
+    kind: Literal["asymptotic", "growing"] = "asymptotic"
 
     def __post_init__(self) -> None:
         check_share("alpha", self.alpha, most=0.5)
+        if not among(self.kind, _KINDS[:2]):
+            raise SettingsError(
+                expected='"asymptotic" or "growing"',
+                got=shown(self.kind),
+                where="kind",
+                hint='pass "growing" for values of units that still grow',
+            )
         flag(self.higher_is_better, "higher_is_better", SettingsError)
         _positive("v_opt", self.v_opt)
         _whole("min_count", self.min_count)
@@ -390,7 +432,11 @@ class Guardrail:
         """The verdict at this look; never raises on sparse data."""
         evidence = _evidence_of(comparison)
         sign = 1.0 if self.higher_is_better else -1.0
-        missing = _missing(evidence, self.v_opt, self.horizon, self.min_count)
+        growing = self.kind == "growing"
+        if growing:
+            missing = not_ready(evidence, self.min_count)
+        else:
+            missing = _missing(evidence, self.v_opt, self.horizon, self.min_count)
         if missing is not None:
             return Guarded(-sign * math.inf, gated=missing.gated, reason=missing.reason)
         if (arms := evidence.quantiles) is not None and self.horizon is not None:
@@ -398,6 +444,15 @@ class Guardrail:
             return guarded_of_quantiles(arms, self.horizon, *settings)
         error, df = evidence.std_error, evidence.df
         effect = evidence.effect_size - sign * evidence.resolution  # the worst by buckets
+        if growing:
+            u = evidence.lift_information
+            z = gaussianised((sign * effect + self.margin) / error, df)
+            reach = as_t(one_sided_growing_multiplier(u, self.alpha), df) * error
+            if not reach < math.inf:
+                return Guarded(-sign * math.inf, gated=True, reason=_LITTLE.format(u))
+            bound = effect - sign * reach
+            log_e = one_sided_growing_log_e(z, u, self.alpha)
+            return Guarded(bound, sign * bound > -self.margin, log_e)
         v_opt = _tuning(self.v_opt, self.horizon)
         v, rho = evidence.information, tuned(v_opt, 2.0 * self.alpha)
         z = gaussianised((sign * effect + self.margin) / error, df)

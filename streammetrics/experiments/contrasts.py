@@ -55,22 +55,27 @@ def contrast_of(
     direction = direction_of(watched, metric, view, default)
     if safeguard is not None:
         safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
+    is_of_units = any(arm.counts.unit == UNITS for arm in (pair.control, pair.treatment))
+    so_far = plan.unit_view == "so_far" and is_of_units
+    sequence = ConfidenceSequence(alpha=alpha, horizon=horizon)
+    if so_far:  # whatever was planned of final values
+        sequence = ConfidenceSequence(alpha=alpha, kind="growing")
     contrast = Contrast(
         names=names,
         comparison=comparison,
-        anytime=ConfidenceSequence(alpha=alpha, horizon=horizon).at(comparison),
+        anytime=sequence.at(comparison),
         alpha=alpha,
         direction=direction,
         pair=pair,
         horizon=horizon,
-        so_far=plan.unit_view == "so_far"
-        and any(arm.counts.unit == UNITS for arm in (pair.control, pair.treatment)),
+        so_far=so_far,
     )
     if safeguard is None:
         return contrast
     rail = Guardrail(
         margin=safeguard.margin,
-        horizon=horizon,
+        horizon=None if so_far else horizon,
+        kind="growing" if so_far else "asymptotic",
         higher_is_better=safeguard.higher_is_better is not False,
         alpha=alpha,
     )

@@ -192,6 +192,7 @@ def compared(
             kind=a.counts.kind if a.counts.kind == b.counts.kind else "mean",
             quantiles=quantiles,
             resolution=_lift_moved(a, b) if relative and resolution else resolution,
+            center=(a.precision.n * a.estimate + b.precision.n * b.estimate) / n if n else math.nan,
             reason=_reason(a, b) or unbounded or _no_error(std_error, pvalue),
         ),
         epochs=pair.used,

@@ -52,8 +52,8 @@ class Evidence:
     estimate that is too far from normal, or "". groups: of users, None if rows are independent.
     successes: by epoch. moments: of control and treatment, values with bounds known by design.
     kind: the quantity that a burn-in counts. quantiles: both arms of a quantile, which has no
-    standard error. resolution: how far buckets may have moved the effect, or 0. reason: why the
-    effect is undefined, or "".
+    standard error. resolution: how far buckets may have moved the effect, or 0. center: the mean of
+    both arms together, by their rows. reason: why the effect is undefined, or "".
     """
 
     effect_size: float = math.nan
@@ -68,9 +68,16 @@ class Evidence:
     kind: Kind | None = None
     quantiles: QuantileArms | None = None
     resolution: float = 0.0
+    center: float = math.nan
     reason: str = ""
 
     @property
     def information(self) -> float:
         """The clock v = 1 / V."""
         return 1.0 / self.std_error / self.std_error
+
+    @property
+    def lift_information(self) -> float:
+        """The clock of values that still grow, u = center² / V: the information about the lift."""
+        share = self.center / self.std_error
+        return share * share

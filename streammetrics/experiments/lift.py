@@ -21,7 +21,7 @@ def anytime_lift(contrast: Contrast, side: int) -> float:
     pair, v_opt = contrast.pair, contrast.horizon.v_opt
     if pair is None or v_opt is None or contrast.anytime.gated or contrast.safeguard is not None:
         return EVERYTHING[side]
-    if contrast.comparison.resolution:
+    if contrast.comparison.resolution or contrast.so_far:  # which has another clock
         return EVERYTHING[side]
     return _end(pair, tuned(v_opt, contrast.alpha), contrast.alpha, side)
 
@@ -49,7 +49,7 @@ def _end(pair: Arms, rho: float, alpha: float, side: int) -> float:
 def treatment_is_nearer(contrast: Contrast) -> bool | None:
     """Whether the treatment is nearer to the target than the control; None if uncertain."""
     pair, target, v_opt = contrast.pair, contrast.direction.target, contrast.horizon.v_opt
-    if pair is None or target is None or v_opt is None:
+    if pair is None or target is None or v_opt is None or contrast.so_far:
         return None
     # Each of two equally precise arms has twice the information of their difference.
     control, treatment = (

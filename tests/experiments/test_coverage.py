@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.coverage import (
     areas,
     daily_units,
+    exposed,
     fading,
     hooks,
     looks,
@@ -34,7 +37,7 @@ from benchmarks.coverage import (
 )
 from benchmarks.coverage.streams import linear, logarithmic
 from benchmarks.coverage.table import Row
-from streammetrics import ExactAUC, HistogramAUC, Ratio, Units, UserGroups
+from streammetrics import ExactAUC, HistogramAUC, Ratio, UnitMean, Units, UserGroups, compare
 from streammetrics.combine.units import UnitsResult
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.experiments import Experiment, Horizon, Plan, SampleRatio
@@ -417,3 +420,50 @@ def test_two_experiments_without_an_interaction_show_one_in_at_most_5_of_100(
 
     ready, shown = means(ever, 100)
     assert ready > 0.5 and shown <= 0.05 + by_chance(0.05, 100)
+
+
+def test_looks_at_exposed_units_are_those_of_an_experiment_on_states() -> None:
+    scene, looks = exposed.Scene(units=3_000, zipf=2.5), np.array([6.0, 12.0, 20.0, 29.0])
+    rows = exposed.drawn(scene, 0.3, np.random.default_rng(1), lift=0.5)
+    hashes = unit_hashes(np.arange(scene.units), salt_word("streammetrics"), "units")
+    rows = replace(rows, groups=hashes.astype(np.int64) & 63)
+    plans, compared = exposed.plans_of(scene, 0.3), 0
+    for seen in (exposed.so_far, exposed.closed):
+        at = seen(rows, looks)
+        pairs_at = exposed.pairs(rows, at, len(looks), plans, 0.3)
+        for look in range(len(looks)):
+            states = UnitMean(), UnitMean()
+            for state, treated in zip(states, (False, True), strict=True):
+                units = np.flatnonzero((at.units <= look) & (rows.treated == treated))
+                state.update(units, np.zeros(len(units)))
+                counted = (at.outcomes <= look) & (rows.treated[rows.unit] == treated)
+                state.update(rows.unit[counted], rows.amount[counted])
+            for pair, view in zip(pairs_at, ("mean", "rate"), strict=True):
+                value = float(pair.treatment.value[look] - pair.control.value[look])
+                if not states[0].compute().units:
+                    assert math.isnan(value)
+                    continue
+                comparison = compare(*states, view=view)
+                assert comparison.effect_size == pytest.approx(value, rel=1e-9)
+                error = math.sqrt(pair.variance()[look])
+                assert comparison.anytime_error == pytest.approx(error, rel=1e-9)
+                center = float(exposed.center(pair)[look])
+                assert comparison.evidence.center == pytest.approx(center, rel=1e-9)
+                compared += 1
+    assert compared == 12
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+@pytest.mark.parametrize("kind", ["mean", "rate"])
+def test_exposed_units_without_an_effect_are_seldom_said_to_differ(
+    kind: Literal["mean", "rate"], share: float
+) -> None:
+    scene = exposed.Scene(zipf=2.5, first=True)
+    _, growing, closed, *_ = means(lambda rng: exposed.watched(kind, scene, share, rng))
+    assert growing <= 0.05 and closed <= 0.05
+
+
+def test_an_arm_that_only_delays_outcomes_differs_so_far_and_not_in_the_end() -> None:
+    seventh, *_, end, so_far, closed = means(partial(exposed.delayed, 3.0, 0.5), 40)
+    assert seventh < 0.4 and so_far > 0.9
+    assert abs(end - 1) < 0.03 and closed <= 0.05

@@ -114,8 +114,12 @@ SIMULATE: Final = (
          metavar="N", default=1),
     Flag("join", "impressions, and later clicks and purchases, some of them twice", bool),
     Flag("experiments", "the arms of three experiments in each event", bool),
+    Flag("exposures", "five experiments of a company: exposures with the arms of users, and what "
+         "these do later", bool),
+    Flag("users", "with --exposures: the number of users", int, metavar="N", default=25_000),
     Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; with --join also two topics, "
-         "IMPRESSIONS,OUTCOMES", short="o", metavar="WHERE", default="-"),
+         "IMPRESSIONS,OUTCOMES, with --exposures four, EXPOSURES,CLICKS,PURCHASES,CRASHES",
+         short="o", metavar="WHERE", default="-"),
 )  # fmt: skip
 
 DEMO: Final = (
@@ -123,6 +127,11 @@ DEMO: Final = (
     Flag(
         "join",
         "one test, whose clicks and purchases are events of their own, some sent twice",
+        bool,
+    ),
+    Flag(
+        "exposures",
+        "five tests of a company: users are exposed, and what they do later names no arm",
         bool,
     ),
     Flag("events", "the number of events", int, metavar="N", default=200_000),

@@ -5,7 +5,8 @@ It uses the command line as a person would: it writes events (`streammetrics sim
 measured ones, and then counts and serves the live page while the stream goes on. All files stay in
 `.demo`. Three experiments run in the stream: one whose new arm is better, one that breaks its
 guardrail, and one without any difference. With --join there is one experiment, clicks and purchases
-are separate events that arrive later, and some are sent twice.
+are separate events that arrive later, and some are sent twice. With --exposures there are five, and
+what users do names no arm: they were exposed before.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from msgspec.structs import replace as struct_replace
 from streammetrics_consumers.cli.arguments import Arguments
 from streammetrics_consumers.cli.demo_configs import (
     EXPERIMENTS_CONFIG,
+    EXPOSURES_CONFIG,
     JOINED_CONFIG,
     LABEL_WINDOW_S,
 )
 from streammetrics_consumers.cli.exit_codes import DONE
+from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
@@ -39,6 +42,7 @@ from streammetrics_consumers.simulate.experiments_simulation import (
     ExperimentsSimulation,
     true_rates,
 )
+from streammetrics_consumers.simulate.exposures_simulation import ExposuresSimulation
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
 from streammetrics_consumers.simulate.output import Stream
 from streammetrics_consumers.simulate.stream import VARIANTS, Simulation
@@ -60,14 +64,30 @@ three experiments in one stream, as simulated:
   autoplay   brings clicks and drives users away: its guardrail is broken
   placebo    both arms are the same
 """
+TRUE_OF_EXPOSED: Final = """\
+five experiments of a company, as simulated, of users who were exposed:
+  checkout   the new arm has half as many purchases again
+  feed       brings a quarter more clicks, and crashes: its guardrail is broken
+  placebo    both arms are the same
+  pricing    lower prices for 5 % of the users bring a quarter less revenue
+  delivery   purchases come later within a week of the exposure, and are as many
+"""
+EVENTS_OF_A_USER: Final = 16  # about as many come in two weeks
+
+
+_CONFIGS: Final = {
+    "experiments": EXPERIMENTS_CONFIG,
+    "join": JOINED_CONFIG,
+    "exposures": EXPOSURES_CONFIG,
+}
 
 
 def demo(
     arguments: Arguments, run: Callable[[Sequence[str]], int], monotonic: Callable[[], float]
 ) -> int:
     """Run the demonstration. run: the command line."""
-    join = arguments.on("join")
-    config = JOINED_CONFIG if join else EXPERIMENTS_CONFIG
+    kind = next((name for name in ("join", "exposures") if arguments.on(name)), "experiments")
+    config = _CONFIGS[kind]
     if arguments.on("print-config"):
         sys.stdout.write(config)
         return DONE
@@ -81,11 +101,12 @@ def demo(
     counting = config.replace(LOOKS, "look_every_s = 86_400")
     counting = counting.replace(COMMITS, "commit_interval_s = 3600")
     (FOLDER / "demo.toml").write_text(counting, encoding="utf-8")
-    if not join:
-        _say(TRUE)
+    if said := {"experiments": TRUE, "exposures": TRUE_OF_EXPOSED}.get(kind):
+        _say(said)
+    size = ["--users", str(_users(events))] if kind == "exposures" else ["--items", str(ITEMS)]
     started_s = monotonic()
     for command in (
-        ["simulate", "--join" if join else "--experiments", "--items", str(ITEMS),
+        ["simulate", f"--{kind}", *size,
          "--events", str(events), "--seed", str(SEED), "-o", str(FOLDER / "events.jsonl")],
         ["run", str(FOLDER / "demo.toml"), "--until-end", "--no-serve"],
     ):  # fmt: skip
@@ -95,13 +116,19 @@ def demo(
             return code
     (FOLDER / "demo.toml").write_text(config, encoding="utf-8")
     _say(f"{events:,} events simulated and counted in {monotonic() - started_s:.1f} s\n")
-    sys.stdout.write(_text(STORE, truths_of(join=join)))
+    names = list(load_config(FOLDER / "demo.toml").experiments)
+    truths = {} if kind == "exposures" else truths_of(join=kind == "join")
+    sys.stdout.write(_text(STORE, truths, names))
     sys.stdout.flush()
     if arguments.on("once"):
         _say(f"the page of these results: streammetrics serve {STORE}")
         return DONE
     more = events + MORE
-    stream: Stream = _joined(more) if join else _experiments(more)
+    stream: Stream = _experiments(more)
+    if kind == "join":
+        stream = _joined(more)
+    elif kind == "exposures":
+        stream = ExposuresSimulation(_users(events), SEED)
     return _live(run, stream, arguments.number("port"), events)
 
 
@@ -135,12 +162,17 @@ def _experiments(events: int) -> ExperimentsSimulation:
     return ExperimentsSimulation(events=events, seed=SEED, items=ITEMS)
 
 
-def _text(store: Path, truths: Mapping[str, Truth]) -> str:
+def _users(events: int) -> int:
+    """How many users have so many events in two weeks."""
+    return max(events // EVENTS_OF_A_USER, 1)
+
+
+def _text(store: Path, truths: Mapping[str, Truth], names: Sequence[str]) -> str:
     """The results, those of each experiment that has a name, and at the end what they recommend."""
     style = Style.of(sys.stdout)
     if not sys.stdout.isatty():
         style = replace(style, width=WIDTH)
-    queries = [Query(), *(Query(experiment=name) for name in truths if name)]
+    queries = [Query(), *(Query(experiment=name) for name in names)]
     with closing(Ledger.open(str(store))) as ledger:
         answers = [(query, read_results(ledger, query)) for query in queries]
     texts = [

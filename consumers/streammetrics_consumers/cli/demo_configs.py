@@ -1,4 +1,5 @@
-"""The configs of `demo`: three experiments in one stream, and one with labels that come later."""
+"""The configs of `demo`: three experiments in one stream, one with labels that come later, and five
+whose users are exposed."""
 
 from __future__ import annotations
 
@@ -133,6 +134,111 @@ control = "control"
 decision = ["click_rate"]
 guardrails = [{{ metric = "auc", margin = 0.01 }}]
 mdes = {{ click_rate = 0.002, auc = 0.02 }}
+look_every_s = 10
+
+[store]
+url = "demo.db"
+commit_interval_s = 1
+"""
+EXPOSURES_CONFIG: Final = """\
+# Five experiments of a company. It is simulated: the site logs which arm of which experiment a user
+# sees, and clicks; the shop purchases, and the app crashes, without any arm.
+#     streammetrics simulate --exposures --users 12000 --events 200000 -o events.jsonl
+#     streammetrics run demo.toml
+[source]
+kind = "file"
+path = "events.jsonl"
+
+[event]
+time = "ts"
+user = "user"
+
+# Who was shown what. An event of a user belongs to the arm that the user was shown before, if it
+# comes within a week.
+[exposures]
+field = "kind"
+equals = "exposure"
+experiment = "experiment"
+arm = "arm"
+window_s = 604_800
+
+[columns]
+is_click = "kind == 'click'"
+is_purchase = "kind == 'purchase'"
+is_crash = "kind == 'crash'"
+
+[windows]
+size_s = 86400
+
+[slices]
+by = [[]]
+
+# Of users: all who were exposed count, also those who did nothing.
+[metrics.revenue]
+type = "UnitMean"
+inputs = { values = "amount" }
+where = "is_purchase"
+better = "higher"
+
+[metrics]
+conversion = { type = "UnitRate", inputs = { values = "is_purchase" }, better = "higher" }
+clicks = { type = "UnitMean", inputs = { values = "is_click" }, better = "higher" }
+crashed = { type = "UnitRate", inputs = { values = "is_crash" }, better = "lower" }
+
+# Declared before the data: what decides, what must not get worse, and the least differences that
+# matter.
+[experiments.checkout]
+name = "A checkout of one page"
+hypothesis = "Fewer steps bring more purchases."
+variants = ["old", "new"]
+control = "old"
+decision = ["revenue"]
+guardrails = [{ metric = "crashed", margin = 0.02 }]
+metrics = ["conversion"]
+mdes = { revenue = 2.0, crashed = 0.02 }
+days = 14
+look_every_s = 10
+
+[experiments.feed]
+name = "A feed that goes on"
+hypothesis = "A feed without an end is clicked more."
+variants = ["old", "new"]
+control = "old"
+decision = ["clicks"]
+guardrails = [{ metric = "crashed", margin = 0.02 }]
+mdes = { clicks = 0.5, crashed = 0.02 }
+days = 14
+look_every_s = 10
+
+[experiments.placebo]
+name = "An A/A test"
+hypothesis = "Both arms are the same, so nothing may be found."
+variants = ["a", "b"]
+control = "a"
+decision = ["revenue"]
+mdes = { revenue = 2.0 }
+days = 14
+look_every_s = 10
+
+[experiments.pricing]
+name = "Lower prices for one user in twenty"
+hypothesis = "Lower prices bring more purchases than they cost."
+variants = ["usual", "low"]
+control = "usual"
+shares = { usual = 0.95, low = 0.05 }
+decision = ["revenue"]
+mdes = { revenue = 4.0 }
+days = 14
+look_every_s = 10
+
+[experiments.delivery]
+name = "Delivery on a day of choice"
+hypothesis = "Users who choose the day buy no less, but may buy later."
+variants = ["now", "later"]
+control = "now"
+decision = ["revenue"]
+mdes = { revenue = 2.0 }
+days = 14
 look_every_s = 10
 
 [store]

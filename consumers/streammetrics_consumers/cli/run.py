@@ -47,6 +47,7 @@ from streammetrics_consumers.server.assets import prepare
 from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import announce, serving
 from streammetrics_consumers.simulate.experiments_simulation import ExperimentsSimulation
+from streammetrics_consumers.simulate.exposures_simulation import ExposuresSimulation
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
 from streammetrics_consumers.simulate.output import MESSAGES, Stream, write
 from streammetrics_consumers.simulate.stream import Format, Simulation
@@ -324,22 +325,37 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
             f"--format {form}: expected -o kafka://HOST/TOPIC, since such messages are Kafka's, "
             f"got -o {where}; write jsonl or csv there"
         )
-    if "," in where and where.startswith("kafka://") and not arguments.on("join"):
-        raise UsageError(f"-o: expected one topic, got {where}; add --join to write to two")
-    join, experiments = arguments.on("join"), arguments.on("experiments")
-    if join and experiments:
-        raise UsageError("simulate: expected --join or --experiments, got both; leave one out")
+    kinds = [name for name in ("join", "experiments", "exposures") if arguments.on(name)]
+    if len(kinds) > 1:
+        given = " and ".join(f"--{name}" for name in kinds)
+        expected = "--join, --experiments or --exposures"
+        raise UsageError(f"simulate: expected {expected}, got {given}; leave one out")
+    kind = kinds[0] if kinds else ""
+    _check_topics(where, kind)
     events, seed = arguments.number("events") or 0, arguments.number("seed") or 0
     items = arguments.number("items") or 0
     stream: Stream
     try:
-        if experiments:
+        if kind == "experiments":
             stream = ExperimentsSimulation(events, seed, form, items)
+        elif kind == "exposures":
+            users = arguments.number("users") or 0
+            stream = ExposuresSimulation(users, seed, form, events)
         else:
             plain = Simulation(events, seed, form, items=items)
-            stream = JoinedSimulation(plain) if join else plain
+            stream = JoinedSimulation(plain) if kind == "join" else plain
     except ValueError as error:
         raise UsageError(f"simulate: {error}") from None
     with progress.shown("simulating", monotonic) as report:
         write(stream, where, rate, report, monotonic, batch)
     return 0
+
+
+def _check_topics(where: str, kind: str) -> None:
+    """UsageError for several topics that the stream does not have."""
+    topics = where.count(",") + 1 if where.startswith("kafka://") else 1
+    most = {"join": 2, "exposures": 4}.get(kind, 1)
+    if topics not in (1, most):
+        expected = f"one topic or {most}" if most > 1 else "one topic"
+        hint = "" if most > 1 else "; add --join to write to two, or --exposures to write to four"
+        raise UsageError(f"-o: expected {expected}, got {where}{hint}")

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.progress import Progress
+from streammetrics_consumers.simulate.exposures_simulation import KINDS
 from streammetrics_consumers.simulate.joined_simulation import is_outcome
 from streammetrics_consumers.simulate.stream import LIST, Format
 
@@ -95,7 +96,7 @@ def write(
     batch_events: int = 1000,
 ) -> None:
     """Write a stream to a path, `-`, or `kafka://HOST[:PORT]/TOPIC`. With two topics, the second
-    receives clicks and purchases.
+    receives clicks and purchases; with four, each has a kind of events, exposures first.
 
     rate: events per second; a batch is cut to the events of a tenth of a second. batch_events:
     events per message, in formats with many events per message.
@@ -139,12 +140,22 @@ def _sinks(where: str, format: str, batch_events: int) -> Iterator[Sink]:
             for position in places
         ]
 
+        place_of = _place_of_kind if len(sinks) == len(KINDS) else is_outcome
+
         def send(events: list[bytes]) -> None:
-            outcomes = [event for event in events if is_outcome(event)]
-            sinks[0]([event for event in events if not is_outcome(event)])
-            sinks[-1](outcomes)
+            parts: list[list[bytes]] = [[] for _ in sinks]
+            for event in events:
+                parts[place_of(event)].append(event)
+            for sink, part in zip(sinks, parts, strict=True):
+                sink(part)
 
         yield sinks[0] if len(sinks) == 1 else send
+
+
+def _place_of_kind(line: bytes) -> int:
+    """The place of the kind of an event in KINDS; that of broken ones is the first."""
+    kind = line[9:].partition(b'"')[0].decode("utf-8", "replace")
+    return KINDS.index(kind) if kind in KINDS else 0
 
 
 @contextmanager

@@ -1,0 +1,97 @@
+"""The log of the simulated company as tables of polars: who was exposed to what, and what they did.
+
+It is worked out from the lines alone: which of them are good and in time, the first exposure of
+each user, and a join of that table with the outcomes. Nothing of the library is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+from streammetrics_consumers.simulate.exposures_simulation import ExposuresSimulation
+
+LATENESS_MS: Final = 600_000
+KINDS: Final = ("exposure", "click", "purchase", "crash")
+SCHEMA: Final = {
+    "kind": pl.String, "ts": pl.Int64, "user": pl.String, "experiment": pl.String,
+    "arm": pl.String, "amount": pl.Float64, "place": pl.Int64,
+}  # fmt: skip
+
+
+def lines_of(simulation: ExposuresSimulation) -> list[bytes]:
+    """All events as they arrive."""
+    return [line for batch in simulation.batches() for line in batch]
+
+
+def kind_of(line: bytes) -> int:
+    """The place of the kind of an event, also of a broken one."""
+    return next((i for i, kind in enumerate(KINDS) if b'"%b"' % kind.encode() in line), 0)
+
+
+def good(line: bytes) -> Mapping[str, Any] | None:
+    """The fields of an event that nothing is wrong with."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(event, dict) or not event["ts"].endswith("Z"):
+        return None
+    time = datetime.fromisoformat(event["ts"])
+    return {**event, "ts": round(time.timestamp() * 1000)}
+
+
+def events_of(logs: Sequence[Sequence[bytes]]) -> pl.DataFrame:
+    """The good events of all logs that are not late in their own, each once."""
+
+    def rows() -> Iterator[Mapping[str, Any]]:
+        for place, log in enumerate(logs):
+            for line in log:
+                event = good(line)
+                if event is not None:
+                    yield {name: event.get(name) for name in SCHEMA} | {"place": place}
+
+    table = pl.DataFrame(list(rows()), schema=SCHEMA)
+    newest = pl.col("ts").cum_max().shift(1).over("place")
+    in_time = newest.is_null() | (pl.col("ts") >= newest - LATENESS_MS)
+    return table.filter(in_time).drop("place").unique()
+
+
+def users_of(events: pl.DataFrame, before_ms: int, window_ms: int) -> pl.DataFrame:
+    """A row for each experiment and user exposed to it before a time: the arm, the time, and what
+    the user did in the window after it: `revenue`, `purchases`, `clicks`, `crashes`."""
+    closed = events.filter(pl.col("ts") < before_ms)
+    exposed = (
+        closed.filter(pl.col("kind") == "exposure")
+        .sort("ts", "arm")
+        .group_by("experiment", "user", maintain_order=True)
+        .agg(pl.first("arm"), pl.first("ts").alias("exposed"))
+    )
+    outcomes = closed.filter(pl.col("kind") != "exposure").select("user", "ts", "kind", "amount")
+    since = pl.col("ts") - pl.col("exposed")
+    sums = (
+        exposed.join(outcomes, on="user")
+        .filter((since >= 0) & (since < window_ms))
+        .group_by("experiment", "user")
+        .agg(
+            pl.col("amount").sum().alias("revenue"),
+            *((pl.col("kind") == kind).sum().alias(name) for kind, name in (
+                ("purchase", "purchases"), ("click", "clicks"), ("crash", "crashes"))),
+        )
+    )  # fmt: skip
+    return exposed.join(sums, on=["experiment", "user"], how="left").fill_null(0)
+
+
+def by_arm(users: pl.DataFrame) -> dict[tuple[str, str], Mapping[str, float]]:
+    """Of each experiment and arm its users, and the means over them."""
+    table = users.group_by("experiment", "arm").agg(
+        pl.len().alias("units"),
+        pl.col("revenue").mean(),
+        (pl.col("purchases") > 0).mean().alias("conversion"),
+        pl.col("clicks").mean(),
+        (pl.col("crashes") > 0).mean().alias("crashed"),
+    )
+    return {(row["experiment"], row["arm"]): row for row in table.to_dicts()}
