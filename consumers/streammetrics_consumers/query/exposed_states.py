@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 import streammetrics as sm
 from streammetrics_consumers.model.generation import Pane
-from streammetrics_consumers.model.times import DAY_MS
 
+DAY_MS: Final = 86_400_000  # as in model.times, which loads numpy, which `status` does not need
 ALL_UNITS: Final = 0  # the grouping by epoch and arm
 COHORTS: Final = 1  # the grouping by epoch, arm, day of exposure and days since it
 SINCE: Final = ("0", "1", "2-3", "4-7", "8-15", "16+")  # keys of the days since an exposure
