@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from streammetrics.join import Attribution, NewExposures
 
 _MANY_TOGETHER: Final = 4
+_ROW_BYTES: Final = 24  # of a pending event, at least
+_ATTRIBUTED_BYTES: Final = 16  # of the arm of an event in an experiment, and its exposure's time
 KNOWN: Final = Pane(EXPOSED_UNITS, 0, None, None)
 
 
@@ -92,7 +94,9 @@ class ExposureClosing:
         rows, part = step.pending[EXPOSED_ROWS].rows, ClosedPart()
         self.reading_s = 0.0
         nbytes, known_bytes = sum(row.nbytes for row in rows), self._known_bytes()
-        ranges = ranges_for(nbytes + known_bytes, self._max_bytes)
+        n = nbytes // _ROW_BYTES + sum(len(events.times_ms) for events in impressions or ())
+        attributed = n * _ATTRIBUTED_BYTES * len(self.config.exposed)
+        ranges = ranges_for(nbytes + known_bytes + attributed, self._max_bytes)
         share = known_bytes / max(known_bytes + nbytes, 1)
         pending = self._pending(rows, nbytes, ranges)
         for place in range(ranges):
