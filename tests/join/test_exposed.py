@@ -76,6 +76,7 @@ def test_a_unit_in_several_arms_counts_in_its_first() -> None:
     assert found["new"].mean == 5  # type: ignore[attr-defined]
     assert found["old"].mean == 0  # type: ignore[attr-defined]
     assert found.exposed == {"new": 1, "old": 1}
+    assert found["old"].units == 1  # type: ignore[attr-defined]
     assert (found.in_several, found.share_in_several) == (1, 0.5)
     assert math.isnan(revenue().compute().share_in_several)
 

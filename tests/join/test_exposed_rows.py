@@ -25,7 +25,7 @@ from streammetrics.core.codec import STATE_MAGIC, frame, unframe
 from streammetrics.join import AttributedRows, Attribution
 from streammetrics.results.exposed_results import listed
 from streammetrics.testing import strategies
-from tests.depth import EXAMPLES
+from tests.depth import EXAMPLES, tries
 from tests.exposure_cases import COLUMNS, EVENT, EXPERIMENTS, NAMES, parsed
 from tests.oracles import exposed
 from tests.oracles.exposed import Event, Exposure
@@ -211,6 +211,54 @@ def test_the_arms_of_other_units_do_not_matter() -> None:
     out = state.close(10)
     assert listed(out.attribution.arms["e"]) == ["z"]
     assert out.attribution.exposed_ms["e"].tolist() == [5]
+
+
+def test_an_arm_whose_name_is_new_makes_a_new_exposure() -> None:
+    state = ExposedRows({})
+    state.update_exposures([1], [5], "e", ["b"])
+    assert exposures_of(state.close(10)) == [(1, 5, "e", "b", True)]
+    state.update_exposures([1, 1], [12, 13], ["e", "f"], ["a", "b"])
+    assert exposures_of(state.close(20)) == [(1, 12, "e", "a", False), (1, 13, "f", "b", True)]
+    state.update_exposures([1], [25], "e", ["a"])
+    assert exposures_of(state.close(30)) == []
+
+
+def test_of_many_random_streams_each_is_as_by_brute_force_however_it_is_closed() -> None:
+    random = Random(39)
+    arms = [*"abcdefg", "a b"]
+    for _ in range(tries(1_000, 20_000)):
+        n_arms = random.randrange(1, len(arms) + 1)
+        rows = [
+            (
+                random.randrange(4),
+                random.randrange(20),
+                random.choice(EXPERIMENTS),
+                random.choice([None, None, *arms[:n_arms]]),
+                random.choice((None, 7)),
+                0.5,
+                random.choice(("home", "cart")),
+            )
+            for _ in range(random.randrange(30))
+        ]
+        window = random.choice((None, 1, 6))
+        exact = exposed.closed(parsed(rows), 99, window)
+        state, outs = fed([], window), []
+        cuts = [-1, *sorted(random.randrange(20) for _ in range(random.randrange(4))), 99]
+        for before, after in pairwise(cuts):
+            new = [row for row in rows if before <= row[1] < after]
+            new += random.sample(new, len(new) // 2)
+            random.shuffle(new)
+            state = state + fed(new[::2], window) + fed(new[1::2], window)
+            outs.append(state.close(after))
+        found = sorted((row for out in outs for row in exposures_of(out)), key=repr)
+        assert found == sorted(((*one, first) for one, first in exact.exposures), key=repr)
+        assert sorted((row for out in outs for row in rows_of(out)), key=repr) == sorted(
+            [
+                (e.unit, e.time, *e.content, {name: arm for name, arm in its.items() if arm})
+                for e, its in exact.rows
+            ],
+            key=repr,
+        )
 
 
 def test_two_events_of_a_unit_at_one_time_are_told_apart_by_event_ids_or_columns() -> None:
