@@ -13,7 +13,7 @@ MOST = {
     "functions that begin with a preposition": 144,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 4_900, "lines of the source": 118_000, "lines of tests": 114_400}
+BUDGETS = {"lines of config": 4_900, "lines of the source": 118_500, "lines of tests": 114_400}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 69,
     "functions that print(result) crosses": 163,
