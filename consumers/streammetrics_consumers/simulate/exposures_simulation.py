@@ -105,7 +105,8 @@ class Rows(NamedTuple):
 
     def chosen(self, places: Ints) -> Rows:
         """The events at these places."""
-        return Rows(*(column[places] for column in self))
+        kinds, users, times_ms, values, words = self
+        return Rows(kinds[places], users[places], times_ms[places], values[places], words[places])
 
 
 @dataclass(frozen=True)
