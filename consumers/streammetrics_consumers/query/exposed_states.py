@@ -108,7 +108,7 @@ def closed_units(state: sm.PerKey, closed_ms: int | None, window_ms: int) -> Coh
     sums: ArmStates = {}
     for cohort, key in cohorts:
         _add(sums, cohort, _unit_state(state, key))
-    return _over_days(sums, [cohort for cohort, _ in cohorts])
+    return _cohort_sum(sums, [cohort for cohort, _ in cohorts])
 
 
 def units_since(
@@ -140,7 +140,7 @@ def units_since(
         for cohort, key in by_since.get(since, ()):
             if cohort.day <= last:
                 _add(sums, cohort, _unit_state(state, key))
-        whole = _over_days(sums, [cohort for cohort, _ in exposed[:n_cohorts]])
+        whole = _cohort_sum(sums, [cohort for cohort, _ in exposed[:n_cohorts]])
         if whole is not None:
             yield days, whole
 
@@ -168,7 +168,7 @@ def _add(sums: ArmStates, cohort: Cohort, state: OfUnits) -> None:
         sums[place] = state.copy()
 
 
-def _over_days(sums: ArmStates, cohorts: list[Cohort]) -> CohortStates | None:
+def _cohort_sum(sums: ArmStates, cohorts: list[Cohort]) -> CohortStates | None:
     if not cohorts:
         return None
     days = [cohort.day for cohort in cohorts]

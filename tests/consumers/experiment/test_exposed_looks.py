@@ -14,6 +14,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.process.experiment_looks import Looker
 from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.exposures_status import ExposuresReader
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
 
@@ -109,3 +110,28 @@ def test_an_answer_about_one_metric_has_the_exposed_units_of_this_one(
     exposed = json.loads(capsys.readouterr().out)["exposed"]
     assert {one["metric"] for part in exposed["since"] for one in part["effects"]} == {"buyers"}
     assert [*exposed["funnel"][0]["converted"]] == ["buyers"]
+
+
+def test_a_row_of_exposures_is_read_once_for_the_status(
+    store: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("grown")
+    for file in store.parent.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    with closing(Ledger.open(str(folder / "store.db"))) as ledger:
+        reader = ExposuresReader(ledger)
+        before, _ = reader.found()
+        read = reader.rows_read
+        assert before is not None and read > 1
+        assert reader.found()[0] is before
+        event = {"ts": exposed_scenes.START_MS + 30 * exposed_scenes.DAY_MS, "user": "last",
+                 "kind": "exposure", "experiment": "unknown", "arm": "new"}  # fmt: skip
+        with (folder / "events.jsonl").open("a", encoding="utf-8") as events:
+            events.write(f"{json.dumps(event)}\n")
+        assert main(["run", str(folder / "config.toml"), "--until-end", "--no-serve"]) == 0
+        after, _ = reader.found()
+        assert after is not None
+        assert (after.pending_events, after.pending_exposures) == (0, 1)
+        assert after.closed == before.closed + before.pending_events
+        assert reader.rows_read - read <= 3  # of what is pending, and of what was closed
+        assert after == ExposuresReader(ledger).found()[0]
