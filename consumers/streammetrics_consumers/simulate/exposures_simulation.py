@@ -105,7 +105,13 @@ class Rows(NamedTuple):
 
     def chosen(self, places: Ints) -> Rows:
         """The events at these places."""
-        return Rows(*(column[places] for column in self))
+        return Rows(
+            self.kinds[places],
+            self.users[places],
+            self.times_ms[places],
+            self.values[places],
+            self.words[places],
+        )
 
 
 @dataclass(frozen=True)
