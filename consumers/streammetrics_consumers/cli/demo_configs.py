@@ -143,7 +143,7 @@ commit_interval_s = 1
 EXPOSURES_CONFIG: Final = """\
 # Five experiments of a company. It is simulated: the site logs which arm of which experiment a user
 # sees, and clicks; the shop purchases, and the app crashes, without any arm.
-#     streammetrics simulate --exposures --users 12000 --events 200000 -o events.jsonl
+#     streammetrics simulate --exposures --users 12500 --events 200000 -o events.jsonl
 #     streammetrics run demo.toml
 [source]
 kind = "file"
@@ -231,11 +231,13 @@ mdes = { revenue = 4.0 }
 days = 14
 look_every_s = 10
 
+# Whoever buys later has not bought less: this one is decided by users whose week is over.
 [experiments.delivery]
 name = "Delivery on a day of choice"
 hypothesis = "Users who choose the day buy no less, but may buy later."
 variants = ["now", "later"]
 control = "now"
+units = "closed"
 decision = ["revenue"]
 mdes = { revenue = 2.0 }
 days = 14

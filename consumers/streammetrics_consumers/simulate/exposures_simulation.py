@@ -105,8 +105,13 @@ class Rows(NamedTuple):
 
     def chosen(self, places: Ints) -> Rows:
         """The events at these places."""
-        kinds, users, times_ms, values, words = self
-        return Rows(kinds[places], users[places], times_ms[places], values[places], words[places])
+        return Rows(
+            self.kinds[places],
+            self.users[places],
+            self.times_ms[places],
+            self.values[places],
+            self.words[places],
+        )
 
 
 @dataclass(frozen=True)

@@ -114,19 +114,44 @@ def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixt
     assert all(len(line) <= 100 for line in out.splitlines())
 
 
+def test_it_shows_five_experiments_of_users_who_were_exposed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert demo("--once", "--exposures") == 0
+    out, err = capsys.readouterr()
+    assert "$ streammetrics simulate --exposures --users 12500" in err
+    parts = re.split(r"^demo\.db, generation 1(?:, experiment (\w+))?$", out, flags=re.M)
+    names = ["checkout", "feed", "placebo", "pricing", "delivery"]
+    assert parts[1::2] == [None, *names]
+    recommended = out.partition("\nThe experiments recommend:\n")[2]
+    assert re.findall(r"^(\w+: .*?)[:.] ?", recommended, re.M) == [
+        *("checkout: Ship", "feed: Do not ship", "placebo: Wait", "pricing: Wait"),
+        "delivery: Wait",
+    ]
+    assert "guardrail crashed is broken" in recommended
+    assert "exposures, window 7 days" in out
+    assert all(len(line) <= 100 for line in out.splitlines())
+
+
 def test_its_config_can_be_printed_copied_and_run(capsys: pytest.CaptureFixture[str]) -> None:
-    for more, form in (([], ["--experiments"]), (["--join"], ["--join"])):
+    lists = "--items", "10"
+    for name, more, form, metric in (
+        ("plain", [], ["--experiments", *lists], "ranking"),
+        ("joined", ["--join"], ["--join", *lists], "ranking"),
+        ("exposed", ["--exposures"], ["--exposures", "--users", "12500"], "revenue"),
+    ):
         assert demo("--print-config", *more) == 0
         config = capsys.readouterr().out
         assert not Path(".demo").exists()
-        Path("mine.toml").write_text(config.replace("demo.db", f"{len(more)}.db"))
+        Path("mine.toml").write_text(config.replace("demo.db", f"{name}.db"))
         (said,) = re.findall(r"#     streammetrics (simulate .*)", config)
         words = said.replace("200000", "20000").split()
-        assert words[:-2] == ["simulate", *form, "--items", "10", "--events", "20000"]
+        assert words[:-2] == ["simulate", *form, "--events", "20000"]
         assert main(words) == 0
         assert main(["run", "mine.toml", "--until-end", "--no-serve"]) == 0
-        assert main(["results", f"{len(more)}.db", "--metric", "ranking"]) == 0
-        assert "ranking NDCG@10" in capsys.readouterr().out
+        assert main(["results", f"{name}.db", "--metric", metric]) == 0
+        expected = "ranking NDCG@10" if metric == "ranking" else "revenue mean"
+        assert expected in capsys.readouterr().out
 
 
 def test_the_page_is_live_until_ctrl_c(tmp_path: Path) -> None:
