@@ -42,7 +42,7 @@ from streammetrics_consumers.model.generation import (
 )
 
 if TYPE_CHECKING:
-    from streammetrics.join import Attribution, NewExposures
+    from streammetrics.results import Attribution, NewExposures
 
 _MANY_TOGETHER: Final = 4
 _ROW_BYTES: Final = 24  # of a pending event, at least
@@ -119,7 +119,7 @@ class ExposureClosing:
                 part.counters += Counters(conflicts=int((~closed.exposures.first).sum()))
                 continue
             for whole in impressions:
-                events = whole.of_range(place, ranges)
+                events = whole.range_part(place, ranges)
                 attribution = state.attribute(_ids(events.units), events.times_ms)
                 self._count_events(counted, events, attribution)
         part.replaced += rows
