@@ -134,9 +134,9 @@ class Exposed(ClosingMetric, schema="exposed/1"):
         """Add events.
 
         units: [n] integers, strings or hashes, such as users. times_ms: [n] integers since the
-        epoch. arms: [n] strings or integers, those of exposures, None for other events. event_ids:
-        [n], to tell other events of one time apart; may be left out. columns: [n] each, those of
-        the setting `columns` by name, read for other events.
+        epoch. arms: [n] strings or integers, those of exposures, None for other events.
+        event_ids: [n], to tell other events of one time apart; may be left out. columns: [n] each,
+        those of the setting `columns` by name, read for other events.
         """
         self._update(self.check(units, times_ms, arms, event_ids=event_ids, **columns))
 

@@ -281,6 +281,13 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
 
     def known_of(self, exposures: NewExposures) -> Self:
         """A state whose known exposures are these alone, as `close` returned them."""
+        if not isinstance(exposures, NewExposures):
+            raise InputError(
+                expected="the exposures that `close` returned",
+                got=shown(exposures),
+                where="ExposedRows.known_of",
+                hint="pass the `exposures` of its result",
+            )
         new = self.empty()
         fields = (exposures.experiments, exposures.arms)
         new.known_rows.add(exposures.units, exposures.times_ms, fields)

@@ -46,6 +46,7 @@ CALLS: Mapping[str, Callable[..., object]] = {
         for name in ("to_csv", "to_frame", "to_html", "to_latex", "to_markdown")
     },
     "StoreReader.frame": lambda **flag: streammetrics.open(NOWHERE).frame(**flag),
+    "Windows.panes": lambda **flag: Windows(Ratio(), size_s=60).panes(**flag),
     "between": lambda **flag: between(0.1, 0.2, 2, **flag),
     "check_law": lambda **flag: check_law(lambda *given: None, CASES[0], **flag),
     "compare": lambda **flag: compare(Ratio(), Ratio(), **flag),

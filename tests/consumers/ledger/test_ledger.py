@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 from streammetrics_consumers.ledger import delta_metadata
-from streammetrics_consumers.ledger.closing import join_head, write_closing
+from streammetrics_consumers.ledger.closing import PendingMetadata, join_head, write_closing
 from streammetrics_consumers.ledger.failures import NotAStore
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
 from streammetrics_consumers.ledger.quarantine import NotOpen, RetriedEntries, write_retry
@@ -129,7 +129,7 @@ def test_label_windows_must_be_as_far_closed_as_a_commit_was_made_for(
 ) -> None:
     join = join_head(ledger.store, generation)
     close = Commit(join, join.next_offset, 1000, None, Counters())
-    write_closing(ledger.store, generation, close, "rows", (), 0, ())
+    write_closing(ledger.store, generation, close, (PendingMetadata("rows", 0, ()),), ())
     made = commit(head, 4)
     with pytest.raises(Fenced, match="closed up to 1000 ms"):
         ledger.commit(generation, replace(made, closed_at_most=999))
