@@ -116,7 +116,7 @@ SIMULATE: Final = (
     Flag("experiments", "the arms of three experiments in each event", bool),
     Flag("exposures", "five experiments of a company: exposures with the arms of users, and what "
          "these do later", bool),
-    Flag("users", "with --exposures: the number of users", int, metavar="N", default=25_000),
+    Flag("n-users", "with --exposures: the number of users", int, metavar="N", default=25_000),
     Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; with --join also two topics, "
          "IMPRESSIONS,OUTCOMES, with --exposures four, EXPOSURES,CLICKS,PURCHASES,CRASHES",
          short="o", metavar="WHERE", default="-"),

@@ -103,7 +103,7 @@ def demo(
     (FOLDER / "demo.toml").write_text(counting, encoding="utf-8")
     if said := {"experiments": TRUE, "exposures": TRUE_OF_EXPOSED}.get(kind):
         _say(said)
-    size = ["--users", str(_users(events))] if kind == "exposures" else ["--items", str(ITEMS)]
+    size = ["--n-users", str(_users(events))] if kind == "exposures" else ["--items", str(ITEMS)]
     started_s = monotonic()
     for command in (
         ["simulate", f"--{kind}", *size,
@@ -163,7 +163,7 @@ def _experiments(events: int) -> ExperimentsSimulation:
 
 
 def _users(events: int) -> int:
-    """How many users have so many events in two weeks."""
+    """How many users have this number of events in two weeks."""
     return max(events // EVENTS_OF_A_USER, 1)
 
 

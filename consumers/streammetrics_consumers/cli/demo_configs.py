@@ -143,7 +143,7 @@ commit_interval_s = 1
 EXPOSURES_CONFIG: Final = """\
 # Five experiments of a company. It is simulated: the site logs which arm of which experiment a user
 # sees, and clicks; the shop purchases, and the app crashes, without any arm.
-#     streammetrics simulate --exposures --users 12500 --events 200000 -o events.jsonl
+#     streammetrics simulate --exposures --n-users 12500 --events 200000 -o events.jsonl
 #     streammetrics run demo.toml
 [source]
 kind = "file"

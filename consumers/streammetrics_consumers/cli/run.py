@@ -339,7 +339,7 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
         if kind == "experiments":
             stream = ExperimentsSimulation(events, seed, form, items)
         elif kind == "exposures":
-            users = arguments.number("users") or 0
+            users = arguments.number("n-users") or 0
             stream = ExposuresSimulation(users, seed, form, events)
         else:
             plain = Simulation(events, seed, form, items=items)

@@ -119,7 +119,7 @@ def test_it_shows_five_experiments_of_users_who_were_exposed(
 ) -> None:
     assert demo("--once", "--exposures") == 0
     out, err = capsys.readouterr()
-    assert "$ streammetrics simulate --exposures --users 12500" in err
+    assert "$ streammetrics simulate --exposures --n-users 12500" in err
     parts = re.split(r"^demo\.db, generation 1(?:, experiment (\w+))?$", out, flags=re.M)
     names = ["checkout", "feed", "placebo", "pricing", "delivery"]
     assert parts[1::2] == [None, *names]
@@ -138,7 +138,7 @@ def test_its_config_can_be_printed_copied_and_run(capsys: pytest.CaptureFixture[
     for name, more, form, metric in (
         ("plain", [], ["--experiments", *lists], "ranking"),
         ("joined", ["--join"], ["--join", *lists], "ranking"),
-        ("exposed", ["--exposures"], ["--exposures", "--users", "12500"], "revenue"),
+        ("exposed", ["--exposures"], ["--exposures", "--n-users", "12500"], "revenue"),
     ):
         assert demo("--print-config", *more) == 0
         config = capsys.readouterr().out
