@@ -144,9 +144,9 @@ def ask(quick: bool) -> Answer:
     ]
     found.notes.append(
         "CPU time with the imports, over the rows; the peak is what the system counted for the "
-        "process. Ours includes an interval of each value, the peers give values alone. The peers "
-        "have one thread; what reads parquet has several in ours. The rows are in one row group, "
-        "those of 100,000,000 rows in ten; one column is not read."
+        "process. Ours includes an interval of each value, the peers give values alone. All have "
+        "one thread. The rows are in one row group, those of 100,000,000 rows in ten; one column "
+        "is not read."
     )
     return found
 

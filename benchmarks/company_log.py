@@ -58,6 +58,7 @@ by = [[], ["variant"], ["item"]]
 url = "{url}"
 commit_interval_s = 5
 commit_events = 500000
+commit_bytes = 268435456
 """
 PLAN: Final = """\
 control = "control"

@@ -223,7 +223,7 @@ class Calibration(Accumulator, schema="calibration/4"):
         slots: AnySlots | None,
     ) -> None:
         bins = equal_bins(scores, self.bins)
-        cells = labels * np.intp(self.bins) + bins
+        cells = bins + labels * np.uint16(self.bins)
         self.counts.add_rows(cells, slots, units)
         for part in weighted([scores], units):
             self.predicted.add(part, bins, slots)

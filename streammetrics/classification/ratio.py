@@ -81,10 +81,10 @@ class Ratio(Accumulator, schema="ratio/2"):
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         numerators, denominators = batch.numerators, batch.optional("denominators")
-        self.numerator.add(numerators.astype(np.float64, copy=False), slots)
+        n = batch.n  # of rows that may not be 0 or 1 over 1
         if slots is None:
             used_slots, counts = np.zeros(1, np.intp), np.array([batch.n], np.int64)
-            n = sum([np.count_nonzero(chunk) for chunk in _others(numerators, denominators)])
+            n = sum(int(np.count_nonzero(chunk)) for chunk in _others(numerators, denominators))
             kinds = np.array([batch.n - n, n], np.int64)
             self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), kinds)
         else:
@@ -94,6 +94,10 @@ class Ratio(Accumulator, schema="ratio/2"):
                 self.rows.add(flags.astype(np.intp), slots)
             else:
                 self.rows.add(np.zeros(len(used_slots), np.intp), used_slots, counts)
+        if n:
+            self.numerator.add(numerators.astype(np.float64, copy=False), slots)
+        else:
+            self.numerator.add_units(int(np.count_nonzero(numerators)) * QUANTA)
         if denominators is None:
             self.denominator.add(counts.astype(np.float64), used_slots)
         else:

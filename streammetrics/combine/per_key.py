@@ -297,8 +297,8 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     ) -> PerKey:
         """The PerKey of one metric, from a PerKey of a Panel.
 
-        max_keys: another one, as in `limited`. keys, key_of: only the states of these keys, under
-        new ones, as in `chosen`, without another copy.
+        max_keys: another one, as in `limited`. keys: only the states of these, as in `chosen`.
+        key_of: gives the new key of each, as in `rekeyed`. All of it is one copy.
         """
         if not isinstance(self.metric, Panel):
             raise SettingsError(
@@ -313,7 +313,12 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         most = self.max_keys if max_keys is None else _checked_max_keys(max_keys)
         empty = self._related((name, most), lambda: PerKey(metric, most))
         view = states.child_view(cast("Panel", states.child).states.by_name[name])
-        of_one = view.take(SLOT_0) if keys is None else _some(view, keys, key_of, "PerKey.project")
+        if keys is not None:
+            of_one = _some(view, keys, key_of, "PerKey.project")
+        elif key_of is not None:
+            of_one = view.take(SLOT_0).rekeyed(key_of, moves=True)
+        else:
+            of_one = view.take(SLOT_0)
         return empty._with_states(of_one, self._total_count)
 
     def _with_states(self, states: MapColumn, total: int) -> PerKey[R]:

@@ -245,6 +245,10 @@ def test_a_projection_of_some_keys_is_that_of_the_chosen_ones() -> None:
                 some = both.project(name, 50, keys=[*own, "never"], key_of=key_of)
                 assert own and some.to_bytes() == chosen.project(name, 50).to_bytes()
                 some.merge(some.copy())
+                if key_of is not None:
+                    renamed = both.project(name, 50).rekeyed(lambda key: ("new", *key))
+                    again = both.project(name, 50, key_of=lambda key: ("new", *key))
+                    assert again.to_bytes() == renamed.to_bytes()
         assert both.to_bytes() == before
     with pytest.raises(InputError, match=r"PerKey\.project: expected several keys"):
         both.project("t", keys=7)  # type: ignore[arg-type]

@@ -77,6 +77,7 @@ ARMS: Final = {"ranker": ("control", "v7", "v8"), "price": ("low", "high", "high
 
 Event = Mapping[str, Any]
 States = Mapping[tuple[str, int, int | None], bytes]
+Spans = Mapping[str, Sequence[tuple[int | None, int | None]]]  # by experiment, times [from, to)
 
 
 def exposed_config(
@@ -202,20 +203,28 @@ def expected(
     exposures of each experiment are closed that become known; by default those of its config."""
     accepted = [e for events in parts.values() for e in in_time(events)]
     accepted = [e for e in accepted if before_ms is None or e["ts"] < before_ms]
+    spans = None if entering is None else {name: [span] for name, span in entering.items()}
+    return states_of(of, accepted, spans)
+
+
+def states_of(of: Config, accepted: Sequence[Event], counting: Spans | None = None) -> States:
+    """The states of all metrics, of the events that were not refused. counting: the times of the
+    events and exposures that each experiment counts; by default those of its config."""
     events = [
         *{json.dumps(e, sort_keys=True): e for e in accepted if e["kind"] == "order"}.values()
     ]
     known: dict[str, list[Exposure]] = defaultdict(list)
     for event in accepted:
         name = event.get("exp")
-        if name in of.experiments and _is_within(of, name, event["ts"], entering):
+        if name in of.experiments and _is_within(of, name, event["ts"], counting):
             known[name].append(Exposure(event["user"], event["ts"], name, event["arm"]))
     states: dict[tuple[str, int, int | None], PerKey] = {}
     for metric_set in of.metric_sets:
         name = metric_set.rows.exposed
         rows = _plain(metric_set, events)
         if name is not None:
-            rows = _exposed(of, metric_set, events, known[name])
+            own = [e for e in events if _is_within(of, name, e["ts"], counting)]
+            rows = _exposed(of, metric_set, own, known[name])
         _count(metric_set, list(rows), states)
     return {where: state.to_bytes() for where, state in states.items()}
 
@@ -223,14 +232,14 @@ def expected(
 Row = tuple[int, Mapping[str, str | None], Event]  # time, key by name, fields
 
 
-def _is_within(
-    of: Config, name: str, time: int, entering: Mapping[str, tuple[int, int | None]] | None
-) -> bool:
+def _is_within(of: Config, name: str, time: int, counting: Spans | None) -> bool:
     experiment = of.experiments[name]
-    spans: list[tuple[int | None, int | None]] = [(experiment.start, experiment.end)]
-    if entering is not None:
-        spans.append(entering.get(name, (0, 0)))
-    return all((a is None or time >= a) and (b is None or time < b) for a, b in spans)
+    times = [[(experiment.start, experiment.end)]]
+    times += [] if counting is None else [[*counting.get(name, ())]]
+    return all(
+        any((a is None or time >= a) and (b is None or time < b) for a, b in spans)
+        for spans in times
+    )
 
 
 def _plain(metric_set: MetricSet, events: Sequence[Event]) -> Iterator[Row]:
@@ -251,7 +260,6 @@ def _exposed(
             time = event["ts"]
             is_its = exposure is not None and exposure.time <= time
             is_its = is_its and (window is None or time < exposure.time + window)  # type: ignore[union-attr]
-            is_its = is_its and _is_within(of, rows.exposed or "", time, None)
             if is_its and exposure is not None and (not has_where or event["country"] == "at"):
                 yield time, _keys(metric_set, exposure.arm, exposure.time, time), event
     for unit, exposure in firsts.items():
@@ -281,15 +289,19 @@ def _count(
     states: dict[tuple[str, int, int | None], PerKey],
 ) -> None:
     size_ms = metric_set.windows.size_s * 1000
+    by_place: dict[tuple[int, int | None], list[Row]] = defaultdict(list)
+    for row in rows:
+        for grouping in range(len(metric_set.slices.by)):
+            for start in (None, row[0] // size_ms * size_ms):
+                by_place[grouping, start].append(row)
     for metric in metric_set.metrics:
-        for grouping, names in enumerate(metric_set.slices.by):
-            for time, keys, fields in rows:
-                key = (grouping, *(keys[name] for name in names))
-                values = {
-                    argument: [fields[field.path]] for argument, field in metric.inputs.items()
-                }
-                for start in (None, time // size_ms * size_ms):
-                    where = metric.name, grouping, start
-                    if where not in states:
-                        states[where] = PerKey(metric.empty, metric_set.slices.max_keys)
-                    states[where].update([key], **values)
+        for (grouping, start), some in by_place.items():
+            names = metric_set.slices.by[grouping]
+            keys = [(grouping, *(key[name] for name in names)) for _, key, _ in some]
+            columns = {
+                argument: [fields[field.path] for _, _, fields in some]
+                for argument, field in metric.inputs.items()
+            }
+            state = PerKey(metric.empty, metric_set.slices.max_keys)
+            state.update(keys, **columns)
+            states[metric.name, grouping, start] = state

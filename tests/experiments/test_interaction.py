@@ -341,3 +341,15 @@ def test_units_that_are_all_alike_or_weigh_nothing_have_no_interaction(
     found = asked(of, sums=state)[0]
     assert found.gated and found.adjusted_p != found.adjusted_p
     assert found.reason == "the four cells have no finite variance above 0"
+
+
+def test_denominators_below_0_count_and_a_cell_without_weight_has_no_variance() -> None:
+    rng = np.random.default_rng(3)
+    cells, sums = rng.integers(0, 4, 4_000), rng.random(4_000)
+    weights = rng.normal(1.0, 0.5, 4_000)
+    assert (weights < 0).any() and 0 < four_cells(sums, weights, cells).variance < math.inf
+    assert math.isnan(four_cells(sums, np.where(cells == 2, -weights, weights), cells).variance)
+    state, ratio = UnitSums(), Ratio()
+    state.update(["a", "b", "b"], [1, 2, 3], [2, -1, 1])
+    ratio.update([1, 2, 3], [2, -1, 1])
+    assert state.compute().ratio == ratio.compute().ratio

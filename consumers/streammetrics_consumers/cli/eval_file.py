@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from streammetrics import Accumulator, Bounded, InputError, Interval, Panel, UserGroups
-from streammetrics.evaluation import is_sample_log
+import streammetrics as sm
+from streammetrics import Accumulator, Bounded, InputError, Interval
 from streammetrics.results import counts_of, value_of
 from streammetrics_consumers.cli.arguments import (
     COLUMNS,
@@ -31,7 +31,6 @@ from streammetrics_consumers.cli.eval_metrics import (
     inputs_of,
     request_of,
 )
-from streammetrics_consumers.cli.eval_runs import eval_logs, eval_runs
 from streammetrics_consumers.cli.exit_codes import DONE
 from streammetrics_consumers.cli.file_rows import ROWS, FileRows, parquet_batches, unreadable
 from streammetrics_consumers.config.section import did_you_mean
@@ -59,7 +58,7 @@ def eval_file(arguments: Arguments) -> int:
     flags = [flag_of(name) for name, column in columns.items() if column is not None]
     qrels = arguments.text("qrels")
     with input_files(arguments.words, qrels) as (files, judgments):
-        is_log = judgments is None and not flags and all(is_sample_log(file.path) for file in files)
+        is_log = judgments is None and not flags and _are_sample_logs(files)
         if not names and not is_log:
             raise UsageError(
                 "eval: expected --metrics NAMES, got nothing; for example --metrics auc"
@@ -69,14 +68,25 @@ def eval_file(arguments: Arguments) -> int:
         written = arguments.several("columns"), arguments.text("where")
         if judgments is not None or is_log:
             refuse_expressions(*written, "runs" if judgments is not None else "logs")
-        if judgments is not None:
-            text = eval_runs(files, judgments.path, names, arguments, form)
-        elif is_log:
-            text = eval_logs(files, names, arguments, form)
-        else:
+        if judgments is None and not is_log:
             text = _eval_rows(files, names, columns, expressions_of(*written), arguments, form)
+        else:
+            # Imported here, as in `_are_sample_logs`: metrics of rows need none of it.
+            from streammetrics_consumers.cli.eval_runs import eval_logs, eval_runs
+
+            if judgments is not None:
+                text = eval_runs(files, judgments.path, names, arguments, form)
+            else:
+                text = eval_logs(files, names, arguments, form)
     sys.stdout.write(text)
     return DONE
+
+
+def _are_sample_logs(files: Sequence[InputFile]) -> bool:
+    """Whether all of them are logs of scored samples."""
+    from streammetrics.evaluation import is_sample_log
+
+    return all(is_sample_log(file.path) for file in files)
 
 
 def _eval_rows(
@@ -104,10 +114,10 @@ def _eval_rows(
     threshold = arguments.real("threshold") or 0.0
     settings = {name: arguments.number(name.replace("_", "-")) for name in EVAL_SETTINGS}
     request = request_of(names, columns, settings, schema, threshold)
-    spec: Accumulator = Panel(request.metrics, inputs=inputs_of(request.metrics))
+    spec: Accumulator = sm.Panel(request.metrics, inputs=inputs_of(request.metrics))
     reads = dict(request.reads)
     if users is not None:
-        spec, reads = UserGroups(spec), {**reads, "groups": users}
+        spec, reads = sm.UserGroups(spec), {**reads, "groups": users}
     rows_read = expressions.reads(reads, key_columns, spec)
     totals: dict[tuple[object, ...], Accumulator] = {}
     for file in files:

@@ -8,25 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from streammetrics import (
-    Accumulator,
-    BinaryConfusion,
-    Calibration,
-    ExactAUC,
-    ExactQuantiles,
-    ExactUplift,
-    GroupedAUC,
-    GroupedInterleaving,
-    GroupedScores,
-    InputError,
-    ItemExposure,
-    Moments,
-    MulticlassConfusion,
-    OffPolicy,
-    Ratio,
-    SettingsError,
-    parse_measure,
-)
+import streammetrics as sm
+from streammetrics import Accumulator, InputError, SettingsError
 from streammetrics_consumers.cli.arguments import COLUMNS, EVAL_SETTINGS, UsageError
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
@@ -69,68 +52,68 @@ class Offer:
 
 
 def _list_metric(options: Given) -> Accumulator:
-    return GroupedScores([*options.measures], ids=options.ids)
+    return sm.GroupedScores([*options.measures], ids=options.ids)
 
 
 _MEASURES: Final = Offer(_list_metric, "")
 _OF_SUBTOPICS: Final = Offer(_list_metric, "", also=("subtopics",))
 _GRID: Final = "relative"
 _BY_MASS: Final = Offer(
-    lambda _: Calibration(grid=_GRID),
+    lambda _: sm.Calibration(grid=_GRID),
     "ece mce ace ece_by_mass mce_by_mass",
-    note=f"over {Calibration.bins} groups of equal mass; ece_by_width is over bins of equal width",
+    note="over {metric.bins} groups of equal mass; ece_by_width is over bins of equal width",
 )
 # A view with arguments, such as `f_beta(2)`, is of the first metric that has it. A name that
 # several metrics offer is of the first one whose columns are given.
 _OFFERS: Final = (
-    Offer(lambda _: ExactAUC(), "auc gini ks pr_auc_trapezoid"),
+    Offer(lambda _: sm.ExactAUC(), "auc gini ks pr_auc_trapezoid"),
     Offer(
-        lambda options: Calibration(grid=options.grid),
+        lambda options: sm.Calibration(grid=options.grid),
         "log_loss normalized_entropy brier copc mean_score base_rate ece_by_width mce_by_width",
     ),
     _BY_MASS,
     Offer(
-        lambda options: BinaryConfusion(threshold=options.threshold),
+        lambda options: sm.BinaryConfusion(threshold=options.threshold),
         "accuracy error_rate balanced_accuracy g_mean precision recall specificity f1 mcc kappa "
         "jaccard fpr fnr npv",
-        note="a score of {threshold:g} or more is a prediction of 1; another: --threshold",
+        note="a score of {metric.threshold:g} or more is a prediction of 1; another: --threshold",
     ),
     Offer(
-        lambda options: MulticlassConfusion(n_classes=options.n_classes),
+        lambda options: sm.MulticlassConfusion(n_classes=options.n_classes),
         "macro_f1 accuracy error_rate balanced_accuracy g_mean mcc kappa",
         settings=("n_classes",),
     ),
     Offer(
-        lambda options: ItemExposure(n_items=options.n_items, k=options.k),
+        lambda options: sm.ItemExposure(n_items=options.n_items, k=options.k),
         "exposure_gini",
         settings=("n_items", "k"),
-        note="of the first {k} items of each list",
+        note="of the first {metric.k} items of each list",
     ),
-    Offer(lambda _: ExactUplift(), "qini ate qini_radcliffe qini_radcliffe_relative gain "
+    Offer(lambda _: sm.ExactUplift(), "qini ate qini_radcliffe qini_radcliffe_relative gain "
           "gain_relative treated_share"),
     Offer(
-        lambda _: OffPolicy(),
+        lambda _: sm.OffPolicy(),
         "ips snips mean_reward effective_sample_size mean_weight largest_weight largest_share "
         "raw.ips raw.snips",
     ),
     Offer(
-        lambda _: OffPolicy(),
+        lambda _: sm.OffPolicy(),
         "clipped share_clipped raw.clipped",
-        note=f"a weight over {OffPolicy.clip:g} is clipped to it",
+        note="a weight over {metric.clip:g} is clipped to it",
     ),
     Offer(
-        lambda _: OffPolicy(),
+        lambda _: sm.OffPolicy(),
         "dr sndr raw.dr raw.sndr",
         also=("predicted_logged", "predicted_target"),
     ),
-    Offer(lambda _: Moments(), "mean variance std skewness minimum maximum above_zero"),
-    Offer(lambda _: ExactQuantiles(), "median p90 p95 p99 iqr"),
-    Offer(lambda _: Ratio(), "ctr"),
+    Offer(lambda _: sm.Moments(), "mean variance std skewness minimum maximum above_zero"),
+    Offer(lambda _: sm.ExactQuantiles(), "median p90 p95 p99 iqr"),
+    Offer(lambda _: sm.Ratio(), "ctr"),
     Offer(
-        lambda options: GroupedInterleaving(ids=options.ids),
+        lambda options: sm.GroupedInterleaving(ids=options.ids),
         "preference win_share_a win_share_b pvalue e_value",
     ),
-    Offer(lambda options: GroupedAUC(ids=options.ids), "gauc"),
+    Offer(lambda options: sm.GroupedAUC(ids=options.ids), "gauc"),
 )  # fmt: skip
 _BY_NAME: Final = [(name, offer) for offer in _OFFERS for name in offer.names.split()]
 # The views that choose a threshold by the rows, each with its points.
@@ -246,7 +229,7 @@ def request_of(
         figures.append(RequestedValue(choice.name, key, choice.view))
         reads.update({flag: cast("str", columns[flag]) for flag in choice.offer.flags})
         if choice.offer.note:
-            note = f"{choice.name}: {choice.offer.note.format(threshold=threshold, k=options.k)}"
+            note = f"{choice.name}: {choice.offer.note.format(metric=metric)}"
             notes.setdefault(choice.offer.note, note)
     return Request(metrics, [*dict.fromkeys(figures)], reads, [*notes.values()])
 
@@ -301,7 +284,7 @@ def _candidates(name: str, options: Given) -> list[_OfferedValue]:
     if offer is not None:
         return [_OfferedValue(offer, usual, _view(usual))]
     measure = measure_of(name, _KNOWN)
-    offer = _OF_SUBTOPICS if parse_measure(measure).subtopics else _MEASURES
+    offer = _OF_SUBTOPICS if sm.parse_measure(measure).subtopics else _MEASURES
     return [_OfferedValue(offer, measure, measure)]
 
 
@@ -332,7 +315,7 @@ def _offer_of_view(view: str, options: Given) -> Offer | None:
     if not bracket:
         return None
     try:
-        parse_measure(view)
+        sm.parse_measure(view)
         return None
     except SettingsError:
         pass
@@ -363,7 +346,7 @@ _ELSEWHERE: Final = {
 def measure_of(name: str, others: Sequence[str]) -> str:
     """The measure of lists that is meant; UsageError for any other name. others: known names."""
     try:
-        return str(parse_measure(name))
+        return str(sm.parse_measure(name))
     except SettingsError as error:
         every = f"name one of {', '.join(others)}, or a measure" if others else error.hint
         stem = name.partition("(")[0].lower()

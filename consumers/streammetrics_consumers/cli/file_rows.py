@@ -24,14 +24,20 @@ _MOST_BYTES: Final = 1 << 25
 
 
 def parquet_batches(file: ParquetFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns, in batches. A reader holds what it has read of all its row groups,
-    so there is one for each large row group, or for several small ones."""
+    """The rows of these columns, in batches: as many rows as are counted at once where each takes
+    few bytes, so that none is copied. A reader holds what it has read of all its row groups, so
+    there is one for each large row group, or for several small ones. It has no threads, which cost
+    more than they save for a few columns."""
+    from pyarrow.types import is_primitive
+
+    few_bytes = all(is_primitive(file.schema_arrow.field(name).type) for name in columns)
+    rows = _MOST_ROWS if few_bytes else ROWS
     groups, n = [], 0
     for group in range(file.num_row_groups):
         groups.append(group)
         n += file.metadata.row_group(group).num_rows
         if n >= _MOST_ROWS or group + 1 == file.num_row_groups:
-            yield from file.iter_batches(ROWS, row_groups=groups, columns=columns)
+            yield from file.iter_batches(rows, groups, columns, use_threads=False)
             groups, n = [], 0
 
 
@@ -94,14 +100,17 @@ class FileRows:
     def _first_error(
         self, error: InputError, spec: Accumulator, key_columns: Sequence[str]
     ) -> InputError:
-        """The error of the first batch that is refused by itself: many batches as one may be
-        refused for a column that is wrong in a later row. `self.first` is then its first row."""
+        """The error of the first few rows that are refused by themselves: many rows at once may be
+        refused for a column that is wrong in a later row. `self.first` is then the first of them.
+        """
         for batch in self.joined:
-            try:
-                [*self._states([batch], spec, key_columns)]
-            except InputError as of_batch:
-                return of_batch
-            self.first += batch.num_rows
+            for start in range(0, batch.num_rows, ROWS):
+                few = batch.slice(start, ROWS)
+                try:
+                    [*self._states([few], spec, key_columns)]
+                except InputError as of_few:
+                    return of_few
+                self.first += few.num_rows
         return error
 
     def _place(self, error: InputError) -> str:

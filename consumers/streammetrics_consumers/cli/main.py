@@ -83,9 +83,10 @@ def _main(argv: Sequence[str]) -> int:
 
 def _prepare_numpy() -> None:
     """Set what makes numpy sort fast on this machine; it reads that when it is imported. Processes
-    that this one starts inherit it."""
+    that this one starts inherit it. Matrix products are small here, and get no threads."""
     if "numpy" in sys.modules:
         return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name, value in check_machine().items():
         os.environ[name] = value
         log.debug("%s=%r is set: numpy sorts faster on this processor", name, value)

@@ -27,7 +27,7 @@ from streammetrics_consumers.counting.entering_experiments import Entering
 from streammetrics_consumers.counting.exposure_closing import ExposureClosing
 from streammetrics_consumers.counting.join_closing import JoinClosing
 from streammetrics_consumers.ledger.closing import (
-    PendingRows,
+    PendingMetadata,
     closing_heads,
     join_head,
     pending,
@@ -168,7 +168,7 @@ class Closer:
             pending_rows = self._pending(to_ms)
         return Step(since_ms, to_ms, pending_rows)
 
-    def _pending(self, to_ms: int) -> dict[str, PendingRows]:
+    def _pending(self, to_ms: int) -> dict[str, PendingMetadata]:
         """The rows of pending events that closing up to a time reads, by metric."""
         store = self.ledger.store
         return {
@@ -191,7 +191,7 @@ class Closer:
     def _closed_part(self, step: Step, counted: CountedStates) -> ClosedPart:
         """What a step writes besides the states of metrics, to which it adds its events."""
         join, exposures = self._join, self._exposures
-        entering = self._entering.at(step.since_ms)
+        entering = self._entering.experiments(step.since_ms)
         if join is None:
             assert exposures is not None
             return exposures.close(step, counted, entering, None)

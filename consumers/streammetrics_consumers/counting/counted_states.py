@@ -50,12 +50,13 @@ class MetricStates(NamedTuple):
     grouping: int
     coarser: Sequence[int]
     name_in_panel: str
-    panel: StatesOfKeying
+    states: StatesOfKeying
     spans: Sequence[Span]
 
     def state(self, max_keys: int | None = None) -> PerKey:
         """The state of the metric, with all keys by default."""
-        return self.panel.project(self.name_in_panel, max_keys)
+        panel, keys, key_of = self.states
+        return panel.project(self.name_in_panel, max_keys, keys=keys, key_of=key_of)
 
 
 class CountedStates:

@@ -9,7 +9,7 @@ what is new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -42,9 +42,11 @@ from streammetrics_consumers.model.generation import (
 )
 
 if TYPE_CHECKING:
-    from streammetrics.join import Attribution, NewExposures
+    from streammetrics.results import Attribution, NewExposures
 
 _MANY_TOGETHER: Final = 4
+_ROW_BYTES: Final = 24  # of a pending event, at least
+_ATTRIBUTED_BYTES: Final = 16  # of the arm of an event in an experiment, and its exposure's time
 KNOWN: Final = Pane(EXPOSED_UNITS, 0, None, None)
 
 
@@ -92,7 +94,9 @@ class ExposureClosing:
         rows, part = step.pending[EXPOSED_ROWS].rows, ClosedPart()
         self.reading_s = 0.0
         nbytes, known_bytes = sum(row.nbytes for row in rows), self._known_bytes()
-        ranges = ranges_for(nbytes + known_bytes, self._max_bytes)
+        n = nbytes // _ROW_BYTES + sum(len(events.times_ms) for events in impressions or ())
+        attributed = n * _ATTRIBUTED_BYTES * len(self.config.exposed)
+        ranges = ranges_for(nbytes + known_bytes + attributed, self._max_bytes)
         share = known_bytes / max(known_bytes + nbytes, 1)
         pending = self._pending(rows, nbytes, ranges)
         for place in range(ranges):
@@ -115,7 +119,7 @@ class ExposureClosing:
                 part.counters += Counters(conflicts=int((~closed.exposures.first).sum()))
                 continue
             for whole in impressions:
-                events = whole.of_range(place, ranges)
+                events = whole.range_part(place, ranges)
                 attribution = state.attribute(_ids(events.units), events.times_ms)
                 self._count_events(counted, events, attribution)
         part.replaced += rows
@@ -135,14 +139,7 @@ class ExposureClosing:
         into memory, else for each range."""
 
         def read(metadata: Sequence[DeltaMetadata], place: int | None = None) -> ExposedRows:
-            whole = self._empty()
-            for row, stored in states(self._store, metadata):
-                state: Accumulator | None = load(stored)
-                if state is not None and place is not None and row.key_ranges < ranges:
-                    state = parts_of(state, ranges).get(place)
-                if isinstance(state, ExposedRows):
-                    whole.merge(state)
-            return whole
+            return self._merged(states(self._store, metadata), place, ranges)
 
         if nbytes <= self.most_pending():
             parts = parts_of(read(rows), ranges)
@@ -155,16 +152,21 @@ class ExposureClosing:
 
     def _known(self, place: int, ranges: int) -> ExposedRows:
         """The known exposures of the units in a range."""
-        known = self._empty()
-        for row, stored in known_states(
-            self._store, self._generation, EXPOSED_UNITS, place, ranges
-        ):
+        rows = known_states(self._store, self._generation, EXPOSED_UNITS, place, ranges)
+        return self._merged(rows, place, ranges)
+
+    def _merged(
+        self, rows: Iterable[tuple[DeltaMetadata, bytes]], place: int | None, ranges: int
+    ) -> ExposedRows:
+        """The union of the states of these rows; place: only of the units in this range."""
+        whole = self._empty()
+        for row, stored in rows:
             state: Accumulator | None = load(stored)
-            if state is not None and row.key_ranges < ranges:
+            if state is not None and place is not None and row.key_ranges < ranges:
                 state = parts_of(state, ranges).get(place)
             if isinstance(state, ExposedRows):
-                known.merge(state)
-        return known
+                whole.merge(state)
+        return whole
 
     def _empty(self) -> ExposedRows:
         return empty_exposed(self.config.exposed_columns, self.exposures)

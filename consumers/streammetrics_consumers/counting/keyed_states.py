@@ -25,17 +25,13 @@ Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), o
 
 
 class StatesOfKeying(NamedTuple):
-    """The states of a panel under some keys, which are shared with those of other keyings. keys:
-    those of one keying among several; None if it is the only one."""
+    """The states of a panel that one keying has, in memory that it may share with others. keys: its
+    own, None for all; key_of: gives those of its grouping. Both are arguments of `PerKey.project`.
+    """
 
     panel: PerKey
     keys: Sequence[Key] | None = None
-
-    def project(self, metric: str, max_keys: int | None = None) -> PerKey:
-        """The states of one metric, with keys of its own grouping."""
-        if self.keys is None:
-            return self.panel.project(metric, max_keys)
-        return self.panel.project(metric, max_keys, keys=self.keys, key_of=_own_key)
+    key_of: Callable[[Key], Key] | None = None
 
 
 class _States(NamedTuple):
@@ -182,7 +178,7 @@ class KeyedStates:
         for key in state.keys():  # noqa: SIM118 (not a mapping)
             assert isinstance(key, tuple)
             keys[int(str(key[0]))].append(key)
-        return {index: StatesOfKeying(state, own) for index, own in keys.items()}
+        return {index: StatesOfKeying(state, own, _own_key) for index, own in keys.items()}
 
 
 def _own_key(key: Key) -> Key:

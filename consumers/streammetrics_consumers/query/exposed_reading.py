@@ -52,6 +52,7 @@ MINUTE_MS: Final = 60_000
 NO_VERDICT: Final = "No verdict on it, because the plan does not decide by it."
 NO_METRIC: Final = "No metric is of units: a UnitMean or UnitRate would be of all exposed ones."
 _SO_FAR: Final = "all exposed units, each with what it did so far"
+_VALUES: Final = "The values of each arm are those of all exposed units so far."
 _DELAYS: Final = "Where an arm only delays what units do, an effect so far is not the final one."
 
 ExposedAnswers: TypeAlias = "dict[tuple[int, str, str | None], tuple[object, ExposedAnswer]]"
@@ -130,7 +131,8 @@ class _Exposed:
         window_ms = self.design.window_ms
         sentences = f"Of {_SO_FAR}. {_DELAYS}", self._other(days)
         if is_closed:
-            sentences = self._sentence(days), f"Of {_SO_FAR}. {_DELAYS} {NO_VERDICT}"
+            sentence = f"{self._sentence(days)} {_VALUES}"
+            sentences = sentence, f"Of {_SO_FAR}. {_DELAYS} {NO_VERDICT}"
         if not self.design.unit_metrics:
             sentences = NO_METRIC, ""
         return ExposedAnswer(

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 import streammetrics as sm
 from streammetrics_consumers.model.generation import Pane
-from streammetrics_consumers.model.times import DAY_MS
 
+DAY_MS: Final = 86_400_000  # as in model.times, which loads numpy, which `status` does not need
 ALL_UNITS: Final = 0  # the grouping by epoch and arm
 COHORTS: Final = 1  # the grouping by epoch, arm, day of exposure and days since it
 SINCE: Final = ("0", "1", "2-3", "4-7", "8-15", "16+")  # keys of the days since an exposure
@@ -108,36 +108,39 @@ def closed_units(state: sm.PerKey, closed_ms: int | None, window_ms: int) -> Coh
     sums: ArmStates = {}
     for cohort, key in cohorts:
         _add(sums, cohort, _unit_state(state, key))
-    return _over_days(sums, [cohort for cohort, _ in cohorts])
+    return _cohort_sum(sums, [cohort for cohort, _ in cohorts])
 
 
 def units_since(
     state: sm.PerKey, closed_ms: int | None, window_ms: int | None
 ) -> Iterator[tuple[Days, CohortStates]]:
-    """What units did in each of the days since their exposure, over all units of the cohorts for
-    which these are over; nothing where the state does not keep all cohorts apart."""
+    """What units did in each of the days since their exposure, the last days first, over all units
+    of the cohorts for which these are over; nothing where the state does not keep all cohorts
+    apart."""
     if closed_ms is None or state.overflow_state() is not None:
         return
     by_since: dict[str, list[tuple[Cohort, object]]] = {}
     for cohort, key in _cohorts(state):
         by_since.setdefault(cohort.since, []).append((cohort, key))
-    exposed = by_since.get(FIRST_DAY, [])
-    for since in SINCE:
+    exposed = sorted(by_since.get(FIRST_DAY, ()), key=lambda place: place[0].day)
+    units: ArmStates = {}  # of the first cohorts, without values
+    n_cohorts = 0
+    for since in reversed(SINCE):  # so that cohorts are only added
         days = Days.parse(since)
         end_ms = days.end_ms(window_ms)
         if end_ms is None or not days.exist(window_ms):
             continue
         last = last_day_over(closed_ms, end_ms)
         assert last is not None
-        sums: ArmStates = {}
-        cohorts = [(cohort, key) for cohort, key in exposed if cohort.day <= last]
-        for cohort, key in cohorts:
-            units = _unit_state(state, key)
-            _add(sums, cohort, units if since == FIRST_DAY else units.without_values())
-        for cohort, key in by_since.get(since, ()) if since != FIRST_DAY else ():
+        while n_cohorts < len(exposed) and exposed[n_cohorts][0].day <= last:
+            cohort, key = exposed[n_cohorts]
+            _add(units, cohort, _unit_state(state, key).without_values())
+            n_cohorts += 1
+        sums = {place: arm.copy() for place, arm in units.items()}
+        for cohort, key in by_since.get(since, ()):
             if cohort.day <= last:
                 _add(sums, cohort, _unit_state(state, key))
-        whole = _over_days(sums, [cohort for cohort, _ in cohorts])
+        whole = _cohort_sum(sums, [cohort for cohort, _ in exposed[:n_cohorts]])
         if whole is not None:
             yield days, whole
 
@@ -165,7 +168,7 @@ def _add(sums: ArmStates, cohort: Cohort, state: OfUnits) -> None:
         sums[place] = state.copy()
 
 
-def _over_days(sums: ArmStates, cohorts: list[Cohort]) -> CohortStates | None:
+def _cohort_sum(sums: ArmStates, cohorts: list[Cohort]) -> CohortStates | None:
     if not cohorts:
         return None
     days = [cohort.day for cohort in cohorts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from threading import Lock
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -40,16 +40,13 @@ class _RowNumbers(NamedTuple):
     known: int = 0
 
 
-_RowKey: TypeAlias = tuple[int, int, int]
-
-
 class ExposuresReader:
     """Reads the status of exposures, and caches the last one. Thread-safe."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._lock = Lock()
-        self._rows: dict[_RowKey, _RowNumbers] = {}
+        self._rows: dict[DeltaMetadata, _RowNumbers] = {}
         self._last: tuple[StoreVersion, ExposureStatus] | None = None
         self.rows_read = 0
 
@@ -100,10 +97,11 @@ class ExposuresReader:
         """Of each row of pending or known exposures."""
         names = (EXPOSED_ROWS, EXPOSED_UNITS)
         panes = {size.pane for size in now.snapshot.panes if size.pane.metric in names}
-        rows = {_key(row): row for row in now.delta_metadata(panes)}
-        self._rows = {key: numbers for key, numbers in self._rows.items() if key in rows}
-        self._rows |= _read_rows(now, [row for key, row in rows.items() if key not in self._rows])
-        self.rows_read = len(rows)
+        rows = {*now.delta_metadata(panes)}
+        self._rows = {row: numbers for row, numbers in self._rows.items() if row in rows}
+        new = rows - self._rows.keys()
+        self._rows |= _read_rows(now, new)
+        self.rows_read += len(new)
         return iter(self._rows.values())
 
 
@@ -130,15 +128,11 @@ def _share_text(n: int, whole: int) -> str:
     return f"{count(n)} of {count(whole)} ({percent(n / whole if whole else math.nan)})"
 
 
-def _key(row: DeltaMetadata) -> _RowKey:
-    return row.id, row.end_offset, row.nbytes
-
-
-def _read_rows(now: StoreView, rows: Collection[DeltaMetadata]) -> dict[_RowKey, _RowNumbers]:
+def _read_rows(now: StoreView, rows: Collection[DeltaMetadata]) -> dict[DeltaMetadata, _RowNumbers]:
     read = {}
     for row, stored in now.states(list(rows)):
         found = cast("sm.ExposedRows", sm.load(state_bytes(row, stored))).compute()
-        read[_key(row)] = _RowNumbers(
+        read[row] = _RowNumbers(
             found.events, sum(found.exposures.values()), sum(found.known.values())
         )
     return read

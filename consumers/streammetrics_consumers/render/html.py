@@ -403,6 +403,12 @@ def _method(plan: Plan | None, rows: Sequence[SliceRow]) -> Iterator[str]:
     yield f"<ul>{items}</ul>"
 
 
+_UNITS: Final = {
+    "so_far": "means and rates of units are of all exposed ones so far; ",
+    "closed": "means and rates of units are of those whose window after the exposure is over; ",
+}
+
+
 def _planned(plan: Plan) -> str:
     name, plain = formatting.name, formatting.plain
     text = (
@@ -416,6 +422,7 @@ def _planned(plan: Plan) -> str:
             for guardrail in plan.guardrails
         )
         text += f"guardrails {', '.join(rails)}; "
+    text += _UNITS.get(plan.unit_view, "")
     if plan.cluster == "none":
         return text + "rows are taken as independent."
     return text + "the rows of a unit are correlated, and variances are over groups of units."

@@ -72,12 +72,14 @@ class _Rows(NamedTuple):
         )
         return _Rows(slots, self.keys[positions], self.cells[positions], weights)
 
-    def copy(self) -> _Rows:
-        """All rows, in separate memory."""
-        slots, weights = (
-            None if array is None else array.copy() for array in (self.slots, self.weights)
+    def narrowed(self, width: int, possible: int | None, cells: int) -> _Rows:
+        """All rows, in separate memory, of integers as narrow as their limits allow."""
+        return _Rows(
+            None if self.slots is None else self.slots.astype(np.min_scalar_type(width)),
+            self.keys.astype(np.int64 if possible is None else np.min_scalar_type(possible)),
+            self.cells.astype(np.min_scalar_type(cells)),
+            None if self.weights is None else self.weights.copy(),
         )
-        return _Rows(slots, self.keys.copy(), self.cells.copy(), weights)
 
 
 class CollapsedColumn(Column):
@@ -121,14 +123,14 @@ class CollapsedColumn(Column):
         """Add 1, or the weight (at least 1), to the cell of each key; all [n], and copied."""
         if not len(keys):
             return
-        all_rows = rows = _Rows(slots, keys, cells, weights)
+        rows = _Rows(slots, keys, cells, weights)
         if self.counted.table is not None and not self.others and len(keys) >= _FEW_PENDING:
             rows = self._without_known(rows)
         if len(rows.keys):
             self.rows.append(rows)
             self._append(len(rows.keys))
-        if self.rows and self.rows[-1] is all_rows:  # they are still pending
-            self.rows[-1] = all_rows.copy()
+        if self.rows and self.rows[-1] is rows:  # they are still pending
+            self.rows[-1] = rows.narrowed(self.width, self.possible, self.cells)
 
     def state(self, slot: int) -> tuple[int, Ints, Run]:
         """The shift of a state, its keys, ascending, and its counts by number of the key · cells +
@@ -360,18 +362,20 @@ class CollapsedColumn(Column):
 
 
 def _joined(rows: list[_Rows]) -> _Rows | None:
-    """All rows together, or None."""
-    if len(rows) < 2:
-        return rows[0] if rows else None
+    """All rows together, of wide integers, or None."""
+    if not rows:
+        return None
     slots = None
     if any(piece.slots is not None for piece in rows):
-        slots = np.concatenate([np.zeros(len(piece.keys), np.intp) if piece.slots is None
-                                else piece.slots for piece in rows])  # fmt: skip
+        pieces = (np.zeros(len(piece.keys), np.intp) if piece.slots is None else piece.slots
+                  for piece in rows)  # fmt: skip
+        slots = np.concatenate([*pieces], dtype=np.intp)
     weights = None
     if any(piece.weights is not None for piece in rows):
         weights = np.concatenate([np.ones(len(piece.keys), np.int64) if piece.weights is None
                                   else piece.weights for piece in rows])  # fmt: skip
-    keys, cells = (np.concatenate([piece[i] for piece in rows]) for i in (1, 2))
+    keys = np.concatenate([piece.keys for piece in rows], dtype=np.int64)
+    cells = np.concatenate([piece.cells for piece in rows], dtype=np.intp)
     return _Rows(slots, keys, cells, weights)
 
 

@@ -28,7 +28,7 @@ _LEAST: Final = int(np.float64(0.6875).view(np.int64))
 _HALF: Final = 1 << 28
 _HEAD: Final = -2 * _HALF  # keeps 23 of the 52 bits of a fraction
 _GRID: Final = 1 << 42  # heads of logarithms are multiples of 2**-42
-CHUNK: Final = 1 << 13  # rows whose temporaries stay in the cache
+CHUNK: Final = 1 << 14  # rows whose temporaries stay in the cache
 _NORMAL: Final = 2.0**-1022
 _NORMAL_BITS: Final = 1 << 52
 _EXPONENT: Final = -1 << 52
@@ -66,7 +66,7 @@ def log(x: Floats, low: Floats | None = None) -> Pair:
 
 def _log(x: Floats, low: Floats | None) -> Pair:
     bits = x.view(np.int64)
-    if len(x) and (bits.min() < _NORMAL_BITS or bits.max() >= _INF_BITS):
+    if len(x) and not _NORMAL_BITS <= bits[bits.argmin()] <= bits[bits.argmax()] < _INF_BITS:
         return _log_of_any(x, low)
     reciprocals, heads, tails, (two_head, two_tail) = _tables()
     # In place, as a pass over new arrays would take twice the time.
@@ -95,7 +95,8 @@ def _log(x: Floats, low: Floats | None) -> Pair:
         scale = np.subtract(1023 << 52, power, out=power).view(np.float64)  # 2**-power
         scale *= low
         scale *= r
-        rest += _sum_in_place(tail, scale, k)  # not larger than the tail, unless that is 0
+        tail, error = _sum_in_place(tail, scale, k)  # not larger than the tail, unless that is 0
+        rest += error
     z = np.add(head, tail, out=r)
     series = _series(z)
     minus_half = np.multiply(head, head, out=half)
@@ -106,7 +107,7 @@ def _log(x: Floats, low: Floats | None) -> Pair:
     product += head
     product *= tail
     series -= product
-    error_of_whole = _sum_in_place(whole, second, product)
+    whole, error_of_whole = _sum_in_place(whole, second, product)
     error_of_whole += error
     series += error_of_whole
     rest += series
@@ -115,13 +116,12 @@ def _log(x: Floats, low: Floats | None) -> Pair:
     return Pair(total, rest)
 
 
-def _sum_in_place(a: Floats, b: Floats, spare: Floats) -> Floats:
-    """Add b to a, which is 0 or at least as large, and return the error, exactly; b is lost.
-    (Dekker 1971.)"""
+def _sum_in_place(a: Floats, b: Floats, spare: Floats) -> tuple[Floats, Floats]:
+    """The rounded sum of a and of b, if a is 0 or at least as large, and its error, exactly, in
+    the places of `spare` and b; a is lost. (Dekker 1971.)"""
     total = np.add(a, b, out=spare)
     b -= np.subtract(total, a, out=a)
-    a[:] = total
-    return b
+    return total, b
 
 
 def _series(z: Floats) -> Floats:

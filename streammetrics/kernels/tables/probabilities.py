@@ -92,22 +92,16 @@ def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = N
 
 def _true_class(labels: NDArray[np.uint8], scores: Floats, clip: float | None) -> Pair:
     """The probability of the class that each label is; clipped."""
-    rest = 1.0 - scores
-    low = 1.0 - rest  # less the scores it is the error: that of 1 - p is exact, as p is at most 1
+    # p or 1 - p is |n - p|, where n is 1 less the label; the error of 1 - p is exact, as p is at
+    # most 1, and that of 0 - p is 0.
+    rest = np.subtract(1, labels, dtype=np.float64)
+    high = rest - scores
+    low = np.subtract(rest, high, out=rest)
     low -= scores
-    # Bits are selected with masks, as labels are hard to predict for a processor.
-    negative = np.subtract(labels, 1, dtype=np.int64)  # all bits, or none
-    for_negatives = low.view(np.int64)
-    for_negatives &= negative
-    bits = rest.view(np.int64) ^ scores.view(np.int64)
-    if clip is not None:
-        others = (bits & ~negative ^ scores.view(np.int64)).view(np.float64)
-    bits &= negative
-    bits ^= scores.view(np.int64)
-    high = bits.view(np.float64)
+    np.abs(high, out=high)
     if clip is not None:
         # Of the true class and of the other; below 1/2 these are exact and have no second half.
-        less, is_above = high < clip, others < clip
+        less, is_above = high < clip, np.abs(labels - scores) < clip
         high[less] = clip
         high[is_above], low[is_above] = two_sum(_ONE, np.full(1, -clip))
     return Pair(high, low)

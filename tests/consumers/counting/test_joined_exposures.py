@@ -33,7 +33,7 @@ from tests.consumers.small_config import config
 
 EVENT = 'time = "ts"\ntime_unit = "ms"\nuser = "user"'
 METRICS = (
-    'ctr = {{ type = "Ratio"{0} }}\nclicks = {{ type = "UnitMean", inputs = {{ values = "{1}" }} }}'
+    'ctr = {{ type = "Ratio" }}\nclicks = {{ type = "UnitMean", inputs = {{ values = "{}" }} }}'
 )
 EXPERIMENT = RANKER.replace('["revenue", "buyers", "errors"]', '["ctr", "clicks"]')
 JOIN = """\

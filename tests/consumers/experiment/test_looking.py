@@ -117,9 +117,9 @@ def test_of_two_who_look_at_once_one_does(
     taken: list[int] = []
     real = looking.look_now
 
-    def counted(ledger: Ledger, generation: int, claimed_ms: int | None, name: str) -> bool:
+    def counted(ledger: Ledger, generation: int, *more: Any) -> bool:
         taken.append(generation)
-        return real(ledger, generation, claimed_ms, name)
+        return real(ledger, generation, *more)
 
     monkeypatch.setattr(looking, "look_now", counted)
     barrier = threading.Barrier(4)

@@ -141,11 +141,11 @@ def test_each_attempt_is_signed_for_its_own_time(tmp_path: Path) -> None:
 def test_an_event_that_nobody_takes_for_long_has_failed_and_stays(tmp_path: Path) -> None:
     store, recorder = counted(tmp_path), Recorder(False)
     (row,) = rows_of(store)
-    late_s = row.message.created_ms / 1000 + 61
+    late_s = row.message.created_ms / 1000 + 700
     with closing(Ledger.open(str(store))) as ledger:
         for _ in range(2):
             stepped(
-                HookSender(ledger.store, [replace(HOOK, give_up_s=60)], lambda: late_s, recorder)
+                HookSender(ledger.store, [replace(HOOK, give_up_s=650)], lambda: late_s, recorder)
             )
     assert len(recorder.sent) == 1
     assert [(one.state, one.answer) for one in rows_of(store)] == [("failed", "HTTP 500")]

@@ -51,7 +51,7 @@ def test_every_object_is_closed_and_described() -> None:
         assert schema["description"], name
         if name != "Problem":
             optional = {"text", "slices", "band", "experiment", "experiments"}
-            optional |= {"exposures", "exposed", "units"}
+            optional |= {"exposures", "exposed", "hooks", "units"}
             assert schema["properties"].keys() - schema["required"] <= optional, name
 
 

@@ -18,6 +18,7 @@ from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.health import WatchedWorkers
 
+from tests import exposed_scenes
 from tests.consumers import experiments_run, joined_stream
 from tests.consumers.server.asking import EXPERIMENT, Client, fits
 from tests.consumers.stores import make_store
@@ -66,6 +67,14 @@ NAMED: Final = (
     "/api/results",
     "/results.txt",
 )
+EXPOSED: Final = (
+    "/api/experiment?experiment=checkout&texts=tables",
+    "/api/experiment?experiment=reminder",
+    "/api/experiments",
+    "/api/results?experiment=banner",
+    "/api/results?texts=tables",
+    "/api/status",
+)
 PLAIN: Final = ("/api/results?metric=ctr&views=all", "/api/store", "/api/experiment", "/api/health")
 
 
@@ -91,6 +100,14 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
                 fits(path, answer.status_code, answer.content)
             text = answer.text if path.startswith("/api") else dumps(answer.text).decode()
             yield f"named {path}", text
+    (folder / "exposed").mkdir()
+    exposed = exposed_scenes.made(folder / "exposed")
+    with closing(Ledger.open(str(exposed))) as ledger:
+        client = Client(application(ledger, store=str(exposed)))
+        for path in EXPOSED:
+            answer = client.get(path)
+            fits(path, answer.status_code, answer.content)
+            yield f"exposed {path}", answer.text
     state = str(folder / "all.state")
     assert main(["export", str(store), "-o", state]) == 0
     yield "show", printed("show", state)

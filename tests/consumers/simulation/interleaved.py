@@ -52,7 +52,7 @@ from tests.consumers.simulation.lives import (
     Life,
     Unsteady,
 )
-from tests.consumers.simulation.plots import PLOTS, Joined, Known, Plain, differences, lenient
+from tests.consumers.simulation.plots import PLOTS, Known, Plain, differences, lenient
 from tests.consumers.simulation.upsets import UPSETS, Differs, Upset, empty, put_back
 
 EVENTS = (
@@ -276,7 +276,7 @@ class World:
             self.seen["went back"] += 1
             self.saved = self.saved[: rng.randrange(len(self.saved)) + 1]
             put_back(self, self.saved[-1])
-        elif draw < 0.1 + self.of.lost_share:
+        elif self.of.lost_share and draw < 0.1 + self.of.lost_share:
             self.seen["emptied"] += 1
             empty(self)
         elif draw < 0.1 + 2 * self.of.lost_share:
@@ -289,7 +289,8 @@ class World:
         if self.rng.random() < self.of.upset_share:
             upset = self.rng.choice(self.of.upsets)
             self.seen[upset.__name__] += 1
-            upset(self)
+            with suppress(Killed):
+                upset(self)
 
     def look(self) -> None:
         """No head ever goes back."""
@@ -316,10 +317,18 @@ class World:
         self.compactions.finish()
         self.retry()
         self.looks.finish(self.ledger, self.generation.id)
-        if isinstance(self.plot, Joined):
-            closer = self.born().worker._closer
-            assert closer is not None
-            closer.close(everything=True)
+        if self.plot.is_pending:
+            self.close_everything()
+
+    def close_everything(self) -> None:
+        """Close what is pending, however often the process that does it dies."""
+        is_closed = False
+        while not is_closed:
+            with suppress(Killed):
+                closer = self.born().worker._closer
+                assert closer is not None
+                closer.close(everything=True)
+                is_closed = True
 
     def compare(self) -> None:
         """Everything but windows below the floor: these are gone, and their rows in the totals."""

@@ -20,7 +20,7 @@ from tests.consumers.folded import counted
 from tests.consumers.memory_source import Assign, Deliver, Log, Stall
 from tests.consumers.simulation.actors import SavedStore, make_anew, require_in_order
 from tests.consumers.simulation.lives import Life
-from tests.consumers.simulation.plots import Joined, differences
+from tests.consumers.simulation.plots import differences
 
 if TYPE_CHECKING:
     from tests.consumers.simulation.interleaved import World
@@ -155,8 +155,8 @@ def put_back(world: World, saved: SavedStore) -> None:
 
 def compare_so_far(world: World) -> None:
     """The ledger holds what a fold gives of the log up to its heads, once all that was refused is
-    tried again. (When an event is joined is up to the run.)"""
-    if isinstance(world.plot, Joined):
+    tried again. (When an event is closed is up to the run.)"""
+    if world.plot.is_pending:
         return
     world.retry()
     stand = {head.partition: head.next_offset for head in world.ledger.heads(world.generation)}

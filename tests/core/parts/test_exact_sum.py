@@ -27,6 +27,7 @@ from streammetrics.core.parts.exact_sums import (
 )
 from streammetrics.core.parts.float_bits import (
     BITS,
+    CHUNK,
     UNIT,
     Units,
     as_units,
@@ -383,3 +384,16 @@ def test_products_are_added_without_rounding() -> None:
     each = [Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     assert column.fraction(1) == sum(each[::2])
     assert column.fraction(0) == sum(each) + sum(each[1::2])
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 64, 65])
+@pytest.mark.parametrize("rows", [0, 1, 3, 4, 1023, CHUNK, CHUNK + 1])
+def test_four_sums_for_each_slot_are_one(n: int, rows: int) -> None:
+    rng = np.random.default_rng(n * rows)
+    units = rng.integers(-(1 << 36), 1 << 36, rows, endpoint=True)
+    for slots in (rng.integers(0, n, rows), np.zeros(rows, np.intp), np.full(rows, n - 1)):
+        expected = np.zeros(n, np.int64)
+        np.add.at(expected, slots, units)
+        for exponent in (-700, -37, 600):
+            sums = sums_by_slot(slots, n, np.ldexp(units, exponent), exponent)
+            assert sums.tolist() == expected.tolist()

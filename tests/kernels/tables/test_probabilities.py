@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.core.errors import InputError
+from streammetrics.kernels.exact.double_double import two_sum
+from streammetrics.kernels.exact.elementary import CHUNK, log
 from streammetrics.kernels.tables.probabilities import (
     bin_edges,
     binary_entropy,
@@ -73,3 +75,26 @@ def test_logits_are_refused() -> None:
     with pytest.raises(InputError, match="pass probabilities, not logits") as caught:
         recalibrated([0.5, 2.0], 0.5)
     assert caught.value.rows is not None and caught.value.rows.tolist() == [1]
+
+
+@pytest.mark.parametrize("clip", [None, 1e-310, 1e-15, 0.1, 0.5])
+def test_log_losses_are_the_logarithms_of_the_probability_of_each_class(
+    clip: float | None,
+) -> None:
+    rng = np.random.default_rng(3)
+    ends = [0.0, 5e-324, 2.0**-1022, 1e-300, 2.0**-54, 2.0**-53, 1e-15, 0.1, 1 / 3, 0.5]
+    near = [
+        x for end in ends for x in (end, np.nextafter(end, 1), 1 - end, np.nextafter(1 - end, 0))
+    ]
+    scores = np.concatenate([near, rng.random(CHUNK), np.exp(-700 * rng.random(CHUNK))])
+    for labels in (np.zeros(len(scores), np.uint8), np.ones(len(scores), np.uint8)):
+        high = scores if labels[0] else 1.0 - scores
+        low = np.zeros(len(scores)) if labels[0] else (1.0 - high) - scores
+        if clip is not None:
+            top = two_sum(np.ones(1), np.full(1, -clip))
+            above = (1.0 - scores if labels[0] else scores) < clip
+            high, low = np.maximum(high, clip), np.where(high < clip, 0.0, low)
+            high, low = np.where(above, top[0], high), np.where(above, top[1], low)
+        expected, losses = log(high, low), log_losses(labels, scores, clip)
+        assert losses.high.tolist() == (0.0 - expected.high).tolist()
+        assert losses.low.tolist() == (0.0 - expected.low).tolist()
