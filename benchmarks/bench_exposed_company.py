@@ -25,7 +25,9 @@ from benchmarks.workloads import generator
 EXPERIMENTS: Final = 5
 START_MS: Final = 1_764_547_200_000
 EVENTS_A_SECOND: Final = 1_000  # in event time
+EXPOSED_MS: Final = 14 * 86_400_000  # the time in which all users are exposed
 GOAL: Final = 4.0
+FINDS: Final = "finds all arms"
 TARGETS: Final = f"targets: {GOAL:g} times an event with its arms; 500 MB; a restart of 2 s"
 CONFIG: Final = """\
 [source]
@@ -72,10 +74,10 @@ class Cost(NamedTuple):
     memory_mb: float
 
 
-def config_of(*, exposed: bool) -> str:
-    """The config of five experiments."""
+def config_of(*, exposed: bool, experiments: int = EXPERIMENTS) -> str:
+    """The config of this number of experiments."""
     arms = "" if exposed else CARRIED
-    tables = "".join(PLAN.format(i) for i in range(EXPERIMENTS))
+    tables = "".join(PLAN.format(i) for i in range(experiments))
     return CONFIG.format(arms=arms) + (EXPOSED if exposed else "") + tables
 
 
@@ -87,7 +89,7 @@ def arm_of(user: int, experiment: int) -> str:
 def exposures(users: range, start_ms: int) -> Iterator[bytes]:
     """Each user is exposed to all experiments."""
     for number, user in enumerate(users):
-        ts = start_ms + number * 1_000 // EVENTS_A_SECOND
+        ts = start_ms + number * EXPOSED_MS // len(users)
         for experiment in range(EXPERIMENTS):
             arm = arm_of(user, experiment)
             yield (
@@ -96,14 +98,14 @@ def exposures(users: range, start_ms: int) -> Iterator[bytes]:
             ).encode()
 
 
-def outcomes(n: int, users: int, start_ms: int, *, carried: bool) -> Iterator[bytes]:
-    """Purchases of users; carried: with their arms."""
+def outcomes(n: int, users: int, start_ms: int, *, carried: int) -> Iterator[bytes]:
+    """Purchases of users; carried: with their arms in this number of experiments."""
     chosen = generator(39).integers(0, users, n).tolist()
     for number, user in enumerate(chosen):
         event = {"kind": "purchase", "ts": start_ms + number * 1_000 // EVENTS_A_SECOND,
                  "user": f"u{user}", "amount": number % 97 / 4}  # fmt: skip
         if carried:
-            event["exps"] = {f"e{i}": arm_of(user, i) for i in range(EXPERIMENTS)}
+            event["exps"] = {f"e{i}": arm_of(user, i) for i in range(carried)}
         yield json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
@@ -134,27 +136,32 @@ def counted(folder: Path) -> Cost:
 
 
 def costs_of_events(n: int) -> str:
-    """Microseconds of an event that carries its arms, and of one that finds them. The users are a
-    tenth of the events; what a run costs that counts no event is subtracted, and the exposures are
-    counted before."""
+    """Microseconds of an event that carries its arm in one experiment and in all, and of one that
+    finds its arms in all. The users are a tenth of the events; what a run costs that counts no
+    event is subtracted, and the exposures are counted before."""
     costs = {}
-    for name, exposed in (("carries its arms", False), ("finds its arms", True)):
+    for name, carried in (("carries one arm", 1), ("carries all arms", EXPERIMENTS), (FINDS, 0)):
+        exposed = not carried
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
-            (folder / "run.toml").write_text(config_of(exposed=exposed), encoding="utf-8")
+            (folder / "run.toml").write_text(
+                config_of(exposed=exposed, experiments=carried or EXPERIMENTS), encoding="utf-8"
+            )
             first = exposures(range(n // 10), START_MS) if exposed else outcomes(
-                1_000, n // 10, START_MS, carried=True
+                1_000, n // 10, START_MS, carried=carried
             )  # fmt: skip
             write(folder, first)
             counted(folder)
             idle = counted(folder)
-            later_ms = START_MS + 86_400_000
-            write(folder, outcomes(n, n // 10, later_ms, carried=not exposed))
+            later_ms = START_MS + 30 * 86_400_000
+            write(folder, outcomes(n, n // 10, later_ms, carried=carried))
             costs[name] = (counted(folder).cpu_s - idle.cpu_s) * 1e6 / n
-    lines = [f"{name:18} {cost:8.1f} µs" for name, cost in costs.items()]
-    ratio = costs["finds its arms"] / costs["carries its arms"]
-    return "\n".join([f"an event in {EXPERIMENTS} experiments, {n:,} events", *lines,
-                      f"{'times':18} {ratio:8.2f}"])  # fmt: skip
+    lines = [
+        f"{name:18} {cost:8.1f}; to find all takes {costs[FINDS] / cost:.2f} times as long"
+        for name, cost in costs.items()
+    ]
+    title = f"an event in {EXPERIMENTS} experiments, {n:,} events, microseconds of CPU"
+    return "\n".join([title, *lines])
 
 
 def costs_of_units(units: int, events: int) -> str:
@@ -167,7 +174,7 @@ def costs_of_units(units: int, events: int) -> str:
         nbytes = sum(path.stat().st_size for path in folder.glob("store.db*"))
         again = counted(folder)
         later_ms = START_MS + 30 * 86_400_000
-        write(folder, outcomes(events, units, later_ms, carried=False))
+        write(folder, outcomes(events, units, later_ms, carried=0))
         closing = counted(folder)
     exposed = units * EXPERIMENTS
     return "\n".join([
