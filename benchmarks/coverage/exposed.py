@@ -16,11 +16,11 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.coverage.skewed import student
 from benchmarks.coverage.sparse import K, of_groups
 from benchmarks.coverage.table import Row, Table
 from benchmarks.coverage.verdicts import ALPHA, Pair, Side, planned
 from streammetrics.experiments import ConfidenceSequence
-from streammetrics.kernels.inference.t_interval import critical
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -174,7 +174,7 @@ def held(pair: Pair, truth: float) -> bool:
     """Whether the interval of one look at the end holds the true effect."""
     a, b, end = pair.control, pair.treatment, len(pair.control.value) - 1
     variance = pair.own_variance()
-    q = critical(0.95, pair.evidence(end, variance).df)
+    q = student(pair.evidence(end, variance).df)
     apart = abs(float(b.value[end] - a.value[end]) - truth)
     return apart <= q * math.sqrt(float(variance[end]))
 

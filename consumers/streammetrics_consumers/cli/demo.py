@@ -163,7 +163,7 @@ def _experiments(events: int) -> ExperimentsSimulation:
 
 
 def _users(events: int) -> int:
-    """The number of users who have this number of events in two weeks."""
+    """How many users have this number of events in two weeks."""
     return max(events // EVENTS_OF_A_USER, 1)
 
 

@@ -92,7 +92,7 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 
-class UserEvents(NamedTuple):
+class CompanyEvents(NamedTuple):
     """Events, columns of equal length. kinds: places in KINDS. values: cents of a purchase; twice
     the place of an experiment, plus the arm, of an exposure. words: of chance, for the arrival,
     repeats and faults."""
@@ -103,9 +103,9 @@ class UserEvents(NamedTuple):
     values: Ints
     words: Words
 
-    def chosen(self, places: Ints) -> UserEvents:
+    def chosen(self, places: Ints) -> CompanyEvents:
         """The events at these places."""
-        return UserEvents(
+        return CompanyEvents(
             self.kinds[places],
             self.users[places],
             self.times_ms[places],
@@ -157,7 +157,7 @@ class ExposuresSimulation:
             yield _lines(rows.chosen(numbers), numbers, self.seed)
 
     @cached_property
-    def _arrivals(self) -> tuple[Ints, UserEvents]:
+    def _arrivals(self) -> tuple[Ints, CompanyEvents]:
         """The numbers of the events in the order of their arrival, some twice; and the events."""
         bits, users = np.random.PCG64([self.seed, _EXTRA]), np.arange(self.users)
         exposed, exposures = _exposures(bits, users, self.seed)
@@ -180,7 +180,7 @@ def arms_of(experiment: str, users: int, seed: int) -> Ints:
     return np.array([int.from_bytes(digest[:2], "big") < least for digest in hashes], np.int64)
 
 
-class _ExposedUsers(NamedTuple):
+class _FirstExposures(NamedTuple):
     """Of one experiment: when each user is exposed, _NEVER of others, and the user's arm."""
 
     times_ms: Ints
@@ -194,7 +194,7 @@ class _ExposedUsers(NamedTuple):
 
 def _exposures(
     bits: np.random.PCG64, users: Ints, seed: int
-) -> tuple[dict[str, _ExposedUsers], UserEvents]:
+) -> tuple[dict[str, _FirstExposures], CompanyEvents]:
     """Who is exposed to what and when, and the events that say so."""
     by_name, parts = {}, []
     span = EXPOSED_DAYS * DAY_MS
@@ -203,7 +203,7 @@ def _exposures(
         is_exposed = (bits_of(word, 0, 2) > 0) & (users % 8 < 7)
         first = START_MS + (bits_of(word, 2, 32) * span >> 32)
         arms = arms_of(name, len(users), seed)
-        by_name[name] = _ExposedUsers(np.where(is_exposed, first, _NEVER), arms)
+        by_name[name] = _FirstExposures(np.where(is_exposed, first, _NEVER), arms)
         others = bits_of(word, 36, 9) < SEVERAL_PER_512
         for again in range(4):
             is_sent = is_exposed & (bits_of(word, 34, 2) >= again)
@@ -211,18 +211,20 @@ def _exposures(
             delay = bits_of(later, 20 * max(again - 1, 0), 20) * again * DAY_MS >> 20
             arm = np.where(others & (again > 0), 1 - arms, arms)
             mixed = chance * np.uint64(0x9E3779B97F4A7C15 + 2 * again)
-            sent = UserEvents(np.zeros_like(users), users, first + delay, 2 * number + arm, mixed)
+            sent = CompanyEvents(
+                np.zeros_like(users), users, first + delay, 2 * number + arm, mixed
+            )
             parts.append(sent.chosen(np.flatnonzero(is_sent)))
     return by_name, _united(parts)
 
 
-def _united(parts: Sequence[UserEvents]) -> UserEvents:
-    return UserEvents(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+def _united(parts: Sequence[CompanyEvents]) -> CompanyEvents:
+    return CompanyEvents(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _outcomes(
-    bits: np.random.PCG64, users: Ints, exposed: Mapping[str, _ExposedUsers]
-) -> Iterator[UserEvents]:
+    bits: np.random.PCG64, users: Ints, exposed: Mapping[str, _FirstExposures]
+) -> Iterator[CompanyEvents]:
     """Clicks, purchases and crashes, each of a visit."""
     activity = bits.random_raw(max(len(users), 1))[: len(users)]
     ones = np.stack([bits_of(activity, i, 1) for i in range(MOST_DOUBLINGS)])
@@ -256,12 +258,12 @@ def _outcomes(
         start=1,
     ):
         kinds = np.full(n, kind)
-        yield UserEvents(kinds, visitors, times, values, words[kind - 1]).chosen(
+        yield CompanyEvents(kinds, visitors, times, values, words[kind - 1]).chosen(
             np.flatnonzero(has)
         )
 
 
-def _lines(rows: UserEvents, numbers: Ints, seed: int) -> list[bytes]:
+def _lines(rows: CompanyEvents, numbers: Ints, seed: int) -> list[bytes]:
     """The events as JSON."""
     lines = []
     columns = zip(*(column.tolist() for column in (*rows, numbers)), strict=True)
