@@ -74,7 +74,7 @@ class Exposed(Plain):
     is_pending = True
     deploys = 0.2  # the share of steps with a deployment
     retries = 0.2  # and of those with a retry more
-    verifies = 0.1  # the share of runs that are verified too
+    verifies = 0.15  # the share of runs that are verified too
 
     def __init__(self, rng: random.Random, size: int) -> None:
         self.rng = rng
@@ -230,7 +230,7 @@ def _drawn(rng: random.Random) -> Event:
         name = rng.choice(("ranker", "ranker", ADDED, ADDED, "unknown"))
         return exposure(user, at_ms, name, rng.choice(ARMS.get(name, ("x",))))
     unit = None if rng.random() < 0.05 else user
-    return order(unit, at_ms, rng.choice((0, 0.1, 2.5)), rng.randrange(2), rng.choice(("at", "de")))
+    return order(unit, at_ms, rng.choice((0, 0.1, 2.5)))  # events that agree in all of it are one
 
 
 def closed_to(world: World) -> int:
