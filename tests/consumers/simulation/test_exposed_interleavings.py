@@ -80,18 +80,14 @@ def killed_while_closing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closers are killed before, inside and after the transaction that closes."""
     whole, write_delta = closer_module.write_closing, ledger_write.write_delta
 
-    def passes(point: str, store: str | None) -> None:
-        if "scratch" not in (store or "") and KILLS.random() < 0.1:  # `verify` closes there
-            raise Killed(point)
-
     def write_closing(store: Store, *arguments: Any) -> None:
-        passes("before closing", store.name)
+        KILLS.passes("before closing")
         whole(store, *arguments)
-        passes("after closing", store.name)
+        KILLS.passes("after closing")
 
     def killed_inside(connection: Connection, commit: Commit) -> None:
         write_delta(connection, commit)
-        passes("inside closing", connection.engine.url.database)
+        KILLS.passes("inside closing")
 
     monkeypatch.setattr(closer_module, "write_closing", write_closing)
     monkeypatch.setattr(ledger_closing, "write_delta", killed_inside)
