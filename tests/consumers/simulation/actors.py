@@ -140,7 +140,9 @@ class SavedStore:
         self.rows: dict[Table, list[Row[tuple[object, ...]]]] = {}
         with store.engine.begin() as connection:
             for table in schema._tables.sorted_tables:
-                self.rows[table] = list(connection.execute(select(table)).all())
+                # A row may refer to an earlier one.
+                rows = select(table).order_by(*table.primary_key.columns)
+                self.rows[table] = list(connection.execute(rows).all())
 
     def put_back(self) -> None:
         """The store is as it was then."""

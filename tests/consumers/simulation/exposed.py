@@ -52,8 +52,21 @@ PLAN: Final = 'control = "{control}"\ndecision = ["revenue"]\nvariants = {varian
 ARMS: Final = {"ranker": ("control", "v7", "v8"), "price": ("low", "high", "higher")}
 ADDED: Final = "price"  # what deployments add, end and resume
 ACTIONS: Final = ("added", "ended", "resumed")
-KILLS: Final = random.Random()  # decides where closers die; each run seeds it
 Place = tuple[Partition, int]
+
+
+class Kills(random.Random):
+    """Decides where closers die, and what else a broken one does. Each run seeds it."""
+
+    is_on = True
+
+    def passes(self, point: str) -> None:
+        """A closer is at this point."""
+        if self.is_on and self.random() < 0.1:
+            raise Killed(point)
+
+
+KILLS: Final = Kills()
 
 
 @cache
@@ -74,11 +87,12 @@ class Exposed(Plain):
     is_pending = True
     deploys = 0.2  # the share of steps with a deployment
     retries = 0.2  # and of those with a retry more
-    verifies = 0.1  # the share of runs that are verified too
+    verifies = 0.15  # the share of runs that are verified too
 
     def __init__(self, rng: random.Random, size: int) -> None:
         self.rng = rng
         KILLS.seed(rng.random())
+        KILLS.is_on = True
         self.is_verified = rng.random() < self.verifies
         arriving: dict[Partition, list[tuple[int, Event]]] = {log: [] for log in LOGS}
         for _ in range(2 * size):
@@ -211,6 +225,7 @@ class Exposed(Plain):
         if self.is_verified:
             world.seen["verified"] += 1
             folder = Path(world.ledger.store.name).parent
+            KILLS.is_on = False  # `verify` closes too
             outcome = verified(self.before, world.ledger, self.logs, folder)
             if not outcome.is_good:
                 raise Differs(f"verify: {outcome.differences}")
@@ -230,7 +245,7 @@ def _drawn(rng: random.Random) -> Event:
         name = rng.choice(("ranker", "ranker", ADDED, ADDED, "unknown"))
         return exposure(user, at_ms, name, rng.choice(ARMS.get(name, ("x",))))
     unit = None if rng.random() < 0.05 else user
-    return order(unit, at_ms, rng.choice((0, 0.1, 2.5)), rng.randrange(2), rng.choice(("at", "de")))
+    return order(unit, at_ms, rng.choice((0, 0.1, 2.5)))  # events that agree in all of it are one
 
 
 def closed_to(world: World) -> int:
@@ -316,15 +331,16 @@ def commit_alone(world: World, partition: Partition, records: int) -> None:
 
 
 def merged_after_a_closing(world: World) -> None:
-    """A compactor plans to merge rows, and comes to it when they are closed."""
-    compactor = Compactor(world.ledger.store, above=1)
-    for partition in world.logs:
-        for _ in range(5):
-            commit_alone(world, partition, 2)
-    plans = [(run, rows) for run in compactor.runs() for rows in compactor.plan(run)]
+    """Two compactors plan to merge rows, and come to it when more is closed, both of them."""
+    compactors = [Compactor(world.ledger.store, above=1) for _ in range(2)]
+    for _ in range(2):
+        for partition in world.logs:
+            commit_alone(world, partition, 3)
+            take_over(world, partition, 6).leave()
+    plans = [(one, run, rows) for one in compactors for run in one.runs() for rows in one.plan(run)]
     for partition in world.logs:
         take_over(world, partition, ALL).leave()
-    for run, rows in plans:
+    for compactor, run, rows in plans:
         done = compactor.merge(run, rows)
         world.seen["compaction was late" if done is None else "compacted"] += 1
 

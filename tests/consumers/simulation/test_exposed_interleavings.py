@@ -62,8 +62,8 @@ from tests.consumers.simulation.upsets import Upset, commit_into_another_store, 
 from tests.depth import tries
 
 pytestmark = pytest.mark.slow
-SEEDS = tries(12, 500)
-FEW = 4  # seeds, in which each mistake is found
+SEEDS = tries(30, 500)
+FEW = 8  # seeds, in which each mistake is found
 Break = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -80,18 +80,14 @@ def killed_while_closing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closers are killed before, inside and after the transaction that closes."""
     whole, write_delta = closer_module.write_closing, ledger_write.write_delta
 
-    def passes(point: str, store: str | None) -> None:
-        if "scratch" not in (store or "") and KILLS.random() < 0.05:  # `verify` closes there
-            raise Killed(point)
-
     def write_closing(store: Store, *arguments: Any) -> None:
-        passes("before closing", store.name)
+        KILLS.passes("before closing")
         whole(store, *arguments)
-        passes("after closing", store.name)
+        KILLS.passes("after closing")
 
     def killed_inside(connection: Connection, commit: Commit) -> None:
         write_delta(connection, commit)
-        passes("inside closing", connection.engine.url.database)
+        KILLS.passes("inside closing")
 
     monkeypatch.setattr(closer_module, "write_closing", write_closing)
     monkeypatch.setattr(ledger_closing, "write_delta", killed_inside)
@@ -102,7 +98,7 @@ def simulated(
 ) -> Simulation:
     """Three workers, and a store that goes back, or is another one, but is not emptied: the holes
     of a metric that was resumed are those of the heads that were there."""
-    share = 0.6 if upsets else 0.25
+    share = 0.6 if upsets else 0.4
     return Simulation(ledger, Length(3, 10, 24), plots, upsets or UPSETS, share, 0.0)
 
 
@@ -406,23 +402,23 @@ def exposures_of_others_dropped(patch: pytest.MonkeyPatch) -> None:
 
 Case = tuple[Break, type[Exposed], Upset | None, int]
 BROKEN: Sequence[Case] = (  # the last is a seed that finds it, or one shortly before it
-    (unfenced, Exposed, handed_over, 4),
+    (unfenced, Exposed, handed_over, 0),
     (two_commits, Exposed, closed_after_a_deployment, 0),
     (not_at_the_head, Exposed, None, 0),
     (blind, Exposed, back_after_all_was_read, 0),
     (any_store, Exposed, commit_into_another_store, 0),
     (closed_by_the_former_config, Exposed, closed_after_a_deployment, 0),
     (fastest_partition, Exposed, None, 0),
-    (closed_all_the_same, PassedOver, closed_over_records_in_hand, 1),
+    (closed_all_the_same, PassedOver, closed_over_records_in_hand, 0),
     (refused_although_open, PassedOver, closing_that_was_lost, 0),
     (late_ones_accepted, Exposed, None, 0),
     (two_closings, Exposed, handed_over, 0),
     (rows_as_they_are, Exposed, handed_over, 0),
     (known_in_two_readings, Exposed, handed_over, 0),
     (uncounted_deletes, Exposed, merged_after_a_closing, 0),
-    (retried_twice, Exposed, retried_after_a_while, 2),
-    (two_retries, Exposed, None, 5),
-    (retried_although_closed, Exposed, retried_after_a_while, 2),
+    (retried_twice, Exposed, retried_after_a_while, 0),
+    (two_retries, Exposed, retried_after_a_while, 0),
+    (retried_although_closed, Exposed, retried_after_a_while, 0),
     (exposed_after, Exposed, None, 0),
     (any_exposure, Exposed, None, 0),
     (known_from_the_next_closing_on, Exposed, None, 0),
