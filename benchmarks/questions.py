@@ -23,6 +23,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "by-key": "bench_by_key",
     "small-calls": "bench_small_calls",
     "user-groups": "bench_user_groups",
+    "exposures": "bench_exposures",
     "compute-by-key": "bench_compute_by_key",
     "many-groups": "bench_many_groups",
     "decoding": "bench_decoding",

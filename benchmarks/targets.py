@@ -131,6 +131,7 @@ _OF_LISTS: Final = {
     "NDCG, logged positions": "NDCG",
     "F1": "precision and recall",
 }
+_EXPOSED: Final = ("UnitMean, 1 experiment", "UnitMean, 5 experiments")
 _SMALL: Final = (
     *("weighted", "keyed", "windowed", "grouped", "hashed ids", "paired", "panel", "multilabel"),
     *("off-policy", "catalog", "exposure", "ranked list"),
@@ -237,6 +238,10 @@ TARGETS: Final = (
         for form in ("integers", "strings")
     ),
     Target("user-groups", "HistogramAUC, what groups add", 3.6, _SORT),
+    *(
+        Target("exposures", f"{line}, arms from exposures", 4, f"{line}, arms in the event")
+        for line in _EXPOSED
+    ),
     # The sort of a key's 200 rows.
     Target("compute-by-key", "Ratio", 0.76, _SORT),
     Target("compute-by-key", "BinaryConfusion", 1.5, _SORT),

@@ -17,7 +17,7 @@ Positions = NDArray[np.intp]
 Times = NDArray[np.int64]
 
 
-def by_name(keys: Sequence[Key]) -> list[int]:
+def name_order(keys: Sequence[Key]) -> list[int]:
     """The numbers of names in their order: integers first, then texts."""
     return sorted(range(len(keys)), key=lambda i: (isinstance(keys[i], str), keys[i]))
 
@@ -52,7 +52,7 @@ def _ranks(known: LeastTimes) -> NDArray[np.int64]:
     keys = known.keys[1]
     assert keys is not None
     ranks = np.zeros(len(keys.values), np.int64)
-    ranks[by_name(keys.values)] = np.arange(len(keys.values))
+    ranks[name_order(keys.values)] = np.arange(len(keys.values))
     return ranks
 
 

@@ -46,7 +46,7 @@ class EventSets(Accumulator):
         for key in sorted({key for of_set in positions for key in of_set}):
             shards[key] = self._with(
                 [
-                    record_set.picked(of_set[key]) if key in of_set else record_set.like()
+                    record_set.picked(of_set[key]) if key in of_set else record_set.empty_twin()
                     for record_set, of_set in zip(sets, positions, strict=True)
                 ]
             )

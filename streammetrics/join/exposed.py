@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Final, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,12 @@ from streammetrics.core.ids.id_hashes import HashedIds
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.least_times import LeastTimes
 from streammetrics.core.rows import DictionaryColumn, Key
-from streammetrics.core.settings import Setting, nested_settings
-from streammetrics.join.as_of import by_name, first_exposures
+from streammetrics.core.settings import nested_settings
+from streammetrics.join.as_of import first_exposures, name_order
 from streammetrics.join.closing_metric import Bound, ClosingMetric, bound_inputs, events_at
 from streammetrics.join.event_sets import END_OF_TIME, EventSets
 from streammetrics.join.exposed_rows import ExposedRows, Names
-from streammetrics.join.join_events import Given
+from streammetrics.join.join_events import OF_EXPOSURES, Given, check_span, checked_columns
 from streammetrics.results.exposed_results import ExposedResult
 
 C = TypeVar("C", bound="NDArray[np.generic] | DictionaryColumn")
@@ -84,21 +84,21 @@ class Exposed(ClosingMetric, schema="exposed/1"):
 
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "Exposed.metric"))
-        self._set("columns", self._rows_of().settings()["columns"])
+        taken = (*OF_EXPOSURES, "exposed_ms")
+        self._set("columns", checked_columns(self.columns, "Exposed.columns", taken))
         self._set("arms", _checked_arms(self.arms))
-        taken = sorted(set(self.columns) & set(_SOURCES))
-        if taken:
-            raise _bad("columns of other names", taken[0])
+        if self.window_ms is not None:
+            check_span(self.window_ms, 1, "Exposed.window_ms")
         sources = (*self.columns, *_SOURCES)
         inputs = bound_inputs(self.metric, sources, self.inputs, lambda argument: None, _bad)
         self._set("inputs", inputs)
-        if self._shows_units:
+        if self._counts_every_unit:
             self._require_units()
 
     @property
-    def _shows_units(self) -> bool:  # type: ignore[override]
+    def _counts_every_unit(self) -> bool:
         """Whether the metric is one of units, which all count."""
-        return _shows_units(self.metric)
+        return _is_of_units(self.metric)
 
     def _require_units(self) -> None:
         """SettingsError unless a unit without events is a row of the metric."""
@@ -221,7 +221,7 @@ class Exposed(ClosingMetric, schema="exposed/1"):
                 keywords = self._keywords(_with_units(bound, out.units[counted]))
                 by_arm.update(_taken(arms, counted), **keywords)
         first = np.flatnonzero(out.exposures.first)
-        if self._shows_units and len(first):
+        if self._counts_every_unit and len(first):
             self._count_units(
                 out.exposures.units[first],
                 out.exposures.times_ms[first],
@@ -248,7 +248,7 @@ class Exposed(ClosingMetric, schema="exposed/1"):
         results = cast("KeyedResult[object]", twin.states.by_name["metric"].compute()).results
         exposed, in_several = _units_by_arm(cast("LeastTimes", twin._rows().known_rows.sets[0]))
         names = [*dict.fromkeys([*(self.arms or ()), *exposed])]
-        names = [names[i] for i in by_name(names)]
+        names = [names[i] for i in name_order(names)]
         return ExposedResult(
             {arm: results[arm] if arm in results else self.metric.compute() for arm in names},
             {arm: exposed.get(arm, 0) for arm in names},
@@ -262,9 +262,9 @@ class Exposed(ClosingMetric, schema="exposed/1"):
             newest,
         )
 
-    def by_arm(self) -> PerKey[Any]:
+    def states_by_arm(self) -> PerKey[object]:
         """The metric's states by arm, over all events so far, for `compare` and experiments."""
-        return cast("PerKey[Any]", self._so_far()._copy_of("metric"))
+        return cast("PerKey[object]", self._so_far()._copy_of("metric"))
 
     def _so_far(self) -> Self:
         """A copy in which all events are closed."""
@@ -305,22 +305,20 @@ def _taken(column: C, rows: NDArray[np.intp]) -> C:
     return cast("C", column[rows])
 
 
-def _shows_units(metric: Accumulator) -> bool:
-    """Whether a metric is of units; SettingsError if it is partly so."""
-    inner = [s for s in nested_settings(cast("Setting", metric)) if isinstance(s, Accumulator)]
-    leaves = [
-        m
-        for m in inner
-        if not any(
-            isinstance(s, Accumulator)
-            for value in m.settings().values()
-            for s in nested_settings(value)
-        )
-    ]
+def _is_of_units(metric: Accumulator) -> bool:
+    """Whether a metric, or each one within it, is of units; SettingsError if some are."""
+    leaves = [inner for inner in (metric, *_nested(metric)) if not _nested(inner)]
     kinds = {leaf._shows_units for leaf in leaves}
     if len(kinds) > 1:
         raise _bad("metrics of units, or others", "some of each", "Exposed.metric")
     return kinds == {True}
+
+
+def _nested(metric: Accumulator) -> list[Accumulator]:
+    """The metrics among the settings of a metric."""
+    values = metric.settings().values()
+    inner = [setting for value in values for setting in nested_settings(value)]
+    return [setting for setting in inner if isinstance(setting, Accumulator)]
 
 
 def _checked_arms(value: object) -> tuple[str, ...] | None:
@@ -336,7 +334,7 @@ def _checked_arms(value: object) -> tuple[str, ...] | None:
             where="Exposed.arms",
             hint='pass names, such as ("control", "treatment")',
         )
-    return tuple(names[i] for i in by_name(names))
+    return tuple(names[i] for i in name_order(names))
 
 
 def _bad(expected: str, got: str, where: str = "Exposed.inputs") -> SettingsError:

@@ -43,7 +43,7 @@ Span = tuple[int | None, int | None]
 
 
 class ExposedRows(EventSets, schema="exposed-rows/1"):
-    """Exposures of units to experiments, and other events of these units, joined as of their time.
+    """Exposures of units to experiments, and other events of these units, joined at their time.
 
     A unit is exposed to an experiment from its first exposure on, in the arm of that one. Its other
     events belong to that arm if they come later, or at the same time. The state consists of sets,
@@ -77,8 +77,9 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         however small the batches are; the cost of `close` grows with the pending events, and a
         little with the known exposures.
     Source
-        The as-of join: the ASOF JOIN of kdb+ and DuckDB; of experiments: Kohavi, Tang & Xu 2020,
-        "Trustworthy Online Controlled Experiments", chapter 20, on triggering.
+        The as-of join of time series: `aj` of kdb+, `merge_asof` of pandas, ASOF JOIN of DuckDB.
+        Exposures: Kohavi, Tang & Xu 2020, "Trustworthy Online Controlled Experiments", chapter 20,
+        on triggering.
 
     >>> from streammetrics import ExposedRows
     >>> rows = ExposedRows({"price": "float64"})
@@ -271,12 +272,12 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
     def known(self) -> Self:
         """A state of the known exposures alone."""
         events, exposures, known = self._sets()
-        return self._with([events.like(), exposures.like(), known.twin()])
+        return self._with([events.empty_twin(), exposures.empty_twin(), known.twin()])
 
     def pending(self) -> Self:
         """A state of the pending events and exposures alone."""
         events, exposures, known = self._sets()
-        return self._with([events.twin(), exposures.twin(), known.like()])
+        return self._with([events.twin(), exposures.twin(), known.empty_twin()])
 
     def known_of(self, exposures: NewExposures) -> Self:
         """A state whose known exposures are these alone, as `close` returned them."""
@@ -291,8 +292,8 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         times = np.concatenate([events.settled().times, exposures.settled().times])
         return PendingExposures(
             len(events.run),
-            _by_experiment(exposures),
-            _by_experiment(known),
+            _counts_by_experiment(exposures),
+            _counts_by_experiment(known),
             int(times.min()) if len(times) else None,
             int(times.max()) if len(times) else None,
         )
@@ -306,7 +307,7 @@ def _chosen(
     """Those of the closing exposures that become known."""
     numbers, times = exposures.run.fields[0][closing], exposures.run.times[closing]
     is_chosen = np.zeros(len(closing), np.bool_)
-    for number, name in enumerate(_experiments_of(exposures)):
+    for number, name in enumerate(exposures.key_values(0)):
         if name not in experiments:
             continue
         own = numbers == number
@@ -345,15 +346,9 @@ def _entered(known: LeastTimes, entering: LeastTimes) -> NewExposures:
     return NewExposures(new.run.ids, new.run.times, experiments, arms, first)
 
 
-def _experiments_of(exposures: RecordSet) -> Sequence[Key]:
-    """The experiments of exposures, by their numbers."""
-    keys = exposures.keys[0]
-    return keys.values if keys else ()
-
-
-def _by_experiment(exposures: RecordSet) -> dict[Key, int]:
+def _counts_by_experiment(exposures: RecordSet) -> dict[Key, int]:
     """The number of records of each experiment."""
-    field, names = exposures.settled().fields[0], _experiments_of(exposures)
+    field, names = exposures.settled().fields[0], exposures.key_values(0)
     counts = np.bincount(field, minlength=len(names)).tolist()
     return dict(zip(names, counts, strict=True))
 

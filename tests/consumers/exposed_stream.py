@@ -289,15 +289,19 @@ def _count(
     states: dict[tuple[str, int, int | None], PerKey],
 ) -> None:
     size_ms = metric_set.windows.size_s * 1000
+    by_place: dict[tuple[int, int | None], list[Row]] = defaultdict(list)
+    for row in rows:
+        for grouping in range(len(metric_set.slices.by)):
+            for start in (None, row[0] // size_ms * size_ms):
+                by_place[grouping, start].append(row)
     for metric in metric_set.metrics:
-        for grouping, names in enumerate(metric_set.slices.by):
-            for time, keys, fields in rows:
-                key = (grouping, *(keys[name] for name in names))
-                values = {
-                    argument: [fields[field.path]] for argument, field in metric.inputs.items()
-                }
-                for start in (None, time // size_ms * size_ms):
-                    where = metric.name, grouping, start
-                    if where not in states:
-                        states[where] = PerKey(metric.empty, metric_set.slices.max_keys)
-                    states[where].update([key], **values)
+        for (grouping, start), some in by_place.items():
+            names = metric_set.slices.by[grouping]
+            keys = [(grouping, *(key[name] for name in names)) for _, key, _ in some]
+            columns = {
+                argument: [fields[field.path] for _, _, fields in some]
+                for argument, field in metric.inputs.items()
+            }
+            state = PerKey(metric.empty, metric_set.slices.max_keys)
+            state.update(keys, **columns)
+            states[metric.name, grouping, start] = state

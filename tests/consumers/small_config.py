@@ -71,7 +71,7 @@ def toml(
     rest: str = "",
 ) -> str:
     """The text of a config."""
-    if "[join]" in rest and windows == WINDOWS:
+    if ("[join]" in rest or "[exposures]" in rest) and windows == WINDOWS:
         windows = windows.replace("max_ahead_s = 100", "max_ahead_s = 60")
     return (
         f"[source]\n{source}\n[event]\n{event}\n[windows]\n{windows}\n[slices]\n{slices}\n"

@@ -13,7 +13,7 @@ MOST = {
     "functions that begin with a preposition": 144,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 5_300, "lines of the source": 118_000, "lines of tests": 113_400}
+BUDGETS = {"lines of config": 5_600, "lines of the source": 124_000, "lines of tests": 120_000}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 69,
     "functions that print(result) crosses": 163,

@@ -133,7 +133,7 @@ def test_what_comes_after_its_time_was_closed_is_late() -> None:
     assert found.newest_ms == 50
     by_arm = PerKey(UnitMean())
     by_arm.update(["new", "new", "new"], units=[1, 1, 1], values=[0, 5, 1])
-    assert state.by_arm() == by_arm
+    assert state.states_by_arm() == by_arm
 
 
 def test_states_of_partitions_merge_to_the_bytes_of_one_machine() -> None:
@@ -179,7 +179,7 @@ def test_two_arms_are_compared_as_any_two_results() -> None:
     state.update_exposures(units, units, arms)
     bought = units[(units % 10 == 0) | (units % 10 == 1) | (units % 10 == 3)]
     state.update_events(bought, bought + 5, values=np.ones(len(bought), np.int64))
-    by_arm = state.by_arm()
+    by_arm = state.states_by_arm()
     finding = compare(by_arm.state("old"), by_arm.state("new"), view="rate")
     assert finding.effect_size == pytest.approx(0.2)
     assert finding.pvalue < 0.001

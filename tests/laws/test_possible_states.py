@@ -19,6 +19,9 @@ import pytest
 from streammetrics import (
     Accumulator,
     Calibration,
+    DictionaryColumn,
+    Exposed,
+    ExposedRows,
     GroupedAUC,
     IntraListSimilarity,
     Joined,
@@ -29,6 +32,7 @@ from streammetrics import (
     Ratio,
     Regression,
     StateError,
+    Units,
     load,
 )
 from streammetrics.core.parts.exact_sum import ExactSumColumn
@@ -214,6 +218,20 @@ def _outcomes() -> JoinRows:
     return state
 
 
+def _exposed(part: str, value: int) -> Exposed:
+    state = Exposed(Units(), {})
+    state.update([1, 1], [0, 1], ["new", None])
+    vars(state)[part].add(np.array([value]))
+    return state
+
+
+def _nameless(part: str) -> ExposedRows:
+    state = ExposedRows({})
+    arms = DictionaryColumn(np.zeros(1, np.intp), (None,))
+    vars(state)[part].add(np.ones(1, np.uint64), np.zeros(1, np.int64), (arms, arms))
+    return state
+
+
 IMPOSSIBLE: dict[str, Callable[[], Accumulator]] = {
     "Regression, an error below 0": lambda: _more(_regression(), "absolute", -1e201),
     "Regression, errors above their squares": lambda: _more(_regression(), "absolute", 1e201),
@@ -259,6 +277,9 @@ IMPOSSIBLE: dict[str, Callable[[], Accumulator]] = {
     "Joined, closed after the end of time": lambda: _joined("closed_before", 2**62 + 1),
     "Joined, an event before time": lambda: _joined("newest", 2**63 - 1),
     "JoinRows, an outcome of no name": _outcomes,
+    "Exposed, closed after the end of time": lambda: _exposed("closed_before", 2**62 + 1),
+    "ExposedRows, an exposure to an arm without a name": lambda: _nameless("exposure_rows"),
+    "ExposedRows, a known exposure to an arm without a name": lambda: _nameless("known_rows"),
 }
 
 

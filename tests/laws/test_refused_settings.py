@@ -17,6 +17,8 @@ from streammetrics import (
     ExactAUC,
     ExactQuantiles,
     ExactUplift,
+    Exposed,
+    ExposedRows,
     GroupedAUC,
     GroupedInterleaving,
     GroupedScores,
@@ -66,6 +68,8 @@ GRID: list[tuple[dict[str, Any], str, Sequence[Any]]] = [
 WITHOUT_GRID = {"resolution": 9, "range": "real", "floor": 0.25, "ceiling": 8.0, "edges": (0.5,)}
 JOIN = {"columns": {}, "outcomes": {"click": "once"}, "label_window_ms": 10}
 CLICKS = {"metric": Ratio(), **JOIN}
+EVENTS = {"columns": {"price": "float64"}}
+PRICES = {"metric": UnitMean(), "columns": {"values": "float64"}}
 CUTS = {"n_items": 3, "k": 3}
 
 # The metric, settings that are right, and the values of one more setting that it refuses.
@@ -118,6 +122,15 @@ REFUSED: dict[Callable[..., object], Rows] = {
         (CUTS, "n_items", (*NO_COUNT, 1 << 40)),
         (CUTS, "k", (*NO_COUNT, None, 1025)),
         (CUTS, "examination", ("linear", (), (1,), (1, 0), (1, 1.5), (1, NAN), (1, "0.5"), 0.5)),
+    ],
+    ExposedRows: [
+        (EVENTS, "columns", ({"price": "double"}, {"arms": "key"}, {"units": "int64"}, None)),
+        (EVENTS, "window_ms", (0, 1.5, True)),
+    ],
+    Exposed: [
+        (PRICES, "arms", ((), ("a", "a"), (1.5,), "a", (None,))),
+        (PRICES, "inputs", ({"values": "cost"}, {"prices": "values"}, ["values"])),
+        (PRICES, "window_ms", (0, -1)),
     ],
     JoinRows: [
         (JOIN, "columns", ({"score": "double"}, {"ids": "int64"}, None)),

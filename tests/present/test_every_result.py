@@ -28,6 +28,7 @@ from streammetrics import (
     Calibration,
     ExactAUC,
     ExactUplift,
+    ExposedRows,
     HistogramAUC,
     Interval,
     JoinRows,
@@ -203,6 +204,12 @@ def curves() -> list[object]:
         join = JoinRows({"group": "key"}, {"click": "once"}, label_window_ms=1000)
         join.update_impressions([*range(rows)], [*range(rows)], group=["a", "b"] * (rows // 2))
         found.append(join.close(30))
+        exposed = ExposedRows({"price": "float64", "page": "key"})
+        exposed.update_exposures([*range(rows)], [5] * rows, "colour", ["a", "b"] * (rows // 2))
+        prices, pages = [i / 2 for i in range(rows)], ["home", "cart"] * (rows // 2)
+        exposed.update_events([*range(rows)], [*range(rows)], price=prices, page=pages)
+        out = exposed.close(30)
+        found += [out, out.attribution, out.exposures]
     return found
 
 

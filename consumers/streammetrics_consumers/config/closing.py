@@ -37,7 +37,12 @@ class Closing:
 
     def lateness_ms(self, windows: WindowsConfig) -> int:
         """The allowed lateness: an event that is older than the newest one of its partition by more
-        than this is refused."""
+        than this is refused.
+
+        >>> from streammetrics_consumers.config.tables import WindowsConfig
+        >>> Closing(0, reopen_s=30, idle_s=None, pane_ms=1000).lateness_ms(WindowsConfig())
+        630000
+        """
         return (windows.lateness_s + self.reopen_s) * 1000
 
 
@@ -45,7 +50,12 @@ def closing_of(
     join: JoinConfig | None, exposures: ExposuresConfig | None, windows: WindowsConfig
 ) -> Closing | None:
     """The closing of a config: that of [join] if there is one, else that of [exposures]; None if no
-    event waits."""
+    event waits.
+
+    >>> from streammetrics_consumers.config.tables import WindowsConfig
+    >>> closing_of(None, None, WindowsConfig()) is None
+    True
+    """
     if join is not None:
         return Closing(join.label_window_ms, join.reopen_s, join.idle_s, join.pane_ms)
     if exposures is None:

@@ -186,7 +186,7 @@ class Config:
         """Every field that is read of an event; the time is the first."""
         return fields_of(self.event, self.metric_sets)
 
-    @property
+    @cached_property
     def closing(self) -> Closing | None:
         """When events that wait are counted; None if none waits: without [join] and [exposures]."""
         return closing_of(self.join, self.exposures, self.windows)

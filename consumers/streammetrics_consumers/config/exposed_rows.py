@@ -8,6 +8,7 @@ results can be read by cohort: the units whose window is over, the effect by age
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -34,6 +35,18 @@ def exposed_arm(experiment: str) -> Field:
 def exposed_ms(experiment: str) -> str:
     """The column of the times of the first exposures, int64; of events that have an arm."""
     return f"(exposed) {experiment}"
+
+
+def exposed_just_then(
+    arms: Mapping[str, str], times_ms: NDArray[np.int64]
+) -> tuple[dict[str, DictionaryColumn], dict[str, NDArray[np.int64]]]:
+    """The columns of arms and of times of events, as if each unit had been exposed just then to
+    these arms of all experiments."""
+    codes = np.zeros(len(times_ms), np.intp)
+    columns = {
+        exposed_arm(name).column: DictionaryColumn(codes, (arm,)) for name, arm in arms.items()
+    }
+    return columns, {exposed_ms(name): times_ms for name in arms}
 
 
 def exposure_days(exposed_ms: NDArray[np.int64]) -> DictionaryColumn:

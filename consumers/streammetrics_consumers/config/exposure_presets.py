@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from streammetrics_consumers.config.event import Condition
@@ -29,15 +29,13 @@ class ExposureFormat:
     def keys(self, *, has_columns: bool) -> dict[str, object]:
         """The defaults by key, but for the mark. has_columns: whether events are rows of columns,
         whose names have dots as they are."""
-        paths = {
-            "unit": self.unit,
-            "experiment": self.experiment,
-            "arm": self.arm,
-            "time": self.time,
-        }
+        names = ("unit", "experiment", "arm", "time")
+        paths = {name: str(getattr(self, name)) for name in names}
+        where = self.where
         if has_columns:
             paths = {name: column_of(path) for name, path in paths.items()}
-        return {**paths, "time_unit": self.time_unit, "where": self.where}
+            where = tuple(replace(test, path=column_of(test.path)) for test in where)
+        return {**paths, "time_unit": self.time_unit, "where": where}
 
 
 def _present(path: str) -> Condition:

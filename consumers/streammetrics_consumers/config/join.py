@@ -150,7 +150,7 @@ class JoinConfig:
     others: Others = key(
         Choice(get_args(Others)),
         "refuse",
-        "events that are neither impressions nor outcomes: `refuse` sends them to quarantine, "
+        "events that are no impressions, outcomes or exposures: `refuse` sends them to quarantine, "
         "`skip` only counts them as `skipped`",
     )
     warn_cut: float = key(

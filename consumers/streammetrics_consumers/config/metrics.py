@@ -58,7 +58,7 @@ from streammetrics_consumers.config.section import (
 from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
 from streammetrics_consumers.model.generation import measures_of_lists
-from streammetrics_consumers.model.paths import is_path
+from streammetrics_consumers.model.paths import KEY, is_path
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 
@@ -456,7 +456,7 @@ def refuse_objects(section: Section, places: Mapping[str, str]) -> None:
     names it. The key of a Kafka record may be read as a whole and by field."""
     for path, where in places.items():
         for other_path, other_where in places.items():
-            is_key = section.source == "kafka" and other_path == "key"
+            is_key = section.source == "kafka" and other_path == KEY
             if path.startswith(other_path + ".") and not is_key:
                 hint = f"{other_where} reads {other_path!r} itself; name another"
                 section.problem(where, "a field of an object", path, hint)

@@ -13,7 +13,7 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.states import RowKind
 from streammetrics_consumers.events.columns import Column, taken
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.ledger.closing import PendingRows
+from streammetrics_consumers.ledger.closing import PendingMetadata
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import JOIN, Counters
@@ -33,7 +33,7 @@ class Step:
 
     since_ms: int
     to_ms: int
-    pending: Mapping[str, PendingRows]
+    pending: Mapping[str, PendingMetadata]
 
     def closes(self, start_ms: int) -> bool:
         """Whether the pane that begins there is closed in this step."""
@@ -58,7 +58,7 @@ class ClosedEvents:
     times_ms: NDArray[np.int64]
     columns: Columns
 
-    def of_range(self, place: int, ranges: int) -> ClosedEvents:
+    def range_part(self, place: int, ranges: int) -> ClosedEvents:
         """Those of the units in one of equal ranges; ranges: their number, a power of two."""
         if ranges == 1:
             return self

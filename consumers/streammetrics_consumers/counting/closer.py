@@ -27,7 +27,7 @@ from streammetrics_consumers.counting.entering_experiments import Entering
 from streammetrics_consumers.counting.exposure_closing import ExposureClosing
 from streammetrics_consumers.counting.join_closing import JoinClosing
 from streammetrics_consumers.ledger.closing import (
-    PendingRows,
+    PendingMetadata,
     closing_heads,
     join_head,
     pending,
@@ -112,7 +112,7 @@ class Closer:
     def close(self, *, everything: bool = False) -> bool:
         """Close the events that can be closed, or all pending ones if `everything`, because no more
         will arrive; returns whether any was. Other processes may close them too."""
-        if not everything and self._monotonic() < self._due_s:
+        if not everything and not self._is_due():
             return False
         heads = closing_heads(self.ledger.store, self.generation)
         logs = [head for head in heads if not head.is_join]
@@ -121,17 +121,17 @@ class Closer:
             times = [h.greatest_event_ms for h in logs if h.greatest_event_ms is not None]
             pane_ms = self.closing.pane_ms
             to_ms = (max(times) // pane_ms + 1) * pane_ms if times else None
-        return to_ms is not None and self.close_to(to_ms)
+        return to_ms is not None and self.close_to(to_ms, at_once=everything)
 
-    def close_to(self, to_ms: int) -> bool:
-        """Close up to the start of a pane, as `closable_ms` allows; returns whether any was."""
+    def close_to(self, to_ms: int, *, at_once: bool = True) -> bool:
+        """Close up to the start of a pane, as `closable_ms` allows; returns whether any was. Unless
+        `at_once`, a part of it is left for later if closing takes long."""
         has_closed = False
         tries = 0
-        while self.head.next_offset < to_ms:
+        while self.head.next_offset < to_ms and (at_once or self._is_due()):
             try:
                 self._close(self._step(to_ms))
                 has_closed, tries = True, 0
-                self._space()
             except Fenced as fenced:
                 tries += 1
                 if tries >= TRIES:
@@ -143,11 +143,9 @@ class Closer:
                 break
         return has_closed
 
-    def _space(self) -> None:
-        """Close again only after ten times the time that reading known exposures took."""
-        if self._exposures is not None:
-            spent_s, self._exposures.reading_s = self._exposures.reading_s, 0.0
-            self._due_s = self._monotonic() + spent_s * (1 / SHARE - 1)
+    def _is_due(self) -> bool:
+        """Whether reading known exposures has taken at most SHARE of the time."""
+        return self._monotonic() >= self._due_s
 
     def _step(self, to_ms: int) -> Step:
         """Everything left to close, or as many panes of it as fit into memory, at least one."""
@@ -160,16 +158,17 @@ class Closer:
                 for metric, rows in pending_rows.items()
             )
 
-        if nbytes(to_ms) > self._max_bytes:
+        most = self._max_bytes if self._exposures is None else self._exposures.most_pending()
+        if nbytes(to_ms) > most:
             starts = {row.pane.start_ms for rows in pending_rows.values() for row in rows.rows}
             waiting = [start for start in starts if start is not None and start >= since_ms]
             ends = [start + pane_ms for start in sorted(waiting) if start < to_ms] or [to_ms]
-            fitting = bisect_right(ends, self._max_bytes, key=nbytes)
+            fitting = bisect_right(ends, most, key=nbytes)
             to_ms = ends[max(fitting - 1, 0)]
             pending_rows = self._pending(to_ms)
         return Step(since_ms, to_ms, pending_rows)
 
-    def _pending(self, to_ms: int) -> dict[str, PendingRows]:
+    def _pending(self, to_ms: int) -> dict[str, PendingMetadata]:
         """The rows of pending events that closing up to a time reads, by metric."""
         store = self.ledger.store
         return {
@@ -179,8 +178,10 @@ class Closer:
 
     def _close(self, step: Step) -> None:
         """Close a step in one transaction. Raises Fenced, and then nothing was written."""
-        counted = CountedStates(self.config)
+        counted, began_s = CountedStates(self.config), self._monotonic()
         part = self._closed_part(step, counted)
+        if self._exposures is not None:  # also where another process is first
+            self._due_s = began_s + self._exposures.reading_s / SHARE
         shards = [*counted.shards(), *part.shards]
         commit = Commit(self.head, step.since_ms, step.to_ms, None, part.counters, shards)
         read = tuple(step.pending.values())
@@ -190,7 +191,7 @@ class Closer:
     def _closed_part(self, step: Step, counted: CountedStates) -> ClosedPart:
         """What a step writes besides the states of metrics, to which it adds its events."""
         join, exposures = self._join, self._exposures
-        entering = self._entering.at(step.since_ms)
+        entering = self._entering.experiments(step.since_ms)
         if join is None:
             assert exposures is not None
             return exposures.close(step, counted, entering, None)

@@ -191,7 +191,7 @@ class Delta:
     def _fit(self, decoded: Decoded, pending: PendingEvents) -> Decoded:
         """The events that can be kept, without those that a metric would refuse."""
         bad = pending.unfit(decoded)
-        closed = pending.as_closed(decoded)
+        closed = pending.completed(decoded)
         self._accepted(closed, pending.counted(decoded), bad, self.states.check)
         return decoded.without(bad)
 

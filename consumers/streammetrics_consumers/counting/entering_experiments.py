@@ -45,7 +45,7 @@ class Entering:
     head: int
     ends: Mapping[str, int] = field(default_factory=dict)
 
-    def at(self, offset: int) -> dict[str, Span]:
+    def experiments(self, offset: int) -> dict[str, Span]:
         """The experiments whose exposures become known by a closing from this offset of JOIN on,
         and the times of their exposures."""
         return {

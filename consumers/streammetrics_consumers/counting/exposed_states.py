@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from streammetrics import DictionaryColumn, HashedIds
 from streammetrics_consumers.config.closing import Closing
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.exposed_rows import exposed_arm, exposed_ms
+from streammetrics_consumers.config.exposed_rows import exposed_just_then
 from streammetrics_consumers.config.exposures import (
     ARM,
     EXPERIMENT,
@@ -56,12 +56,10 @@ class ExposedStates:
         """None: all that the decoder accepts can be kept."""
         return {}
 
-    def as_closed(self, decoded: Decoded) -> Decoded:
+    def completed(self, decoded: Decoded) -> Decoded:
         """Events as if the unit of each had been exposed to every experiment just then."""
-        n, keys, columns = len(decoded), dict(decoded.keys), dict(decoded.columns)
-        for name, arm in self._arms.items():
-            keys[exposed_arm(name).column] = DictionaryColumn(np.zeros(n, np.intp), (arm,))
-            columns[exposed_ms(name)] = decoded.times_ms
+        arms, times = exposed_just_then(self._arms, decoded.times_ms)
+        keys, columns = {**decoded.keys, **arms}, {**decoded.columns, **times}
         return replace(decoded, keys=keys, columns=columns)
 
     def accumulate(self, decoded: Decoded) -> None:

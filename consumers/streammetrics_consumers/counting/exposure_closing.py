@@ -9,7 +9,7 @@ what is new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -42,8 +42,11 @@ from streammetrics_consumers.model.generation import (
 )
 
 if TYPE_CHECKING:
-    from streammetrics.join import Attribution, NewExposures
+    from streammetrics.results import Attribution, NewExposures
 
+_MANY_TOGETHER: Final = 4
+_ROW_BYTES: Final = 24  # of a pending event, at least
+_ATTRIBUTED_BYTES: Final = 16  # of the arm of an event in an experiment, and its exposure's time
 KNOWN: Final = Pane(EXPOSED_UNITS, 0, None, None)
 
 
@@ -69,12 +72,14 @@ class ExposureClosing:
         self._keys += [exposed_arm(name).column for name in config.exposed]
         unit = config.exposed_unit or ""
         self._units = [field.column for field in config.fields if is_unit(field, unit)]
-        self._monotonic, self.reading_s = monotonic, 0.0  # the time spent on known exposures
+        self._monotonic, self.reading_s = monotonic, 0.0  # for known exposures, in the last step
         self._values = sorted(_columns_of_exposures(config) - {*self._units})
 
-    def known_bytes(self) -> int:
-        """The bytes of the known exposures."""
-        return known_bytes(self._store, self._generation, EXPOSED_UNITS)
+    def most_pending(self) -> int:
+        """The bytes of pending rows that are closed together: more where much is known, which each
+        step reads."""
+        is_large = self._known_bytes() > self._max_bytes
+        return self._max_bytes * (_MANY_TOGETHER if is_large else 1)
 
     def close(
         self,
@@ -87,13 +92,19 @@ class ExposureClosing:
         the experiments whose exposures become known. impressions: where events are joined, those
         that were closed in this step. Raises Fenced."""
         rows, part = step.pending[EXPOSED_ROWS].rows, ClosedPart()
-        nbytes = sum(row.nbytes for row in rows)
-        ranges = ranges_for(nbytes + self.known_bytes(), self._max_bytes)
+        self.reading_s = 0.0
+        nbytes, known_bytes = sum(row.nbytes for row in rows), self._known_bytes()
+        n = nbytes // _ROW_BYTES + sum(len(events.times_ms) for events in impressions or ())
+        attributed = n * _ATTRIBUTED_BYTES * len(self.config.exposed)
+        ranges = ranges_for(nbytes + known_bytes + attributed, self._max_bytes)
+        share = known_bytes / max(known_bytes + nbytes, 1)
         pending = self._pending(rows, nbytes, ranges)
         for place in range(ranges):
+            began_s = self._monotonic()
             state = self._known(place, ranges)
             state.merge(pending(place))
             closed = state.close(step.to_ms, entering)
+            self.reading_s += (self._monotonic() - began_s) * share
             if len(closed.exposures):
                 new = state.known_of(closed.exposures)
                 is_whole = ranges == 1
@@ -108,7 +119,7 @@ class ExposureClosing:
                 part.counters += Counters(conflicts=int((~closed.exposures.first).sum()))
                 continue
             for whole in impressions:
-                events = whole.of_range(place, ranges)
+                events = whole.range_part(place, ranges)
                 attribution = state.attribute(_ids(events.units), events.times_ms)
                 self._count_events(counted, events, attribution)
         part.replaced += rows
@@ -128,33 +139,34 @@ class ExposureClosing:
         into memory, else for each range."""
 
         def read(metadata: Sequence[DeltaMetadata], place: int | None = None) -> ExposedRows:
-            whole = self._empty()
-            for row, stored in states(self._store, metadata):
-                state: Accumulator | None = load(stored)
-                if state is not None and place is not None and row.key_ranges < ranges:
-                    state = parts_of(state, ranges).get(place)
-                if isinstance(state, ExposedRows):
-                    whole.merge(state)
-            return whole
+            return self._merged(states(self._store, metadata), place, ranges)
 
-        if nbytes <= self._max_bytes:
+        if nbytes <= self.most_pending():
             parts = parts_of(read(rows), ranges)
             return lambda place: cast("ExposedRows", parts.get(place) or self._empty())
         return lambda place: read([r for r in rows if r.may_share_keys(place, ranges)], place)
 
+    def _known_bytes(self) -> int:
+        """The bytes of the known exposures."""
+        return known_bytes(self._store, self._generation, EXPOSED_UNITS)
+
     def _known(self, place: int, ranges: int) -> ExposedRows:
         """The known exposures of the units in a range."""
-        known, began_s = self._empty(), self._monotonic()
-        for row, stored in known_states(
-            self._store, self._generation, EXPOSED_UNITS, place, ranges
-        ):
+        rows = known_states(self._store, self._generation, EXPOSED_UNITS, place, ranges)
+        return self._merged(rows, place, ranges)
+
+    def _merged(
+        self, rows: Iterable[tuple[DeltaMetadata, bytes]], place: int | None, ranges: int
+    ) -> ExposedRows:
+        """The union of the states of these rows; place: only of the units in this range."""
+        whole = self._empty()
+        for row, stored in rows:
             state: Accumulator | None = load(stored)
-            if state is not None and row.key_ranges < ranges:
+            if state is not None and place is not None and row.key_ranges < ranges:
                 state = parts_of(state, ranges).get(place)
             if isinstance(state, ExposedRows):
-                known.merge(state)
-        self.reading_s += self._monotonic() - began_s
-        return known
+                whole.merge(state)
+        return whole
 
     def _empty(self) -> ExposedRows:
         return empty_exposed(self.config.exposed_columns, self.exposures)

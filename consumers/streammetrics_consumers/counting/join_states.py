@@ -56,7 +56,7 @@ class JoinStates:
         kind = int(decoded.kinds[i])
         return None if kind == IMPRESSION else self.join.outcomes[kind - 1].value
 
-    def as_closed(self, decoded: Decoded) -> Decoded:
+    def completed(self, decoded: Decoded) -> Decoded:
         """Impressions as if each had no outcome."""
         zeros = np.zeros(len(decoded))
         labels = {outcome_field(outcome).column: zeros for outcome in self.join.outcomes}

@@ -34,7 +34,7 @@ class PendingStates(Protocol):
     def unfit(self, decoded: Decoded) -> dict[int, Unfit]:
         """The events whose values cannot be kept, by position."""
 
-    def as_closed(self, decoded: Decoded) -> Decoded:
+    def completed(self, decoded: Decoded) -> Decoded:
         """The events with the columns that their closing adds, with values that any event may
         get: a metric that refuses one then always does."""
 
@@ -104,10 +104,10 @@ class PendingEvents:
         assert decoded.kinds is not None
         return np.flatnonzero(decoded.kinds == IMPRESSION)
 
-    def as_closed(self, decoded: Decoded) -> Decoded:
+    def completed(self, decoded: Decoded) -> Decoded:
         """The events with the columns that their closing adds; see `PendingStates`."""
         for states in self._states:
-            decoded = states.as_closed(decoded)
+            decoded = states.completed(decoded)
         return decoded
 
     def too_late(

@@ -138,10 +138,9 @@ class Decoder:
         paths = list(self.reading.paths) if self.kinds is None else self.kinds.paths
         self.paths = list(dict.fromkeys([*paths, *of_filter]))
         self.needed = self.reading.needed if self.kinds is None else []
-        strict = {
-            path for reading in self.readings for path in reading.paths.keys() - reading.optional
-        }
-        optional = frozenset(path for reading in self.readings for path in reading.optional)
+        readings = [self.reading] if self.kinds is None else self.kinds.all_readings
+        strict = {path for reading in readings for path in reading.paths.keys() - reading.optional}
+        optional = frozenset(path for reading in readings for path in reading.optional)
         self.optional = optional - strict - frozenset(of_filter)
         self.max_event_bytes = config.source.max_event_bytes
         self.list_pairs = [

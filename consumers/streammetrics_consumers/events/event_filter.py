@@ -25,7 +25,7 @@ from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.arrow_messages import table_of
 from streammetrics_consumers.events.csv_rows import read_csv, require_columns
-from streammetrics_consumers.events.fields import is_beside, text_beside, values_of
+from streammetrics_consumers.events.fields import text_beside, values_of
 from streammetrics_consumers.events.json_events import (
     OPTIONAL,
     decoded,
@@ -36,7 +36,7 @@ from streammetrics_consumers.events.json_events import (
 from streammetrics_consumers.events.messages import EventRows
 from streammetrics_consumers.events.optional_columns import condition_test, struct_values
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
-from streammetrics_consumers.model.paths import names_in
+from streammetrics_consumers.model.paths import is_beside, names_in
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config

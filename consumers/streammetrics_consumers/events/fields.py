@@ -64,7 +64,7 @@ from streammetrics_consumers.events.optional_columns import (
     optional_values,
 )
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
-from streammetrics_consumers.model.paths import names_in
+from streammetrics_consumers.model.paths import KEY, is_beside, names_in
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
@@ -73,7 +73,6 @@ ID: Final = "join id"  # the column of the id that an impression and its outcome
 VALUE: Final = "join value"  # the column of the number that an outcome adds
 EVENT_ID: Final = "event id"  # the column of the id that an event and its repeats share
 KIND: Final = "join kind"  # the column of the mark of an event
-KEY: Final = "key"
 MAX_BYTES: Final = 65_536  # of a key, or of a header value, that is read
 Header = tuple[str, bytes | None]
 Positions: TypeAlias = "NDArray[np.intp]"
@@ -206,11 +205,6 @@ def _numbers(field: Field, values: NDArray[np.generic]) -> Converted | None:
     if field.kind in ("count", "int_id") and kind == "i":
         return values.astype(np.int64), {}
     return None
-
-
-def is_beside(path: str) -> bool:
-    """Whether a path refers to a record's key or headers."""
-    return path == KEY or path.startswith(("key.", "header."))
 
 
 class RecordFields:

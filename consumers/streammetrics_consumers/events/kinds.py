@@ -47,7 +47,7 @@ def exposure_kind(config: Config) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EventKind:
     """A kind of events: its mark, None if it has the events without another mark; and what is read
     of them."""
 
@@ -55,25 +55,38 @@ class Kind:
     fields: tuple[Field, ...]
 
 
-def kinds_of(config: Config) -> tuple[Kind, ...]:
+def kinds_of(config: Config) -> tuple[EventKind, ...]:
     """The kinds of events in the logs of a config, in the order of their numbers; empty if there is
     only one."""
     return tuple(_kinds_of(config))
 
 
-def _kinds_of(config: Config) -> Iterator[Kind]:
+def _kinds_of(config: Config) -> Iterator[EventKind]:
     event_id, join, exposures = field_of_event_id(config), config.join, config.exposures
     unit = () if config.exposed_unit is None else unit_fields(config.exposed_unit)
     if join is not None:
         id_fields = (Field(join.id, "hashed_id", name=ID), *event_id)
-        yield Kind(join.impression, (*config.fields, *unit, *id_fields))
+        yield EventKind(join.impression, (*config.fields, *unit, *id_fields))
         for outcome in join.outcomes:
             fields = fields_of_outcome(config, outcome.value)
-            yield Kind(outcome.mark, (*fields, *id_fields))
+            yield EventKind(outcome.mark, (*fields, *id_fields))
     elif exposures is not None:
-        yield Kind(None, (*config.fields, *unit, *event_id))
+        yield EventKind(None, (*config.fields, *unit, *event_id))
     if exposures is not None:
-        yield Kind(exposures.mark, (*exposures.fields, *event_id))
+        yield EventKind(exposures.mark, (*exposures.fields, *event_id))
+
+
+def _marking_fields(config: Config) -> Iterator[Field]:
+    """The fields by whose texts kinds are told apart, each once. That of a join must have a plain
+    value; an event with another value in that of exposures is no exposure."""
+    of_join = () if config.join is None else config.join.marks
+    paths = {mark.field for mark in of_join if mark.field is not None}
+    for path in sorted(paths):
+        yield Field(path, "slice", name=KIND)
+    if config.exposures is not None and config.exposures.mark.field is not None:
+        path = config.exposures.mark.field
+        if path not in paths:
+            yield Field(path, "arm", name=KIND, optional=True)
 
 
 class Kinds:
@@ -84,10 +97,8 @@ class Kinds:
         kinds = kinds_of(config)
         self.marks = {i: kind.mark for i, kind in enumerate(kinds) if kind.mark is not None}
         self.readings = [FieldReader(kind.fields, in_kafka=in_kafka) for kind in kinds]
-        fields = dict.fromkeys(mark.field for mark in self.marks.values() if mark.field)
         self._marking = {
-            path: FieldReader([Field(path, "slice", name=KIND)], in_kafka=in_kafka)
-            for path in fields
+            field.path: FieldReader([field], in_kafka=in_kafka) for field in _marking_fields(config)
         }
         self.exposure = exposure_kind(config)
         where = () if config.exposures is None else config.exposures.where
@@ -101,16 +112,19 @@ class Kinds:
         self._only = "" if config.exposures is None else config.exposures.only
 
     @property
+    def all_readings(self) -> list[FieldReader]:
+        """The readings of marks, of conditions on exposures, and of each kind."""
+        return [*self._marking.values(), self._conditions, *self.readings]
+
+    @property
     def paths(self) -> list[str]:
         """The paths into an event that any kind reads."""
-        readings = [*self._marking.values(), self._conditions, *self.readings]
-        return list(dict.fromkeys(path for reading in readings for path in reading.paths))
+        return list(dict.fromkeys(path for reading in self.all_readings for path in reading.paths))
 
     @property
     def beside(self) -> bool:
         """Whether any kind reads the key or headers of a record."""
-        readings = [*self._marking.values(), self._conditions, *self.readings]
-        return any(reading.beside is not None for reading in readings)
+        return any(reading.beside is not None for reading in self.all_readings)
 
     def apply(self, events: EventRows) -> EventRows:
         """The events that have a kind, with it; the others are refused or skipped."""

@@ -233,9 +233,12 @@ def pane_rows(
 
 
 def merged(
-    store: Store, sums: Sequence[Sequence[DeltaMetadata]]
+    store: Store,
+    sums: Sequence[Sequence[DeltaMetadata]],
+    key_range: tuple[int, int] | None = None,
 ) -> list[Accumulator | Unreadable | None]:
-    """The sum of each of these sequences of rows, which share no row; None for an empty one."""
+    """The sum of each of these sequences of rows, which share no row; None for an empty one.
+    key_range: the place of a range of keys, of which alone the sum is, and the number of ranges."""
     indices = {(row.id, row.pane): i for i, rows in enumerate(sums) for row in rows}
 
     def work(connection: Connection) -> list[Accumulator | Unreadable | None]:
@@ -252,7 +255,14 @@ def merged(
                     totals[i] = Unreadable(
                         f"it holds keys outside of range {row.key_range} of {row.key_ranges}"
                     )
-                elif total is None:
+                    continue
+                if key_range is not None:
+                    place, ranges = key_range
+                    part = parts_of(state, ranges).get(place)
+                    if part is None:
+                        continue
+                    state = part
+                if total is None:
                     totals[i] = state
                 else:
                     total.merge(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
@@ -27,9 +27,12 @@ from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.former_states import UNREADABLE
 from streammetrics_consumers.model.generation import (
     EXPERIMENT,
+    EXPOSED_ROWS,
+    KINDS,
     NOTHING_REQUESTED,
     ROWS,
     Changes,
+    ExperimentChange,
     Generation,
     Metric,
     Requested,
@@ -39,7 +42,7 @@ from streammetrics_consumers.model.generation import (
 
 _COLUMNS: Final = ("inputs.", "settings.columns")
 KEEPS_NO_MORE: Final = (
-    "since pending impressions have only the fields that were read when they came: an added "
+    "since pending events have only the fields that were read when they came: an added "
     "experiment or metric may read these alone"
 )
 ENDS_EXPERIMENT: Final = (
@@ -96,7 +99,33 @@ def compared(
         tuple(sorted(accepted.ends)),
     )
     experiments = experiment_changes(current, descriptions, changes, accepted.epochs, accepted.ends)
+    problems = [*map(_without_exposures, _begin_without_exposures(experiments, descriptions))]
+    if problems:
+        raise SettingsChanged(problems, "Nothing was changed.")
     return Changes(*changes[:-1], experiments)
+
+
+def _begin_without_exposures(
+    experiments: Iterable[ExperimentChange], descriptions: Mapping[str, Description]
+) -> Iterator[tuple[str, str]]:
+    """The metrics, each after its experiment, that count exposures and begin or resume while their
+    experiment goes on."""
+    for change in experiments:
+        for name in change.added if change.kind == "goes on" else ():
+            kinds = descriptions[f"{experiment_set(change.name)}/{name}"].get(KINDS)
+            if isinstance(kinds, list) and "exposure" in kinds:
+                yield change.name, name
+
+
+def _without_exposures(names: tuple[str, str]) -> str:
+    """Why such a metric cannot begin, and what to do."""
+    experiment, metric = names
+    return (
+        f"experiment {experiment}: {metric} cannot be added while it runs, since a mean or a rate "
+        "over its units counts each exposure, and those that are closed are not counted again. To "
+        "count it, declare an experiment with another name; its units are those that are exposed "
+        "from then on"
+    )
 
 
 def refuse_unasked(
@@ -260,7 +289,7 @@ def _refuse_changes(
                 refusals.add(KEPT_NO_LATE)
                 continue
             texts += differences(was, left)
-            if name == ROWS and all(text.startswith(_COLUMNS) for text in texts):
+            if name in (ROWS, EXPOSED_ROWS) and all(text.startswith(_COLUMNS) for text in texts):
                 texts.append(KEEPS_NO_MORE)
             if not texts and (variants or starts or ends):
                 accepted.variants |= variants

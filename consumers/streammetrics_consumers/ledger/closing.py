@@ -41,7 +41,7 @@ from streammetrics_consumers.model.generation import Generation
 _ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
 
 
-class PendingRows(NamedTuple):
+class PendingMetadata(NamedTuple):
     """All rows of a metric of pending events, of panes that start before a time; without their
     states."""
 
@@ -71,7 +71,7 @@ def closing_heads(store: Store, of: Generation) -> tuple[Head, ...]:
     return store.read(lambda connection: read_heads(connection, *live(of)))
 
 
-def pending(store: Store, of: Generation, metric: str, before_ms: int) -> PendingRows:
+def pending(store: Store, of: Generation, metric: str, before_ms: int) -> PendingMetadata:
     """The rows of pending events that a metric holds, of panes that start before a time."""
     return store.read(lambda connection: _pending(connection, of, metric, before_ms))
 
@@ -124,7 +124,7 @@ def write_closing(
     store: Store,
     of: Generation,
     commit: Commit,
-    read: Sequence[PendingRows],
+    read: Sequence[PendingMetadata],
     replaced: Sequence[DeltaMetadata],
 ) -> None:
     """Close up to `commit.end`. read: the rows of pending events that were read; replaced: those of
@@ -158,7 +158,7 @@ def write_closing(
 
 def _pending(
     connection: Connection, generation: Generation, metric: str, before_ms: int
-) -> PendingRows:
+) -> PendingMetadata:
     of_metric = delta.c.generation == generation.id, delta.c.metric == metric
     rows = read_rows(connection, *of_metric, delta.c.window_start_ms < before_ms)
-    return PendingRows(metric, before_ms, tuple(sorted(rows, key=lambda row: row.id)))
+    return PendingMetadata(metric, before_ms, tuple(sorted(rows, key=lambda row: row.id)))

@@ -88,9 +88,9 @@ def _shard(
 
 def parts_of(state: sm.Accumulator, ranges: int) -> dict[int, sm.Accumulator]:
     """The non-empty states of equal ranges of keys, or of ids."""
-    if isinstance(state, sm.JoinRows | sm.ExposedRows):
-        return {key_range: part for (_, key_range), part in state.split(None, ranges).items()}
-    assert isinstance(state, sm.PerKey)
+    if not isinstance(state, sm.PerKey):  # events that are not closed, or known exposures
+        sets = cast("sm.JoinRows | sm.ExposedRows", state)
+        return {key_range: part for (_, key_range), part in sets.split(None, ranges).items()}
     return {
         key_range: part
         for key_range, part in enumerate(state.split(ranges))

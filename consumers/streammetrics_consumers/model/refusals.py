@@ -107,6 +107,9 @@ def likely_key(kind: RefusedKind, description: Mapping[str, object]) -> str:
         return f'[event] time_unit: it is "{unit}"; set the right one, or none for ISO texts'
     if kind.reason in _KEYS:
         return _KEYS[kind.reason]
+    exposed_path, _ = _time(_exposures(description))
+    if kind.field is not None and kind.field == exposed_path and kind.reason != "missing_field":
+        return "[exposures] time_unit: set the right one"
     where = _key_of(kind.field, description)
     if kind.reason == "missing_field":
         return f"{where}: name the field that events have"
@@ -121,6 +124,12 @@ def _time(description: Mapping[str, object]) -> tuple[str | None, str | None]:
     return path, unit
 
 
+def _exposures(description: Mapping[str, object]) -> Mapping[str, object]:
+    """What the description says of [exposures]; empty without any."""
+    exposures = description.get("exposures")
+    return exposures if isinstance(exposures, Mapping) else {}
+
+
 def _key_of(field: str | None, description: Mapping[str, object]) -> str:
     """The key that names a field."""
     if field is None:
@@ -130,6 +139,12 @@ def _key_of(field: str | None, description: Mapping[str, object]) -> str:
     variant = description.get("variant")
     if isinstance(variant, list | tuple) and field in variant[:1]:
         return "[event] variant"
+    exposures = _exposures(description)
+    for name in ("unit", "experiment", "arm"):
+        if field == exposures.get(name):
+            return f"[exposures] {name}"
+    if field == _time(exposures)[0]:
+        return "[exposures] time"
     groupings = cast("Iterable[Iterable[Sequence[str]]]", description.get("slices") or ())
     if any(field == path for grouping in groupings for _, path in grouping):
         return "[slices] by"

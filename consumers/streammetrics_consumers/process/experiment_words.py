@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.commit import JOIN_START, Head
 from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import BETTER, Changes, ExperimentChange
 
@@ -17,10 +17,15 @@ _KINDS: Final = {BETTER: "better directions", "watch_rates": "watch_rates", "nam
 def first_lines(config: Config) -> list[str]:
     """A line for each experiment with a name, where nothing is counted yet."""
     return [
-        f"experiment {name}: a run starts it, from the first event that it reads"
+        f"experiment {name}: a run starts it, from the first {_first_row(config, name)} that it "
+        "reads"
         for name in config.experiments
         if name
     ]
+
+
+def _first_row(config: Config, name: str) -> str:
+    return "exposure" if config.experiments[name].is_exposed else "event"
 
 
 def change_lines(config: Config, changes: Changes, heads: Sequence[Head]) -> list[str]:
@@ -36,12 +41,10 @@ def _lines(config: Config, change: ExperimentChange, heads: Sequence[Head]) -> I
             kept = "; it stays readable" if change.name else ""
             yield f"{title}: a run ends it; it counts no event from then on{kept}"
         case "added" if change.name:
-            yield f"{title}: added; it would count events from these offsets on: {_offsets(heads)}"
+            yield f"{title}: added; it would count {_rows_from(config, change.name, heads)}"
         case "resumed" if change.name:
-            yield (
-                f"{title}: back in the config; it would count again from these offsets on: "
-                f"{_offsets(heads)}, with a hole before them"
-            )
+            rows = f"{_rows_from(config, change.name, heads)}, with a hole before them"
+            yield f"{title}: back in the config; it would count again {rows}"
         case "goes on":
             parts = list(_parts(change, archived=config.experiments[change.name].archived))
             if parts:
@@ -66,6 +69,19 @@ def _parts(change: ExperimentChange, *, archived: bool) -> Iterator[str]:
         yield "archived: lists leave it out" if archived else "archived no longer"
     if texts:
         yield f"what is shown changes: {', '.join(texts)}; its counts and its looks stay"
+
+
+def _rows_from(config: Config, name: str, heads: Sequence[Head]) -> str:
+    """The rows that an experiment would count: from which offsets on, or which are not closed yet
+    where events wait for others."""
+    is_exposed = config.experiments[name].is_exposed
+    joins = [head.next_offset for head in heads if head.is_join]
+    if config.closing is None or not joins:
+        return f"events from these offsets on: {_offsets(heads)}"
+    rows = "exposures, and events after them," if is_exposed else "events"
+    if joins[0] == JOIN_START:
+        return f"{rows} from the first on, since none is closed yet"
+    return f"{rows} from {iso_utc(joins[0])} on, since earlier ones are closed"
 
 
 def _offsets(heads: Sequence[Head]) -> str:

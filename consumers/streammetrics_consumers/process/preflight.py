@@ -13,6 +13,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import require_keyed
 from streammetrics_consumers.counting.options import Options, require_no_loss, require_partitions
 from streammetrics_consumers.counting.retention import KEEP_WINDOWS, windows_dropped
+from streammetrics_consumers.ledger.closing import closing_heads
 from streammetrics_consumers.ledger.failures import NoStoreYet, SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, unknown_topics
 from streammetrics_consumers.ledger.schema import VERSION
@@ -132,7 +133,8 @@ def check(
         if begun is None:
             lines.append(f"{store}: nothing is counted yet")
             return [*lines, *first_lines(config), *gate_lines(config, None)]
-        heads = ledger.heads(begun.generation)
+        all_heads = closing_heads(ledger.store, begun.generation)
+        heads = [head for head in all_heads if not head.is_join]
         added = unknown_topics(ledger.store, begun.generation, logs, new=options.new_source)
         dropped = windows_dropped(ledger, config)
         if dropped and not options.requested.drop_windows:
@@ -140,7 +142,7 @@ def check(
         judged = gate_lines(config, ledger)
     lines.append(f"{store}: generation {begun.generation.id}")
     lines += [dropped] if dropped else []
-    lines += change_lines(config, begun.changes, heads)
+    lines += change_lines(config, begun.changes, all_heads)
     lines += _metric_lines(begun.changes)
     lines += [
         f"source {topic} of cluster {cluster}: new to the store; a run adds its events to the "

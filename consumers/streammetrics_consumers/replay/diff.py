@@ -14,8 +14,10 @@ from typing import Final
 
 from streammetrics import Accumulator
 from streammetrics.engines import agree
+from streammetrics_consumers.counting.closed_rows import ranges_for
 from streammetrics_consumers.counting.closer import Closer
 from streammetrics_consumers.counting.entering_experiments import Entering, exposed_experiments
+from streammetrics_consumers.counting.exposure_closing import KNOWN
 from streammetrics_consumers.ledger.audit import (
     Unreadable,
     merged,
@@ -39,6 +41,7 @@ from streammetrics_consumers.replay.replay import Replay
 from streammetrics_consumers.replay.scratch import Scratch
 
 PANES: Final = 200, 4 << 20  # read together: their number, and the bytes of their states
+KNOWN_BYTES: Final = 64 << 20  # of known exposures that are compared together
 PENDING: Final = ROWS, EXPOSED_ROWS  # the metrics that hold pending events
 SUMS: Final = 100, 256 << 10  # held together: their number, and the bytes of their rows
 
@@ -61,6 +64,7 @@ def compare_states(scratch: Scratch, replays: Collection[Replay]) -> None:
     for few_panes in few(sizes, *PANES):
         comparison.compare(few_panes)
     if comparison.join is not None:
+        comparison.compare_known(comparison.join)
         closed_ms = comparison.join.next_offset
         waiting = [
             entry
@@ -133,7 +137,7 @@ class _Comparison:
                     f"delta rows of {_offsets(first)} and {_offsets(second)} overlap"
                 )
             metric = self.metrics.get(pane.metric) if pane.metric in self.names else None
-            if metric is None:
+            if metric is None or pane == KNOWN:
                 continue
             floor_ms = scratch.generation.floor_ms
             if pane.start_ms is not None and floor_ms is not None and pane.start_ms < floor_ms:
@@ -190,6 +194,23 @@ class _Comparison:
         # No row spans an edge of the range that was read again.
         is_inside = replay is None or replay.start <= row.start_offset < replay.end
         return None if is_inside else ""
+
+    def compare_known(self, join: Head) -> None:
+        """Compare the known exposures, a range of units at a time: they are the largest state."""
+        metric = self.metrics.get(EXPOSED_UNITS) if EXPOSED_UNITS in self.names else None
+        if metric is None:
+            return
+        ledger_rows, log_rows = (by_pane[KNOWN] for by_pane in self._rows([KNOWN]))
+        sides = [row for row in ledger_rows if self._wrong(row, metric) is None], log_rows
+        ranges = ranges_for(sum(row.nbytes for rows in sides for row in rows), KNOWN_BYTES)
+        texts: dict[str, None] = {}
+        for place in range(ranges):
+            own = [[row for row in rows if row.may_share_keys(place, ranges)] for rows in sides]
+            states = [merged(self.scratch.store, [rows], (place, ranges))[0] for rows in own]
+            texts |= dict.fromkeys(_difference(*states))
+            self.found.states += 1
+        for text in texts:
+            self.found.differs(named(KNOWN, join), text)
 
     def compare_pending(self, few_panes: Collection[Pane]) -> None:
         """Compare pending events, as the union of all logs."""

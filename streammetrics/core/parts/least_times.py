@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.record_set import RecordSet
 from streammetrics.core.parts.record_table import Table
-from streammetrics.core.rows import Key, V, first_at_least, spans
+from streammetrics.core.rows import V, first_at_least, spans
 
 Positions = NDArray[np.intp]
 Codes = NDArray[np.unsignedinteger]
@@ -39,11 +39,6 @@ class LeastTimes(RecordSet):
             codes *= codes.dtype.type(min(size, np.iinfo(codes.dtype).max))
             codes += field.astype(codes.dtype, copy=False)
         return codes
-
-    def key_values(self, number: int) -> Sequence[Key]:
-        """The keys of a field, by their numbers."""
-        keys = self.keys[number]
-        return keys.values if keys else ()
 
     def lacks(self, other: LeastTimes) -> NDArray[np.bool_]:
         """Which of the records of another set have an (id, fields) that is not here; bool [n]."""

@@ -24,7 +24,7 @@ from streammetrics.core.parts.record_table import (
     values_of,
     write_field,
 )
-from streammetrics.core.rows import DictionaryColumn, sorted_distinct
+from streammetrics.core.rows import DictionaryColumn, Key, sorted_distinct
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -90,13 +90,18 @@ class RecordSet:
         table = self.settled()
         return values_of(table.fields[number][positions], self.kinds[number], self.keys[number])
 
+    def key_values(self, number: int) -> Sequence[Key]:
+        """The keys of a field, by their numbers."""
+        keys = self.keys[number]
+        return keys.values if keys else ()
+
     def picked(self, positions: NDArray[np.intp]) -> Self:
         """The settled records at these positions, ascending."""
         records = type(self)(self.kinds, self.settled().take(positions))
         records.keys = [None if keys is None else keys.twin() for keys in self.keys]
         return records
 
-    def like(self) -> Self:
+    def empty_twin(self) -> Self:
         """An empty set of the same kinds."""
         return type(self)(self.kinds)
 
@@ -159,7 +164,7 @@ class RecordSet:
             tables, self.waiting, self.n_waiting = [self.run, *self.waiting], [], 0
             for i, keys in enumerate(self.keys):
                 if keys is not None:
-                    self.keys[i], numbers = keys.by_bytes()
+                    self.keys[i], numbers = keys.ordered_by_bytes()
                     if numbers is not None:  # that keep the run in order
                         tables = [t.with_field(i, numbers[t.fields[i]]) for t in tables]
             self.run = self._united(tables)

@@ -103,23 +103,51 @@ def _without_repeats(
     tables: Sequence[Table], ids: Words, order: NDArray[np.intp], tied: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The order with records of one id sorted and each once, and the positions kept of it."""
-    members = np.zeros(len(ids), np.bool_)
-    members[1:] = tied
-    members[:-1] |= tied
-    tied_places = np.flatnonzero(members)
-    rows = order[tied_places]
-    columns = [_joined_times(tables)[rows], *_fields(tables, rows)]
-    inner = np.lexsort((*columns[::-1], ids[tied_places]))
-    order[tied_places] = rows[inner]
-    # `tied_places` has whole groups, so `inner` leaves ids in place.
-    same = ids[tied_places][1:] == ids[tied_places][:-1]
+    places, groups = _members(tied)
+    rows = order[places]
+    times = _joined_times(tables)[rows]
+    inner = _sorted_within(groups, times)
+    rows, times = rows[inner], times[inner]
+    order[places] = rows
+    every = np.arange(len(ids))
+    # Few records have the id and the time of another: only these are compared by their fields.
+    equal, runs = _members((groups[1:] == groups[:-1]) & (times[1:] == times[:-1]))
+    if not len(equal):
+        return order, every
+    columns = _fields(tables, rows[equal])
+    inner = np.lexsort((*columns[::-1], runs))
+    order[places[equal]] = rows[equal][inner]
+    same = runs[1:] == runs[:-1]
     for column in columns:
         ordered = column[inner]
         same &= ordered[1:] == ordered[:-1]
-    positions = (
-        np.delete(np.arange(len(ids)), tied_places[1:][same]) if same.any() else np.arange(len(ids))
-    )
+    if not same.any():
+        return order, every
+    positions = np.delete(every, places[equal[1:][same]])
     return order[positions], positions
+
+
+def _members(tied: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places of values that equal a neighbour, ascending, and the number of the group of each.
+
+    tied: [n - 1], whether each value but the first equals the one before it.
+    """
+    is_member = np.zeros(len(tied) + 1, np.bool_)
+    is_member[1:] = tied
+    is_member[:-1] |= tied
+    places = np.flatnonzero(is_member)
+    new = np.ones(len(tied) + 1, np.bool_)
+    np.logical_not(tied, out=new[1:])
+    return places, np.cumsum(new[places])
+
+
+def _sorted_within(groups: NDArray[np.intp], times: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The order by group, which is ascending, and then by time."""
+    first = int(times.min())
+    span = int(times.max()) - first + 1
+    if (int(groups[-1]) + 1) * span >= 1 << 63:
+        return np.lexsort((times, groups))
+    return np.argsort(groups * span + (times - first), kind="stable")  # it merges sorted groups
 
 
 def _joined_times(tables: Sequence[Table]) -> NDArray[np.int64]:
@@ -212,12 +240,12 @@ class KeyTable:
         """Numbers of this table in the narrowest type that holds all of them."""
         return numbers.astype(np.min_scalar_type(max(len(self.values) - 1, 0)), copy=False)
 
-    def by_bytes(self) -> tuple[KeyTable, Field | None]:
+    def ordered_by_bytes(self) -> tuple[KeyTable, Field | None]:
         """A table of these keys in the order of their bytes, and the number there of each of this
         table, None if it is the same."""
         order = sorted(range(len(self.values)), key=lambda i: encode_key(self.values[i]))
         same = order == list(range(len(order)))
-        return (self, None) if same else self._of(order)
+        return (self, None) if same else self._subset(order)
 
     def in_order(self, field: Field) -> tuple[KeyTable, Field]:
         """A table of the used keys, in the order of this one, and the field numbered by it."""
@@ -226,10 +254,10 @@ class KeyTable:
         used = np.flatnonzero(is_used).tolist()
         if len(used) == len(self.values):
             return self, self.narrowed(field)
-        table, numbers = self._of(used)
+        table, numbers = self._subset(used)
         return table, numbers[field]
 
-    def _of(self, chosen: list[int]) -> tuple[KeyTable, Field]:
+    def _subset(self, chosen: list[int]) -> tuple[KeyTable, Field]:
         """A table of the keys with these numbers, and the number there of each of this table."""
         table = KeyTable(self.values[number] for number in chosen)
         numbers = np.zeros(len(self.values), np.int64)

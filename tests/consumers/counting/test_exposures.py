@@ -14,12 +14,14 @@ from sqlalchemy import delete
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting import closer as closer_module
 from streammetrics_consumers.counting.closer import Closer
+from streammetrics_consumers.ledger.closing import closing_heads
 from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.generation import EXPOSED_ROWS, EXPOSED_UNITS, Pane, Requested
+from streammetrics_consumers.process.experiment_words import change_lines, first_lines
 from streammetrics_consumers.process.service import begin
 from streammetrics_consumers.replay.retry import retry
 
@@ -43,6 +45,7 @@ from tests.consumers.exposed_stream import (
     stream,
     verified,
 )
+from tests.consumers.memory_run import Clock
 from tests.consumers.memory_source import MemorySource
 from tests.consumers.stores import stored
 
@@ -259,6 +262,41 @@ def test_an_experiment_that_is_added_counts_the_exposures_that_are_closed_from_t
     assert seen.is_good and not seen.notes, (seen.differences, seen.notes)
 
 
+def test_a_check_says_from_when_on_an_added_experiment_would_count_exposures(
+    ledger: Ledger,
+) -> None:
+    both = exposed_config(rest=RANKER + PRICE.partition("start")[0])
+    events = [exposure("x", 0, "price", "low"), order("x", 60_000, 3)]
+    run(RANKER_ALONE, ledger, exposed.logs_of({LOGS[0]: events}), close=False)
+    begun = ledger.compare(both.fingerprints(), both.descriptions, Requested())
+    assert begun is not None
+    heads = closing_heads(ledger.store, begun.generation)
+    assert change_lines(both, begun.changes, heads) == [
+        "experiment ranker: goes on unchanged",
+        "experiment price: added; it would count exposures, and events after them, from "
+        "2025-12-01T00:00:50Z on, since earlier ones are closed",
+    ]
+    assert first_lines(both)[0] == (
+        "experiment ranker: a run starts it, from the first exposure that it reads"
+    )
+
+
+def test_a_metric_of_units_cannot_be_added_to_an_experiment_that_runs(ledger: Ledger) -> None:
+    short = exposed_config(rest=RANKER.replace('["revenue", "buyers", "errors"]', '["errors"]'))
+    events = exposed.logs_of({LOGS[0]: [exposure("x", 0, "ranker", "v7"), order("x", 60_000)]})
+    run(short, ledger, events, close=False)
+    more = exposed_config(
+        rest=RANKER.replace('["revenue", "buyers", "errors"]', '["errors"]\nmetrics = ["revenue"]')
+    )
+    with pytest.raises(SettingsChanged) as caught:
+        run(more, ledger, events)
+    assert caught.value.differences[0].startswith(
+        "experiment ranker: revenue cannot be added while it runs, since a mean or a rate over its "
+        "units counts each exposure"
+    )
+    assert not any(m.name.endswith("ranker/revenue") for m in ledger.snapshot().generation.metrics)
+
+
 def test_an_experiment_that_ended_stays_readable_and_another_goes_on(
     ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -292,6 +330,33 @@ def test_an_experiment_that_is_resumed_has_missed_the_exposures_in_between(
         run(of, ledger, half(events, share).logs, close=False)
     seen = verified(both, ledger, events.logs, tmp_path)
     assert seen.is_good, (seen.differences, seen.notes)
+
+
+def test_reading_known_exposures_takes_at_most_a_tenth_of_the_time(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    events = [exposure("x", 0, "ranker", "v7"), *(order("x", 60_000 * i, 1) for i in range(1, 5))]
+    logs = exposed.logs_of({LOGS[0]: events, LOGS[1]: []})  # one without an event holds all open
+    run(RANKER_ALONE, ledger, logs, close=False)
+    kept = closer_module.ExposureClosing._known
+
+    def slow(self: closer_module.ExposureClosing, place: int, ranges: int) -> ExposedRows:
+        clock.now_s += 3
+        return kept(self, place, ranges)
+
+    monkeypatch.setattr(closer_module.ExposureClosing, "_known", slow)
+    generation = begin(ledger, RANKER_ALONE).generation
+    closer = Closer(RANKER_ALONE, ledger, generation, monotonic=clock.monotonic)
+    closed = [
+        (closer.close_to(START_MS + to_s * 1_000, at_once=at_once), clock.now_s)
+        for to_s, at_once in ((50, False), (100, False), (150, False), (300, True))
+    ]
+    # The first reads nothing, so that the second is due at once; a part of its time is for events.
+    assert closed == [(True, 3), (True, 6), (False, 6), (True, 9)]
+    assert 3 < closer._due_s - 6 < 30
+    clock.now_s = closer._due_s
+    assert closer.close_to(START_MS + 400_000, at_once=False)
 
 
 def test_verify_finds_a_known_exposure_that_is_wrong(ledger: Ledger, tmp_path: Path) -> None:

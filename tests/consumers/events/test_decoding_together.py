@@ -34,6 +34,18 @@ others = "refuse"
 click = { field = "kind", equals = "click" }
 paid = { field = "kind", equals = "paid", counts = "sum", value = "shown.n" }
 """
+EXPOSURES = """
+[exposures]
+field = "kind"
+equals = "exposure"
+experiment = "phase"
+arm = "n"
+where = { "geo.country" = "present" }
+[experiments.p1]
+control = "1"
+variants = ["1", "2"]
+decision = ["ctr"]
+"""
 CONFIG = config(slices=SLICES, metrics=METRICS, rest=DEDUP)
 FIELDS = {  # in the order in which a config reads them: the first fault is told
     "ts": "time", "id": "id", "variant": "variant", "phase": "slice", "geo.country": "slice",
@@ -61,7 +73,7 @@ BROKEN = [poison for poison, reason in POISON.values() if reason not in ("too_la
 def event_of(i: int, changes: Mapping[str, str | None], last: str = "") -> bytes:
     fields: dict[str, str | None] = {
         "ts": f'"2024-01-0{1 + i % 3}T00:{i % 60:02d}:00.{i % 1000:03d}Z"',
-        "id": f'"i{i}"', "kind": f'"{("shown", "click", "paid")[i % 3]}"',
+        "id": f'"i{i}"', "kind": f'"{("shown", "click", "paid", "exposure")[i % 4]}"',
         "variant": f'"{"ab"[i % 2]}"', "user": f'"u{i % 50}"', "label": str(i % 2),
         "score": repr(i / 4096), "phase": f'"p{i % 3}"', "n": str(i % 300),
         "geo": f'{{"country":"c{i % 4}","city":{{"name":"x"}}}}', "shown": f'{{"n":{i % 5 + 1}}}',
@@ -142,13 +154,15 @@ def test_events_together_are_what_each_is_alone_in_plain_python(share: float) ->
          "event": EVENT.replace('label = "label"\n', "")},
         {"event": EVENT + 'where = { "geo.country" = ["c1", "7"], phase = "present" }'},
         {"rest": DEDUP},
+        {"rest": EXPOSURES + DEDUP},
+        {"rest": EXPOSURES + JOIN, "event": EVENT.replace('label = "label"\n', "")},
         {"rest": '[dedup]\nevent_id = "user"'},
         {"event": EVENT.replace('variants = ["a", "b"]', ""),
          "metrics": 'g = { type = "GroupedAUC", ids = "exact" }'},
         fast=2,
     )],
-    ids=["joined outcomes", "filtered", "ids of refused events", "one id in two roles",
-         "any variant, exact ids"],
+    ids=["joined outcomes", "filtered", "ids of refused events", "exposures",
+         "exposures beside joined outcomes", "one id in two roles", "any variant, exact ids"],
 )  # fmt: skip
 def test_a_chunk_of_events_is_the_sum_of_its_events(parts: Mapping[str, str]) -> None:
     decoder = Decoder(config(**parts))
@@ -170,7 +184,7 @@ def test_a_chunk_of_events_is_the_sum_of_its_events(parts: Mapping[str, str]) ->
         single = [columns(one)[name][0] for one in full if name in columns(one)]
         if len(single) == len(column):
             assert column == single
-        else:  # only impressions have it, or only one outcome
+        else:  # only events of some kinds have it
             there = [name in columns(one) for one in full]
             assert [
                 value for value, is_there in zip(column, there, strict=True) if is_there

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, select, update
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.closing import PendingRows, join_head, write_closing
+from streammetrics_consumers.ledger.closing import PendingMetadata, join_head, write_closing
 from streammetrics_consumers.ledger.failures import StoreReplaced
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import claim, take
@@ -42,7 +42,7 @@ from tests.consumers.ledger.test_looks import ROWS
 
 pytestmark = pytest.mark.usefixtures("each_store")
 OTHER = replace(LOG, number=1)
-NO_ROWS = (PendingRows("rows", 0, ()),)
+NO_ROWS = (PendingMetadata("rows", 0, ()),)
 
 
 def change(ledger: Ledger, work: Callable[[Connection], object]) -> None:

@@ -130,7 +130,7 @@ def test_an_ended_experiment_is_resumed_with_a_hole(tmp_path: Path) -> None:
     assert "Resume it with --resume-metric experiment/three" in problem
     said = lines(run, FIRST + SECOND, resume=("experiment/three",))
     assert said[1] == (
-        "experiment three: back in the config; it would count again from these offsets on: "
+        "experiment three: back in the config; it would count again events from these offsets on: "
         "events/0 160, with a hole before them"
     )
     go_on(run, FIRST + SECOND, resume=("experiment/three",))

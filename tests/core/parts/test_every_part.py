@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from math import inf
@@ -41,6 +41,13 @@ from tests.core.multiset.bags import INTEGERS, RULES, SCORES, held, in_precision
 from tests.toys import Tally
 
 Rows = list[tuple[Any, ...]]  # slot, and what the part takes
+ORDER = {7: 2, None: 3, "a": 0, "b": 1}  # of the bytes of keys
+
+
+def coded(keys: Sequence[Any]) -> DictionaryColumn:
+    """A column of keys, one of whose values has no row."""
+    known = tuple(dict.fromkeys([*keys, "of no record"]))
+    return DictionaryColumn(np.array([known.index(key) for key in keys], np.intp), known)
 
 
 class Kind(ABC):
@@ -243,74 +250,57 @@ class UnitSetKind(Kind):
 
 
 class RecordsKind(Kind):
-    kinds = ("float32", "key")
+    kinds: tuple[str, ...] = ("float32", "key")
+    sets: type[RecordSet] = RecordSet
 
     def empty(self, width: int) -> RecordsColumn:
-        return RecordsColumn(self.kinds, [RecordSet(self.kinds) for _ in range(width)])
+        sets = [self.sets(self.kinds) for _ in range(width)]
+        return RecordsColumn(self.kinds, sets, self.sets)
 
     def decode(self, width: int, data: Reader) -> RecordsColumn:
-        return RecordsColumn(self.kinds, [RecordSet.decode(self.kinds, data) for _ in range(width)])
+        sets = [self.sets.decode(self.kinds, data) for _ in range(width)]
+        return RecordsColumn(self.kinds, sets, self.sets)
 
     def draw(self, random: Random) -> tuple[Any, ...]:
         value, key = random.choice([-1.0, -0.0, 0.0, 7.0]), random.choice(["a", "b", None, 7])
         return random.choice([1, 2, 2**64 - 1]), random.choice([-9, 9]), value, key
 
-    def add(self, column: Any, slots: Any, ids: Any, times: Any, values: Any, keys: Any) -> None:
-        known = tuple(dict.fromkeys([*keys, "of no record"]))
-        coded = DictionaryColumn(np.array([known.index(key) for key in keys], np.intp), known)
-        fields = np.array(values, np.float32), coded
+    def add(self, column: Any, slots: Any, ids: Any, times: Any, *values: Any) -> None:
+        fields = [
+            coded(column) if kind == "key" else np.array(column, np.float32)
+            for kind, column in zip(self.kinds, values, strict=True)
+        ]
         column.add(np.array(ids, np.uint64), np.array(times, np.int64), fields, slots)
 
     def state(self, column: Any, slot: int) -> Any:
         table, one = column.sets[slot].settled(), column.sets[slot]
-        values, keys = (one.column(number, slice(None)) for number in range(2))
-        of_row = [keys.values[code] for code in keys.codes.tolist()]
-        return list(
-            zip(table.ids.tolist(), table.times.tolist(), values.tolist(), of_row, strict=True)
-        )
+        columns = [one.column(number, slice(None)) for number in range(2)]
+        of_row = [
+            [c.values[code] for code in c.codes.tolist()]
+            if isinstance(c, DictionaryColumn)
+            else c.tolist()
+            for c in columns
+        ]
+        return list(zip(table.ids.tolist(), table.times.tolist(), *of_row, strict=True))
 
     def model(self, rows: Rows) -> Any:
-        order = {7: 2, None: 3, "a": 0, "b": 1}  # of the bytes of the keys
-        return sorted({row[1:] for row in rows}, key=lambda row: (*row[:3], order[row[3]]))
+        return sorted({row[1:] for row in rows}, key=lambda row: (*row[:3], ORDER[row[3]]))
 
 
-class LeastTimesKind(Kind):
+class LeastTimesKind(RecordsKind):
     kinds = ("key", "key")
-
-    def empty(self, width: int) -> RecordsColumn:
-        sets = [LeastTimes(self.kinds) for _ in range(width)]
-        return RecordsColumn(self.kinds, sets, LeastTimes)
-
-    def decode(self, width: int, data: Reader) -> RecordsColumn:
-        sets = [LeastTimes.decode(self.kinds, data) for _ in range(width)]
-        return RecordsColumn(self.kinds, sets, LeastTimes)
+    sets = LeastTimes
 
     def draw(self, random: Random) -> tuple[Any, ...]:
-        unit = random.choice([1, 2, 2**64 - 1])
-        return unit, random.randrange(-9, 9), random.choice("ba"), random.choice(["b", None, 7])
-
-    def add(self, column: Any, slots: Any, ids: Any, times: Any, *names: Any) -> None:
-        fields = []
-        for keys in names:
-            known = tuple(dict.fromkeys([*keys, "of no record"]))
-            codes = np.array([known.index(key) for key in keys], np.intp)
-            fields.append(DictionaryColumn(codes, known))
-        column.add(np.array(ids, np.uint64), np.array(times, np.int64), fields, slots)
-
-    def state(self, column: Any, slot: int) -> Any:
-        table, one = column.sets[slot].settled(), column.sets[slot]
-        names = []
-        for keys in (one.column(number, slice(None)) for number in range(2)):
-            names.append([keys.values[code] for code in keys.codes.tolist()])
-        return list(zip(table.ids.tolist(), table.times.tolist(), *names, strict=True))
+        keys = random.choice("ba"), random.choice(["b", None, 7])
+        return random.choice([1, 2, 2**64 - 1]), random.randrange(-9, 9), *keys
 
     def model(self, rows: Rows) -> Any:
-        order = {7: 2, None: 3, "a": 0, "b": 1}  # of the bytes of the keys
         least: dict[Any, int] = {}
-        for _, unit, time, one, two in rows:
-            least[unit, one, two] = min(time, least.get((unit, one, two), time))
-        records = [(unit, time, one, two) for (unit, one, two), time in least.items()]
-        return sorted(records, key=lambda r: (r[0], order[r[2]], order[r[3]]))
+        for _, unit, time, *keys in rows:
+            least[unit, *keys] = min(time, least.get((unit, *keys), time))
+        records = [(unit, time, *keys) for (unit, *keys), time in least.items()]
+        return sorted(records, key=lambda row: (row[0], ORDER[row[2]], ORDER[row[3]]))
 
 
 class BagKind(Kind):

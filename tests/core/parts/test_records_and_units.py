@@ -86,10 +86,10 @@ def test_hashed_texts_come_back_as_hashes_that_say_so() -> None:
 def test_keys_are_numbered_anew_in_the_order_of_their_bytes() -> None:
     table = KeyTable()
     field = table.numbers(["b", None, 7, "a"])[[0, 3, 0, 1]]
-    every, numbers = table.by_bytes()
+    every, numbers = table.ordered_by_bytes()
     assert numbers is not None
     assert every.values == ["a", "b", 7, None]
-    assert every.by_bytes() == (every, None)
+    assert every.ordered_by_bytes() == (every, None)
     ordered, again = every.in_order(numbers[field])
     assert ordered.values == ["a", "b", None]
     assert again.tolist() == [1, 0, 1, 2]
