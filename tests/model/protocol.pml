@@ -281,7 +281,7 @@ inline attribute(events, without) {
     :: else fi
   }
 }
-/* `Closer._closed_part`, `ExposureClosing.close`, `JoinClosing.close`, `Entering.at` */
+/* `Closer._closed_part`, `ExposureClosing.close`, `JoinClosing.close`, `Entering.experiments` */
 inline count_closed() {
   before(rows | merged, end); good = set; bad = 0;
   assert(!(good & now.counted));

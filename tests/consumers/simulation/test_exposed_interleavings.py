@@ -29,7 +29,7 @@ from streammetrics_consumers.counting.housekeeping import KnownHeads
 from streammetrics_consumers.counting.pending_events import PendingEvents
 from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.ledger.closing import PendingRows
+from streammetrics_consumers.ledger.closing import PendingMetadata
 from streammetrics_consumers.ledger.compact import Compactor, MergeGroup, MergeRun
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.failures import StoreUnavailable
@@ -227,7 +227,7 @@ def two_closings(patch: pytest.MonkeyPatch) -> None:
         store: Store,
         of: Generation,
         commit: Commit,
-        read: Sequence[PendingRows],
+        read: Sequence[PendingMetadata],
         replaced: Sequence[DeltaMetadata],
     ) -> None:
         whole(store, of, replace(commit, shards=()), read, ())
@@ -251,7 +251,7 @@ def rows_as_they_are(patch: pytest.MonkeyPatch) -> None:
         store: Store,
         of: Generation,
         commit: Commit,
-        read: Sequence[PendingRows],
+        read: Sequence[PendingMetadata],
         replaced: Sequence[DeltaMetadata],
     ) -> None:
         list(Compactor(store, above=1).steps())  # beside the closing
@@ -345,29 +345,22 @@ def exposed_after(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(exposed_rows, "attributed", attributed)
 
 
-def any_exposure(patch: pytest.MonkeyPatch) -> None:
-    """EXPOSED_FIRST: the arm whose name is first decides, whenever the unit met it."""
+def last_exposure(patch: pytest.MonkeyPatch) -> None:
+    """EXPOSED_FIRST: the last exposure of a unit decides."""
     whole = as_of.first_exposures
 
     def first_exposures(known: Any, units: Any) -> Any:
-        timeless = known.twin()
-        table = timeless.settled()
+        table = known.settled()
         rows, positions = whole(known, units)
-        same = [
-            max(
-                (
-                    i
-                    for i in range(len(table.ids))
-                    if table.ids[i] == table.ids[p] and table.fields[0][i] == table.fields[0][p]
-                ),
-                key=lambda i: int(table.times[i]),
-            )
-            for p in positions.tolist()
-        ]
-        return rows, np.array(same, np.intp)
+        experiments, times = table.fields[0], table.times
+        last = []
+        for first in positions.tolist():
+            is_same = (table.ids == table.ids[first]) & (experiments == experiments[first])
+            last.append(max(np.flatnonzero(is_same).tolist(), key=lambda i: int(times[i])))
+        return rows, np.array(last, np.intp)
 
     patch.setattr(as_of, "first_exposures", first_exposures)
-    patch.setattr(exposed_rows, "first_exposures", first_exposures, raising=False)
+    patch.setattr(exposed_rows, "first_exposures", first_exposures)
 
 
 def known_from_the_next_closing_on(patch: pytest.MonkeyPatch) -> None:
@@ -420,7 +413,7 @@ BROKEN: Sequence[Case] = (  # the last is a seed that finds it, or one shortly b
     (two_retries, Exposed, retried_after_a_while, 0),
     (retried_although_closed, Exposed, retried_after_a_while, 0),
     (exposed_after, Exposed, None, 0),
-    (any_exposure, Exposed, None, 0),
+    (last_exposure, Exposed, None, 0),
     (known_from_the_next_closing_on, Exposed, None, 0),
     (exposures_of_others_dropped, Exposed, closed_after_a_deployment, 0),
 )
