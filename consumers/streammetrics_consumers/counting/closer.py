@@ -208,6 +208,7 @@ class Closer:
         part = join.close(step, take)
         if exposures is not None:
             exposures_part = exposures.close(step, counted, entering, impressions)
+            part.counters += exposures_part.counters
             part.shards += exposures_part.shards
             part.replaced += exposures_part.replaced
         return part

@@ -111,6 +111,7 @@ class ExposureClosing:
                 shards = split(KNOWN, new) if is_whole else [shard_of(KNOWN, place, ranges, new)]
                 part.shards += shards
             self._count_exposures(counted, closed.exposures)
+            part.counters += Counters(skipped=closed.other_exposures)
             if impressions is None:
                 columns = {name: cast("Column", c) for name, c in closed.columns.items()}
                 events = ClosedEvents(closed.units, closed.times_ms, columns)

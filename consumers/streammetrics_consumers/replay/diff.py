@@ -120,6 +120,7 @@ class _Comparison:
         for name, ledger, log in (
             ("closed", stored.closed, now.closed),
             ("conflicts", stored.conflicts, now.conflicts),
+            ("skipped", stored.skipped, now.skipped),
         ):
             if ledger != log:
                 self.found.differs(
