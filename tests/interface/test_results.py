@@ -22,7 +22,7 @@ from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.openapi import QUERY
 
 from streammetrics import HistogramAUC
-from tests.consumers import experiment_run, hook_run, interacting_run, verdict_cases
+from tests.consumers import experiment_run, hook_run, interacting_run, meeting_run, verdict_cases
 from tests.consumers.hook_run import NOWHERE
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import make_store
@@ -143,10 +143,12 @@ def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
     reported = WorkerStatus(1, 0.0, 0.0, partitions=[place], quarantined={"empty": 1})
     watched = WatchedWorkers(lambda: {"0": reported}, lambda: 0.0, lambda: 0.0)
     told: dict[str, set[str]] = {}
-    for name in ("interacting", "hooks"):
+    for name in ("interacting", "hooks", "meeting"):
         (tmp_path / name).mkdir()
     hooked = experiment_run.run(hook_run.config(tmp_path / "hooks", hook_run.hook(NOWHERE)))
-    for path in (store, quantiles, hooked, interacting_run.make(tmp_path / "interacting")):
+    interacting = interacting_run.make(tmp_path / "interacting")
+    meeting = meeting_run.make(tmp_path / "meeting")
+    for path in (store, quantiles, hooked, interacting, meeting):
         with closing(Ledger.open(str(path))) as ledger:
             text = exposition(ledger, watched, numbers=ServerNumbers(0, 0, 0)).decode()
         for family in text_string_to_metric_families(text):
