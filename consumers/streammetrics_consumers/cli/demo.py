@@ -172,7 +172,7 @@ def _text(store: Path, truths: Mapping[str, Truth], names: Sequence[str]) -> str
     style = Style.of(sys.stdout)
     if not sys.stdout.isatty():
         style = replace(style, width=WIDTH)
-    queries = [Query(), *(Query(experiment=name) for name in names)]
+    queries = [Query(), *(Query(experiment=name) for name in names if name)]
     with closing(Ledger.open(str(store))) as ledger:
         answers = [(query, read_results(ledger, query)) for query in queries]
     texts = [
