@@ -39,7 +39,7 @@ from tests.present.specs import check, fed
 
 HOSTILE = "<script>alert(1)</script>"
 # Of a mapping of several metrics at each time or key there is no one figure, nor of what waits.
-NONE = {"ExposedRows", "JoinRows", "Panel", "PerKey", "Windows"}
+NONE = {"Exposed", "ExposedRows", "JoinRows", "Panel", "PerKey", "Windows"}
 
 
 def clicks(ones: int, rows: int) -> Ratio:
