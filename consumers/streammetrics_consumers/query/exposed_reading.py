@@ -284,6 +284,9 @@ def _units_above(by_arm: sm.PerKey) -> Iterator[tuple[str, tuple[float, float]]]
 
 def _effect(contrast: experiments.Contrast) -> ExposedEffect:
     comparison, anytime = contrast.comparison, contrast.anytime
+    lower, upper = comparison.effect_size_ci_lower, comparison.effect_size_ci_upper
+    if lower == -math.inf and upper == math.inf:
+        lower = upper = math.nan  # there is none, as where all values of an arm are 0
     return ExposedEffect(
         metric=contrast.metric,
         view=contrast.view,
@@ -293,8 +296,8 @@ def _effect(contrast: experiments.Contrast) -> ExposedEffect:
         control=comparison.control,
         treatment=comparison.treatment,
         effect_size=comparison.effect_size,
-        effect_size_ci_lower=comparison.effect_size_ci_lower,
-        effect_size_ci_upper=comparison.effect_size_ci_upper,
+        effect_size_ci_lower=lower,
+        effect_size_ci_upper=upper,
         rel_effect_size=comparison.rel_effect_size,
         level=comparison.level,
         anytime_lower=math.nan if anytime.reason else anytime.lower,
