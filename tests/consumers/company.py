@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-import polars as pl
+import pytest
 from streammetrics_consumers.simulate.exposures_simulation import ExposuresSimulation
+
+pl = pytest.importorskip("polars", reason="needs polars: pip install '.[dev]' in a clone")
 
 LATENESS_MS: Final = 600_000
 KINDS: Final = ("exposure", "click", "purchase", "crash")

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-import polars as pl
 import pytest
 from streammetrics_consumers.cli.demo_configs import EXPOSURES_CONFIG
 from streammetrics_consumers.config.config import Config, load_config
@@ -30,6 +29,7 @@ from tests.consumers.memory_run import worker_of
 from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.stores import stored
 
+pl = pytest.importorskip("polars")
 scipy_stats = pytest.importorskip("scipy.stats")
 
 TOPICS: Final = ("exposures", "clicks", "purchases", "crashes")
