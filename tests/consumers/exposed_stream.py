@@ -1,7 +1,7 @@
 """Exposures and what units do before and after them, in the partitions of a log; and what a ledger
 must hold of them, worked out one event at a time: no sets, no closings, no columns.
 
-An event is dealt to a partition by chance. It comes up to the allowed lateness out of order, some
+An event goes to a partition by chance. It comes up to the allowed lateness out of order, some
 come again, and some so late that they must be refused.
 """
 

@@ -1,4 +1,4 @@
-// The status of the exposures of a stream: what is counted, and what waits.
+// The status of the exposures of a stream: what is counted, and what is pending.
 
 import { byId, h, put } from "/assets/elements.js";
 import { duration } from "/assets/printed.js";
