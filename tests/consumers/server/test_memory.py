@@ -122,9 +122,11 @@ def test_a_server_keeps_no_more_than_it_may_and_says_how_much_it_uses(many: Path
     limit, sizes, resident = 2_000_000, {}, {}
     for flags in (("--cache-bytes", str(limit)), ()):
         with served(many, *flags) as url:
-            for item in range(60):
+            for item in range(100):
                 query = f"api/results?by=variant,phase&where=phase=i{item}"
-                assert httpx.get(url + query, timeout=LIMIT_S).status_code == 200
+                for views in ("headline", "all"):
+                    whole = f"{url}{query}&views={views}"
+                    assert httpx.get(whole, timeout=LIMIT_S).status_code == 200
             found = scraped(url)
         sizes[flags] = found["streammetrics_cache_bytes"]
         resident[flags] = found["process_resident_memory_bytes"]
