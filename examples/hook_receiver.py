@@ -20,7 +20,8 @@ HARM = ("guardrail_broken", "worse")
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), 1 << 20))
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(max(0, min(length, 1 << 20)))
         sent_s = self.headers.get("Streammetrics-Timestamp", "0")
         digest = hmac.new(SECRET, sent_s.encode() + b"." + body, hashlib.sha256).hexdigest()
         given = self.headers.get("Streammetrics-Signature", "").encode("latin-1")

@@ -271,7 +271,8 @@ class ExperimentConfig:
         "whether it is asked if the effects on its decision metrics differ between the arms of "
         "other experiments. Then the sums of 10,000 units of a window and an arm are counted for "
         "each `Ratio`, `Moments`, `UnitMean` or `UnitRate` of `decision` that needs no weights, "
-        "which must be finite. It may be changed while the experiment runs",
+        "which must be finite. It may be changed while the experiment runs. Arms that come from "
+        "`[exposures]` have none",
     )
     where: tuple[Condition, ...] = state_key(
         ValueKind("table"),

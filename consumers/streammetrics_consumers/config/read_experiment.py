@@ -101,6 +101,10 @@ def _require_consistent(section: Section, experiment: ExperimentConfig, event: E
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
     if experiment.interactions and experiment.unit is None:
         section.bad("interactions", "false, since there is no unit", "name the field of the unit")
+    if experiment.interactions and experiment.is_exposed:
+        # The sums of a sample of units know only those with an event.
+        expected = "false, since the arms come from [exposures]"
+        section.bad("interactions", expected, "remove it: interactions need arms in events")
     if experiment.epochs and event.epoch is not None and not experiment.is_named:
         expected = "nothing, since [event] epoch names the field of the epoch"
         section.bad("epochs", expected, "declare one of the two")

@@ -205,6 +205,16 @@ def test_epochs_may_stand_beside_means_of_exposed_units() -> None:
     )
 
 
+def test_interactions_are_not_asked_of_exposed_units() -> None:
+    refused(
+        "[experiments.ranker] interactions",
+        "since the arms come from [exposures]",
+        rest=f"{RANKER}interactions = true\n",
+    )
+    arms_in_events = f'{RANKER}{PRICE}variant = "arm"\ninteractions = true\n'
+    assert exposed(rest=arms_in_events).experiments["price"].interactions
+
+
 @pytest.mark.parametrize(
     ("where", "said", "exposures"),
     [
