@@ -76,8 +76,9 @@ def area_errors(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Mapping[str, Pa
     """Of areas under the ROC curve, by the views that these are."""
     placements = paired_placements(labels, a, b, counts)
     n = placements.positives + placements.negatives
-    area = PairedError(placements.variance, placements.df, n, "delong")
-    return {"auc": area, "gini": PairedError(4 * placements.variance, placements.df, n, "delong")}
+    variance, df = placements.spread
+    area = PairedError(variance, df, n, "delong")
+    return {"auc": area, "gini": PairedError(4 * variance, df, n, "delong")}
 
 
 def group_errors(a: Accumulator, b: Accumulator, units: str) -> Mapping[str, PairedError]:

@@ -14,7 +14,6 @@ from streammetrics.estimators.estimator import Estimator, Linear, R
 from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import WITHIN_BUCKETS, Arguments, IntervalRequest
 from streammetrics.kernels.inference.area_interval import (
-    AreaBounds,
     AreaEstimate,
     Placements,
     area_bounds,
@@ -39,9 +38,30 @@ class Area(Estimator[R]):
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """DeLong's, on the logit scale, guarded where a class has few rows."""
+        method, placements = request.choose("delong"), self.placements(result)
         estimate = self._estimate(result)
         bounds = area_bounds(*estimate[:4], request.level, resolution=estimate.resolution)
-        return self._interval(result, request, estimate, bounds)
+        n, p = placements.negatives, placements.positives
+        if not (n and p):
+            return request.none(_missing(placements), n=n + p)
+        interval = Interval(
+            estimate.area,
+            bounds.lower,
+            bounds.upper,
+            se=math.sqrt(estimate.variance),
+            level=request.level,
+            df=estimate.df,
+            method=method,
+            n=n + p,
+            n_eff=float(n + p),
+            deff=1.0,
+            resolution=estimate.resolution,
+            reason=_reason(bounds.guarded, bounds.widened),
+        )
+        if self.scaled is None:
+            return interval
+        interval = interval.scaled(self.scaled.times, self.scaled.plus)
+        return replace(interval, estimate=request.estimate)
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """The same, side by side."""
@@ -70,33 +90,7 @@ class Area(Estimator[R]):
         placements = self.placements(result)
         hidden = 0.0 if self.exact(result) else placements.resolution
         classes = float(placements.positives), float(placements.negatives)
-        return AreaEstimate(placements.area, placements.variance, placements.df, classes, hidden)
-
-    def _interval(
-        self, result: R, request: IntervalRequest, estimate: AreaEstimate, bounds: AreaBounds
-    ) -> Interval:
-        method, placements = request.choose("delong"), self.placements(result)
-        n, p = placements.negatives, placements.positives
-        if not (n and p):
-            return request.none(_missing(placements), n=n + p)
-        interval = Interval(
-            estimate.area,
-            bounds.lower,
-            bounds.upper,
-            se=math.sqrt(estimate.variance),
-            level=request.level,
-            df=estimate.df,
-            method=method,
-            n=n + p,
-            n_eff=float(n + p),
-            deff=1.0,
-            resolution=estimate.resolution,
-            reason=_reason(bounds.guarded, bounds.widened),
-        )
-        if self.scaled is None:
-            return interval
-        interval = interval.scaled(self.scaled.times, self.scaled.plus)
-        return replace(interval, estimate=request.estimate)
+        return AreaEstimate(placements.area, *placements.spread, classes, hidden)
 
 
 def _missing(placements: Placements) -> str:

@@ -201,11 +201,15 @@ class Comparison(Shown):
         """
         counts = {"view": self.view, "n_eff": self.n_eff, "deff": self.deff, **counts_of(self)}
         effect = replace(self.effect, se=math.nan, df=math.inf)
-        intervals = {"control": None, "treatment": None, "effect_size": effect}
-        for name, ci in {**intervals, "rel_effect_size": self.lift, "pvalue": None}.items():
+        rows: tuple[tuple[str, Interval | None, str], ...] = (
+            ("control", None, ""),
+            ("treatment", None, ""),
+            ("effect_size", effect, ""),
+            ("rel_effect_size", self.lift, NO_LIFT if self.kind == "quantile" else ""),
+            ("pvalue", None, ""),
+        )
+        for name, ci, never in rows:
             value = float(getattr(self, name))
-            why = self.reason if ci or math.isnan(value) else ""
-            if name == "rel_effect_size" and self.kind == "quantile":
-                why = why or NO_LIFT
+            why = (self.reason if ci or math.isnan(value) else "") or never
             tested = self.pvalue if ci else None
             yield ValueRow(name, value, ci, counts, why, exact=False, pvalue=tested)

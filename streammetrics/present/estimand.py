@@ -20,8 +20,8 @@ from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.proportions import Arms
-from streammetrics.present.view import ENTRIES, View, declaration
-from streammetrics.present.views import ViewText, value_of, view_of
+from streammetrics.present.view import ENTRIES, Range, View, declaration
+from streammetrics.present.views import ViewText, range_of, view_of
 
 
 @dataclass(frozen=True)
@@ -29,34 +29,37 @@ class Estimand:
     """A view of a result: what others ask its estimator, they ask here.
 
     result: the one that has the view itself, such as the `Rates` of `confusion(0.5).recall`. text:
-    of the view, there. path: the declarations of what it is a part of, and last its own; of an
-    entry of a mapping that of all entries, whose argument is the name of the entry.
+    of the view, there. view: its declaration; of an entry of a mapping that of all entries, whose
+    argument is the name of the entry. whole: the declarations of what it is a part of. estimator:
+    how it is estimated. rows: the result that estimators read: within a bucket that at the value.
     """
 
     result: object
     text: ViewText
-    path: tuple[View, ...]
+    view: View
+    whole: tuple[View, ...]
     arguments: Arguments
-
-    @property
-    def view(self) -> View:
-        """The declaration of the view."""
-        return self.path[-1]
+    estimator: Estimator[object]
+    rows: object
 
     @cached_property
     def value(self) -> float | Bounded:
         """The value of the view."""
-        return value_of(self.result, self.text.text)
+        return self.text.value(self.result)
 
     @property
-    def estimator(self) -> Estimator[object]:
-        """How the view is estimated."""
-        return cast("Estimator[object]", self.view.estimator)
+    def range(self) -> Range:
+        """The least and the greatest value that the view can have; infinite if not known."""
+        limits = self.view.limits(self.result, "" if self.text.name else self.text.text)
+        return limits or range_of(self.result, self.text.text)
 
     @property
-    def rows(self) -> object:
-        """The result that estimators read: within a bucket that at the value, else this one."""
-        return getattr(self.result, "_at_value", self.result)
+    def reason(self) -> str:
+        """Why the view is undefined for these rows; "" if it is not, or if its class says why."""
+        if self.view.reason is not None:
+            return self.view.reason(self.result)
+        reason = getattr(self.result, "reason", "")
+        return reason if isinstance(reason, str) else ""
 
     def request(self, level: float, method: str) -> IntervalRequest:
         """A request for an interval of the view."""
@@ -81,24 +84,19 @@ class Estimand:
         return () if self.view.doubts is None else self.view.doubts(self.result)
 
     @property
-    def replicated(self) -> str:
-        """The other view whose values without each group of users show the variance, or ""."""
-        return self.view.replicated
-
-    @property
     def chosen(self) -> bool:
         """Whether the rows themselves choose the view, or what it is a part of."""
-        return any(view.chosen for view in self.path)
+        return any(view.chosen for view in (*self.whole, self.view))
 
     @property
     def of_points(self) -> bool:
         """Whether coarse scores do not show the variance of the view over users."""
-        return any(view.of_points for view in self.path)
+        return any(view.of_points for view in (*self.whole, self.view))
 
     @property
     def origin(self) -> float:
         """What a lift of the view is relative to; 0 of a part, and of a view with arguments."""
-        return 0.0 if len(self.path) > 1 or self.arguments else self.view.origin
+        return 0.0 if self.whole or self.arguments else self.view.origin
 
     @property
     def scarce(self) -> str:
@@ -174,14 +172,16 @@ def estimand_of(result: object, view: object = None) -> Estimand:
     >>> estimand.arguments, estimand.least_cell
     ((2,), 3)
     """
-    text, path = view_of(result, view), []
+    text, whole = view_of(result, view), []
     while text.rest:
         part = replace(text, rest="").figure(result)
         if part is None:
             raise text.unknown(result)
-        path.append(declaration(result, text.name))
+        whole.append(declaration(result, text.name))
         result, text = part, view_of(part, text.rest)
     entry = isinstance(result, Mapping) and text.text in result
-    path.append(declaration(result, ENTRIES if entry else text.name))
+    declared = declaration(result, ENTRIES if entry else text.name)
     arguments = (text.text,) if entry else text.arguments or ()
-    return Estimand(result, text, tuple(path), arguments)
+    estimator = cast("Estimator[object]", declared.estimator)
+    rows = getattr(result, "_at_value", result)
+    return Estimand(result, text, declared, tuple(whole), arguments, estimator, rows)

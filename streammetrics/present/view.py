@@ -160,6 +160,13 @@ class View(Mapping[str, "View"]):
         """How it is written with its arguments: `f_beta(b)`."""
         return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
 
+    def limits(self, result: object, entry: str = "") -> Range | None:
+        """The least and the greatest value that it can have in a result, None if not known; entry:
+        the name of one, of a declaration of all entries of a mapping."""
+        if callable(self.range):
+            return self.range(result, entry) if entry else self.range(result)
+        return self.range
+
     def over(self, base: View) -> View:
         """What this one says, and what `base` says beyond it.
 

@@ -311,6 +311,15 @@ class ViewText:
         except (TypeError, LookupError):
             raise self.unknown(result) from None
 
+    def value(self, result: object) -> float | Bounded:
+        """The value before the dot in a result; InputError if it is no number."""
+        figure = self.figure(result)
+        if isinstance(figure, Bounded):
+            return figure
+        if isinstance(figure, (float, np.floating)):
+            return float(figure)
+        raise self.unknown(result)
+
     def unknown(self, result: object) -> InputError:
         """The error for a view that a result does not have."""
         declared = declared_views(type(result)).values()
@@ -387,14 +396,9 @@ def value_of(result: object, view: object = None) -> float | Bounded:
             return part if isinstance(part, Bounded) else float(part)
         return value_of(part, rest or None)
     view_text = view_of(result, view)
-    figure = view_text.figure(result)
-    if view_text.rest and figure is not None:
+    if view_text.rest and (figure := view_text.figure(result)) is not None:
         return value_of(figure, view_text.rest)
-    if isinstance(figure, Bounded):
-        return figure
-    if isinstance(figure, (float, np.floating)):
-        return float(figure)
-    raise view_text.unknown(result)
+    return view_text.value(result)
 
 
 def _argument(text: str) -> Argument:
@@ -454,10 +458,8 @@ def range_of(result: object, view: object = None) -> Range:
         return range_of(inside[0], inside[1] or None)
     view_text = view_of(result, view)
     entry = isinstance(result, Mapping) and view_text.text in result
-    limits = declaration(result, ENTRIES if entry else view_text.name).range
-    if callable(limits):
-        limits = limits(result, view_text.text) if entry else limits(result)
-    if limits is not None and not view_text.rest:
-        return limits
+    limits = declaration(result, ENTRIES if entry else view_text.name).limits
+    if not view_text.rest and (stated := limits(result, view_text.text if entry else "")):
+        return stated
     value = getattr(result, "value", None)
     return _ALL if value is None or isinstance(value, float) else range_of(value, view_text.text)

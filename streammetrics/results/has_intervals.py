@@ -22,7 +22,7 @@ from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import reason_of, why_undefined
 from streammetrics.present.view import declared_views
-from streammetrics.present.views import counts_of, range_of, value_of, view_of
+from streammetrics.present.views import counts_of, range_of, view_of
 
 # From the scores of all rows to those of coarser ones, whose order is the same.
 Ranks: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.float64]]
@@ -54,8 +54,8 @@ class HasIntervals(Shown):
         >>> print(Rates(tp=40, fp=10, fn=30, tn=920).interval("f1"))
         0.666667, 95 % CI 0.564223 to 0.755465 (mapped, n = 80)
         """
-        value_of(self, view)  # an error for what is no view
         estimand = estimand_of(self, view)
+        _ = estimand.value  # an error for what is no view
         share = as_float(level)
         if share is None or not 0 < share < 1:
             hint = "pass the confidence level as a share of 1"
@@ -70,13 +70,13 @@ class HasIntervals(Shown):
                 f"no formula for {estimand.text.text}", formula=False
             )
         interval = self._independent_interval(estimand, share, method)
-        return interval_within(interval, *range_of(self, estimand.text.text))
+        return interval_within(interval, *estimand.range)
 
     def _independent_interval(self, estimand: Estimand, level: float, method: str) -> Interval:
         """The interval of a view of this result, for independent rows, or why there is none."""
         request = estimand.request(level, method)
         rows = getattr(self, "rows", 0)
-        if why := no_interval(self, estimand.text.text):
+        if why := estimand.reason or self._no_interval():
             return request.none(why, n=rows)
         if method == "band":
             interval = estimand.band(request)
@@ -93,8 +93,7 @@ class HasIntervals(Shown):
         if interval is None:
             why = why or f"no formula for {estimand.text.text}; {USERS}"
             return request.none(why, n=rows, formula=False)
-        doubts = estimand.doubts
-        if doubts and interval.defined:
+        if interval.defined and (doubts := estimand.doubts):
             interval = replace(interval, reason="; ".join(filter(None, (interval.reason, *doubts))))
         return interval
 

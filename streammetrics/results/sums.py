@@ -179,7 +179,10 @@ class _ErrorSums:
 
     @cached_property
     def squares(self) -> Fraction | None:
-        return self._total(2) - 2 * self._total(4) + self._total(3)
+        # One sum of integers at each scale: fractions would be reduced thrice.
+        return scaled_sum(
+            [dyadic(*_squared(*sums)) for sums in zip(*self._sums[0][2:], strict=True)]
+        )
 
     @cached_property
     def labels(self) -> Fraction:
@@ -196,6 +199,13 @@ class _ErrorSums:
 
     def _total(self, i: int) -> Fraction:
         return scaled_sum([dyadic(*part) for part in self._sums[0][i]])
+
+
+def _squared(labels: Dyadic, scores: Dyadic, products: Dyadic) -> Dyadic:
+    """Σ (y - s)² from Σ y², Σ s² and Σ y s."""
+    shift = max(labels[1], scores[1], products[1])
+    y, s, both = (units << shift - n for units, n in (labels, scores, products))
+    return y - 2 * both + s, shift
 
 
 def _absolute_sums(errors: RegressionErrors) -> MomentSums | None:

@@ -308,10 +308,11 @@ def _directions(
     }
     for i, name in enumerate(experiment.lower_is_better):
         where = section.where(f"lower_is_better[{i}]")
+        direction = directions.get(name, "lower")
         if name not in watched:
             section.unknown(where, "a name of decision or guardrails", name, list(watched))
-        elif directions.get(name, "lower") != "lower":
-            expected = f"another metric, since {name} has better = {directions[name]!r}"
+        elif direction != "lower":
+            expected = f"another metric, since {name} has better = {direction!r}"
             section.problem(where, expected, name, "remove one of the two")
         else:
             directions[name] = "lower"

@@ -184,8 +184,11 @@ def store_name(url: str) -> str:
     return f"{parts.hostname}/{name}" if parts.hostname else name
 
 
+_NAMED_WINDOWS: Final = frozenset(("total", "all", "latest"))
+
+
 def _window(text: str) -> str | Span:
-    if text in ("total", "all", "latest"):
+    if text in _NAMED_WINDOWS:
         return text
     start, slash, end = text.partition("/")
     if not slash:

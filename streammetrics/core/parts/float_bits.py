@@ -279,13 +279,18 @@ class Dyadics(NamedTuple):
         return [dyadic(units, self.shift) for units in self.units]
 
 
+_ZERO: Final = Fraction()
+
+
 def dyadic(units: int, shift: int) -> Fraction:
     """Units / 2 ** shift, reduced without the greatest common divisor of long integers.
 
     >>> dyadic(6, 2), dyadic(0, 5)
     (Fraction(3, 2), Fraction(0, 1))
     """
-    zeros = min(shift, (units & -units).bit_length() - 1) if units else shift
+    if not units:
+        return _ZERO  # most sums at the rare scales
+    zeros = min(shift, (units & -units).bit_length() - 1)
     if zeros == shift:
         return Fraction(units >> zeros)
     return Fraction(units >> zeros, 1 << shift - zeros)

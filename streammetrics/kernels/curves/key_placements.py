@@ -95,7 +95,7 @@ def placements_of_many(steps: ManySteps) -> list[Placements | None]:
     >>> from streammetrics.kernels.curves.many_steps import many_steps
     >>> negatives, positives = np.array([1, 1, 0]), np.array([0, 1, 2])
     >>> [found] = placements_of_many(many_steps(negatives, positives, np.array([0, 3])))
-    >>> found.area, found.variance
+    >>> found.area, found.spread.variance
     (0.9166666666666666, 0.013888888888888888)
     """
     n, p = steps.n, steps.p

@@ -31,6 +31,13 @@ Number = TypeVar("Number", float, NDArray[np.float64])
 _HALF_INT64: Final = 1 << 61  # twice this plus a bucket fits int64
 
 
+class Spread(NamedTuple):
+    """A variance, and its degrees of freedom."""
+
+    variance: float
+    df: float
+
+
 @dataclass(frozen=True)
 class Placements:
     """Sums over the placements of the rows of each class among those of the other.
@@ -52,44 +59,35 @@ class Placements:
         return ratio(self.half_wins, 2 * self.positives * self.negatives)
 
     @property
-    def variance(self) -> float:
-        """Of the area, for independent rows, correctly rounded; nan below 2 rows of a class."""
-        return self._spread[0]
-
-    @property
-    def df(self) -> float:
-        """Satterthwaite's degrees of freedom: (a + b)² / (a² / (P - 1) + b² / (N - 1)).
-
-        (Brunner and Munzel 2000, Biometrical Journal 42, 17-25.) nan where the variance is 0.
-        """
-        return self._spread[1]
-
-    @property
     def resolution(self) -> float:
         """How far the area of the unbucketed scores may differ: Σ p_b n_b / 2PN."""
         return ratio(self.ties, 2 * self.positives * self.negatives)
 
     @cached_property
-    def _spread(self) -> tuple[float, float]:
-        """The variance, and its degrees of freedom."""
+    def spread(self) -> Spread:
+        """The variance of the area for independent rows, correctly rounded, nan below 2 rows of a
+        class; and Satterthwaite's degrees of freedom: (a + b)² / (a² / (P - 1) + b² / (N - 1)).
+
+        (Brunner and Munzel 2000, Biometrical Journal 42, 17-25.) nan where the variance is 0.
+        """
         p, n, square = self.positives, self.negatives, self.half_wins**2
         if p < 2 or n < 2:
-            return math.nan, math.nan
+            return Spread(math.nan, math.nan)
         # What the rows of each class add to 4 P² N² (P - 1)(N - 1) times the variance.
         a = (p * self.squares[0] - square) * (n - 1)
         b = (n * self.squares[1] - square) * (p - 1)
         variance = ratio(a + b, 4 * p * p * n * n * (p - 1) * (n - 1))
         if not a + b:
-            return variance, math.nan
+            return Spread(variance, math.nan)
         of_classes = a * a * (n - 1) + b * b * (p - 1)
-        return variance, ratio((a + b) ** 2 * (p - 1) * (n - 1), of_classes)
+        return Spread(variance, ratio((a + b) ** 2 * (p - 1) * (n - 1), of_classes))
 
 
 def placements(negatives: Ints, positives: Ints) -> Placements:
     """From buckets [b] in ascending order of score; empty ones may be omitted. O(b).
 
     >>> found = placements(np.array([1, 1, 0]), np.array([0, 1, 2]))
-    >>> found.area, found.variance, found.resolution
+    >>> found.area, found.spread.variance, found.resolution
     (0.9166666666666666, 0.013888888888888888, 0.08333333333333333)
     """
     sums = PlacementSums(exact_sum(positives))
@@ -113,7 +111,7 @@ def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placement
 
     >>> cells = np.array([[0, 0, 1, 1], [1, 2, 2, 3], [1, 3, 2, 4], [1, 1, 1, 1]])
     >>> found = paired_placements(*cells)
-    >>> found.area, found.variance  # 7/8 and 3/4
+    >>> found.area, found.spread.variance  # 7/8 and 3/4
     (0.125, 0.03125)
     """
     w_a, v_a = _placed(labels, a, counts)

@@ -51,15 +51,11 @@ class PlacementSums:
 
     def add_buckets(self, negatives: Ints, positives: Ints) -> None:
         """Add the counts [b] of consecutive buckets, of any number and size."""
-        for start in range(0, len(negatives), BLOCK):
-            block = slice(start, start + BLOCK)
-            self._add_buckets(negatives[block], positives[block])
-
-    def _add_buckets(self, n: Ints, p: Ints) -> None:
-        if len(n) > 1 and max(exact_sum(n), exact_sum(p)) > _MOST:
+        n, p = negatives, positives
+        if len(n) > BLOCK or (len(n) > 1 and max(exact_sum(n), exact_sum(p)) > _MOST):
             half = len(n) // 2
-            self._add_buckets(n[:half], p[:half])
-            self._add_buckets(n[half:], p[half:])
+            self.add_buckets(n[:half], p[:half])
+            self.add_buckets(n[half:], p[half:])
             return
         p_buckets, n_buckets = np.flatnonzero(p), np.flatnonzero(n)
         w, v = _placed(n)[p_buckets], _placed(p)[n_buckets]  # without the rows outside of the block

@@ -39,8 +39,8 @@ def variance_of_mean(values: list[Fraction]) -> Fraction:
 def test_a_worked_example_with_ties() -> None:
     found = placements(NEGATIVES, POSITIVES)
     assert found.area == 31 / 42 == area(pairs(NEGATIVES, POSITIVES))
-    assert f"{found.variance:.15f}" == "0.022297808012094"
-    assert found.resolution == 2 / 42 and round(found.df, 9) == 8.681519661
+    assert f"{found.spread.variance:.15f}" == "0.022297808012094"
+    assert found.resolution == 2 / 42 and round(found.spread.df, 9) == 8.681519661
 
 
 @given(
@@ -61,37 +61,41 @@ def test_it_is_the_definition(rows: list[tuple[int, int]]) -> None:
     a, b = variance_of_mean(of_p), variance_of_mean(of_n)
     found = placements(*counts)
     assert found.area == float(sum(of_p) / len(of_p)) == float(sum(of_n) / len(of_n))
-    assert found.variance == float(a + b)
+    assert found.spread.variance == float(a + b)
     if a + b:
         df = (a + b) ** 2 / (a * a / (len(p_at) - 1) + b * b / (len(n_at) - 1))
-        assert found.df == float(df)
+        assert found.spread.df == float(df)
     else:
-        assert math.isnan(found.df)
+        assert math.isnan(found.spread.df)
 
 
 def test_counts_past_int64_are_exact() -> None:
     billions = np.array([1, 2, 3, 4]) * 10**9
     found = placements(billions[::-1], billions)
     assert (found.area, found.resolution, found.half_wins) == (0.75, 0.1, 150 * 10**18)
-    assert f"{found.variance:.18e}" == "1.100000000110000075e-11"
+    assert f"{found.spread.variance:.18e}" == "1.100000000110000075e-11"
     counts = np.random.default_rng(1).integers(0, 2000, (2, 16_384))
     small, huge = placements(*counts), placements(*(counts * 10**9))
     assert (huge.area, huge.ties) == (small.area, small.ties * 10**18)
-    assert huge.variance == pytest.approx(small.variance / 10**9, rel=1e-6)  # n - 1 is n, nearly
+    assert huge.spread.variance == pytest.approx(
+        small.spread.variance / 10**9, rel=1e-6
+    )  # n - 1 is n, nearly
     # Units of weight beyond int64 in sum.
     once, often = (placements(NEGATIVES * k, POSITIVES * k) for k in (1, 2**60))
     assert (often.area, often.resolution) == (once.area, once.resolution)
-    assert once.variance / 2**60 * 0.8 < often.variance < once.variance / 2**60
+    assert once.spread.variance / 2**60 * 0.8 < often.spread.variance < once.spread.variance / 2**60
 
 
 def test_rows_of_one_class_or_one_row_of_a_class() -> None:
     for negatives, positives in (([0, 0], [0, 0]), ([0, 3], [0, 0]), ([0, 0], [2, 1])):
         found = placements(np.array(negatives), np.array(positives))
-        assert all(map(math.isnan, (found.area, found.variance, found.df, found.resolution)))
+        assert all(
+            map(math.isnan, (found.area, found.spread.variance, found.spread.df, found.resolution))
+        )
     found = placements(np.array([3, 1]), np.array([0, 1]))
-    assert found.area == 0.875 and math.isnan(found.variance) and math.isnan(found.df)
+    assert found.area == 0.875 and math.isnan(found.spread.variance) and math.isnan(found.spread.df)
     found = placements(np.array([3, 0]), np.array([0, 3]))  # a perfect order
-    assert (found.area, found.variance) == (1.0, 0.0) and math.isnan(found.df)
+    assert (found.area, found.spread.variance) == (1.0, 0.0) and math.isnan(found.spread.df)
 
 
 # -- the interval --------------------------------------------------------------------------------
