@@ -9,9 +9,9 @@ from typing import Final
 
 from streammetrics.experiments.finding import Action, Finding
 from streammetrics.experiments.more_units import more_units, planned
+from streammetrics.experiments.notes import DISTRUSTED
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.reasons import cannot_start, heavy_user
-from streammetrics.experiments.trust import DISTRUSTED
 from streammetrics.present.numerals import joined
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from streammetrics.combine.units import UnitsResult
-from streammetrics.experiments.assignment import Contamination, SampleRatioFound
+from streammetrics.experiments.assignment import (
+    ALARM,
+    Contamination,
+    SampleRatioFound,
+    with_days,
+)
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.finding import Finding
 from streammetrics.experiments.monitor import (
@@ -17,15 +23,13 @@ from streammetrics.experiments.monitor import (
     reading_of_changing_effect,
 )
 from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
-from streammetrics.experiments.notes import notes_of
+from streammetrics.experiments.notes import notes_of, why_distrusted
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan
-from streammetrics.experiments.ratio_looks import ratio_alphas, ratio_readings, with_looks
 from streammetrics.experiments.reasons import implausible, why_not_started
 from streammetrics.experiments.recommendation import Recommendation, recommendation_of
 from streammetrics.experiments.sentence import rows_sentence, sentence_of
 from streammetrics.experiments.since_decision import SINCE, readings_since
-from streammetrics.experiments.trust import why_distrusted
 from streammetrics.experiments.verdict import has_faded, verdict_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of
@@ -175,3 +179,48 @@ def _finding(
         e_bh=e_bh,
         sentence=f"{sentence} {warning}" if warning and not against else sentence,
     )
+
+
+# The sample ratio in the looks: its readings, and the greatest of them, which the alarm keeps.
+# Units that balance later do not take an alarm back, so each look stores the e-value, by epoch: an
+# alarm ends with a new epoch. The e-value of the days is stored beside it and repeated by later
+# looks, for a time when the days are not known any more because their windows were dropped.
+RATIO: Final = "(sample ratio)"
+BY_DAY: Final = "(sample ratio by day)"
+
+
+def ratio_alphas(found: SampleRatioFound) -> dict[str, float]:
+    """The names of its readings, with the probability of a false alarm."""
+    return {_ratio_name(RATIO, found): 1.0 / ALARM, _ratio_name(BY_DAY, found): 1.0 / ALARM}
+
+
+def ratio_readings(
+    found: SampleRatioFound, last: Mapping[str, Anytime]
+) -> Iterator[tuple[str, Anytime]]:
+    """What a look stores; last: the readings of the look before."""
+    if found.reason:
+        return
+    before = last.get(_ratio_name(BY_DAY, found))
+    now = _with_days(found, before)
+    yield _ratio_name(RATIO, found), Anytime(log_e=now.log_e)
+    if now.by_day is not None:
+        yield _ratio_name(BY_DAY, found), Anytime(log_e=now.by_day)
+
+
+def with_looks(found: SampleRatioFound, watched: Mapping[str, Watched]) -> SampleRatioFound:
+    """The sample ratio with the looks at it: the greatest e-value, and that of the days."""
+    if found.reason:
+        return found
+    looks, days = watched.get(_ratio_name(RATIO, found)), watched.get(_ratio_name(BY_DAY, found))
+    now = _with_days(found, None if days is None else days.latest)
+    return now if looks is None else replace(now, greatest=max(now.greatest, looks.log_e))
+
+
+def _with_days(found: SampleRatioFound, stored: Anytime | None) -> SampleRatioFound:
+    if found.by_day is not None or stored is None or math.isnan(stored.log_e):
+        return found
+    return with_days(found, stored.log_e)
+
+
+def _ratio_name(name: str, found: SampleRatioFound) -> str:
+    return f"{name} {found.epoch}".rstrip()

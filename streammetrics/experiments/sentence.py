@@ -14,6 +14,7 @@ from streammetrics.experiments.finding import Verdict
 from streammetrics.experiments.lift import anytime_lift
 from streammetrics.experiments.monitor import Reading
 from streammetrics.experiments.more_units import more_units, planned
+from streammetrics.experiments.notes import DISTRUSTED
 from streammetrics.experiments.reasons import (
     cannot_start,
     has_grown,
@@ -22,7 +23,6 @@ from streammetrics.experiments.reasons import (
     warnings_of,
     why_not_started,
 )
-from streammetrics.experiments.trust import DISTRUSTED
 from streammetrics.present.numerals import (
     declared,
     least,
