@@ -24,6 +24,7 @@ from streammetrics_consumers.server.process import serving
 
 EVENTS = 60_000
 DAYS = 30
+START_S = 1_704_067_200  # 2024-01-01
 VARIANTS = [f"v{i}" for i in range(10)]
 KINDS = {
     "a": (20, '{ type = "HistogramAUC", resolution = 6 }'),
@@ -87,7 +88,7 @@ def append(folder: Path, first: int, count: int) -> None:
     drawn = random.Random(first)
     with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
         for i in range(first, first + count):
-            at_s = min(i * DAYS * 86_400 // EVENTS, DAYS * 86_400 - 1)
+            at_s = START_S + min(i * DAYS * 86_400 // EVENTS, DAYS * 86_400 - 1)
             event = {"t": at_s, "v": drawn.choice(VARIANTS), "l": int(drawn.random() < 0.3),
                      "s": round(drawn.random(), 4), "u": i}  # fmt: skip
             file.write(json.dumps(event) + "\n")

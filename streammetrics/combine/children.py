@@ -135,7 +135,7 @@ class MapColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        names = sum(getsizeof(keys) + sum(map(getsizeof, keys)) for keys in self.names or ())
+        names = sum(getsizeof(names) + keys_nbytes(names) for names in self.names or ())
         return self.child.nbytes + sum(map(_held, self.index)) + names
 
     def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Grouping:
@@ -306,7 +306,9 @@ class MapColumn(Column):
 
     def read(self, data: Reader) -> None:
         """Fill an empty column with the values written by `encode`."""
+        self.names = []
         for slot, (names, first) in enumerate(self.read_names(data)):
+            self.names.append(names)
             self.index[slot] = dict(
                 zip(map(decode_key, names), range(first, first + len(names)), strict=True)
             )

@@ -24,8 +24,8 @@ _FEW: Final = 1024
 _SAMPLE: Final = 16  # keys from which the size of all is estimated
 
 
-def keys_nbytes(keys: Collection[Key]) -> int:
-    """Bytes of these keys themselves, estimated from the first ones."""
+def keys_nbytes(keys: Collection[Key | bytes]) -> int:
+    """Bytes of these keys, or of their encodings, themselves, estimated from the first ones."""
     sample = list(islice(keys, _SAMPLE))
     return int(sum(map(_size, sample)) / len(sample) * len(keys)) if sample else 0
 
@@ -35,7 +35,7 @@ def dictionary_nbytes(values: tuple[Key, ...]) -> int:
     return getsizeof(values) + keys_nbytes(values)
 
 
-def _size(key: Key) -> int:
+def _size(key: Key | bytes) -> int:
     return getsizeof(key) + (sum(map(getsizeof, key)) if isinstance(key, tuple) else 0)
 
 

@@ -152,6 +152,9 @@ def _rounded(value: float, decimals: int, mode: str, signed: bool, scientific: f
     if value and (abs(value) >= scientific or (decimals == _MOST and abs(value) < 1e-8)):
         exact = Context(prec=7, rounding=mode).create_decimal(Decimal(value))
         return f"{exact:{'+' if signed else ''}.6e}"
+    if mode == ROUND_HALF_EVEN and type(value) is float and decimals >= 0:
+        text = f"{value:+,.{decimals}f}" if signed else f"{value:,.{decimals}f}"  # the same, sooner
+        return text if signed or float(text.replace(",", "")) else text.removeprefix("-")
     exact = Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=mode)
     return f"{exact:+,f}" if signed else f"{exact if exact else abs(exact):,f}"
 

@@ -324,21 +324,27 @@ def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[lis
 
 
 def of_panes(generation: int, panes: Collection[Pane]) -> Iterator[tuple[ColumnElement[bool], ...]]:
-    """Conditions that select the rows of these panes, with as few queries as possible."""
-    for (name, grouping), group in groupby(
-        sorted(panes, key=pane_order), key=lambda pane: pane[:2]
-    ):
-        of_metric = (
-            delta.c.generation == generation,
-            delta.c.metric == name,
-            delta.c.grouping == grouping,
-        )
-        starts = [pane.start_ms for pane in group]
-        if None in starts:
-            yield (*of_metric, delta.c.window_start_ms.is_(None))
+    """Conditions that select the rows of these panes, with as few queries as possible: metrics that
+    have the same panes share them."""
+    panes_of: dict[tuple[str, int], list[int | None]] = defaultdict(list)
+    for pane in sorted(panes, key=pane_order):
+        panes_of[pane.metric, pane.grouping].append(pane.start_ms)
+    alike: dict[tuple[int, tuple[int | None, ...]], list[str]] = defaultdict(list)
+    for (metric, grouping), of_metric in panes_of.items():
+        alike[grouping, tuple(of_metric)].append(metric)
+    most = _PARAMETERS // 2
+    for (grouping, starts), metrics in alike.items():
         spans = [start for start in starts if start is not None]
-        for first in range(0, len(spans), _PARAMETERS):
-            yield (*of_metric, delta.c.window_start_ms.in_(spans[first : first + _PARAMETERS]))
+        for place in range(0, len(metrics), most):
+            of_metrics = (
+                delta.c.generation == generation,
+                delta.c.metric.in_(metrics[place : place + most]),
+                delta.c.grouping == grouping,
+            )
+            if None in starts:
+                yield (*of_metrics, delta.c.window_start_ms.is_(None))
+            for first in range(0, len(spans), most):
+                yield (*of_metrics, delta.c.window_start_ms.in_(spans[first : first + most]))
 
 
 def pane_order(pane: Pane) -> tuple[str, int, bool, int]:

@@ -135,7 +135,7 @@ def axis(numbers: Iterable[float], *, signed: bool = False) -> tuple[tuple[float
         return ()
     low, high = Fraction(min(finite)), Fraction(max(finite))
     if low == high:
-        value = finite[0]
+        value = finite[0] or 0.0  # not -0.0
         return ((value, number(value, decimals_for([value]), signed=signed) if value else "0"),)
     width = high - low
     power = (Decimal(width.numerator) / width.denominator).adjusted()

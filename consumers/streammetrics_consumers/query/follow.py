@@ -111,7 +111,7 @@ class IncrementalView:
         self._retries: dict[Pane, set[int]] = {}
         # By metric and grouping, for each window: the digests of the states that answers showed.
         self._digests: dict[tuple[str, int], dict[Span | None, dict[Key, str]]] = {}
-        self._nbytes = 0
+        self._sizes: dict[Pane, int] = {}  # the approximate bytes of each pane
         self.rows_read = self.reloads = 0
 
     def results(self, asked: Query | None = None) -> ResultsAnswer:
@@ -193,7 +193,9 @@ class IncrementalView:
     @property
     def nbytes(self) -> int:
         """The approximate bytes of the states and answers that it holds."""
-        return self._nbytes + ROW_BYTES * sum(len(answer.rows) for answer in self._answers.values())
+        return sum(self._sizes.values()) + ROW_BYTES * sum(
+            len(answer.rows) for answer in self._answers.values()
+        )
 
     def _news(self, now: StoreView) -> _News:
         """The data of this transaction that was not taken yet. Does not change the view."""
@@ -241,6 +243,7 @@ class IncrementalView:
         # Forget first: a failure below must not leave a half-updated view.
         panes = {pane: state for pane, state in self._panes.items() if pane in news.wanted}
         retries = {pane: ids for pane, ids in self._retries.items() if pane in news.wanted}
+        sizes = {pane: size for pane, size in self._sizes.items() if pane in news.wanted}
         digests = self._digests
         for pane in news.reloaded | (self._panes.keys() - panes.keys()):
             digests.pop((pane.metric, pane.grouping), None)
@@ -255,16 +258,18 @@ class IncrementalView:
                 if is_over(span, row.pane.start_ms):
                     for key in keys:
                         known.pop(key, None)
+            sizes.pop(row.pane, None)
             if row.pane in panes:
                 panes[row.pane].merge(state)
             else:
                 panes[row.pane] = state
             if row.retry is not None:
                 retries.setdefault(row.pane, set()).add(row.id)
-        nbytes = sum(state.nbytes for state in panes.values())
+        sizes |= {pane: panes[pane].nbytes for pane in panes.keys() - sizes.keys()}
+        nbytes = sum(sizes.values())
         if nbytes > self._max_bytes:
             raise TooLarge(f"{nbytes} bytes of states exceed the limit of the cache")
-        self._panes, self._retries, self._nbytes = panes, retries, nbytes
+        self._panes, self._retries, self._sizes = panes, retries, sizes
         self._digests = digests
         # An answer that was too heavy for its turn begins again, and reads nothing twice.
         self._taken, self._version = replace(news, rows=()), news.version
@@ -286,7 +291,7 @@ class IncrementalView:
     def _forget(self) -> None:
         self._version = self._taken = None
         self._answers = {}
-        self._panes, self._retries, self._digests, self._nbytes = {}, {}, {}, 0
+        self._panes, self._retries, self._digests, self._sizes = {}, {}, {}, {}
 
 
 def _slice_states(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from streammetrics_consumers.query.query import OTHER, Lines, Slice, says, slice
 from streammetrics_consumers.query.rows import SliceRow, Window
 from streammetrics_consumers.query.slices import (
     VARIANT,
+    Choice,
     Computed,
     Key,
     KeyedState,
@@ -33,6 +34,7 @@ from streammetrics_consumers.query.turns import expect_work
 # The values of a result by view, and which are headline views.
 Views: TypeAlias = tuple[Mapping[str, float | Bounded], tuple[str, ...]]
 LineKey: TypeAlias = tuple[object, ...]  # the window, and the slice without its variant
+KEYS_TOGETHER: Final = 20_000  # of the states whose lines are chosen together
 LINES_KEPT: Final = 50_000  # of tables, half a kilobyte each
 _DIGITS: Final = re.compile(r"([0-9]{1,18})")
 
@@ -115,6 +117,25 @@ class _Choice(NamedTuple):
     with_other: bool
 
 
+def states_together(states: Iterable[KeyedState]) -> Iterator[list[KeyedState]]:
+    """The states of one metric in its windows, so few that they fit into memory; parts alone."""
+    together: list[KeyedState] = []
+    n_keys = 0
+    for state in states:
+        n_keys += len(state.states.keys())
+        is_alone = state.is_part or n_keys > KEYS_TOGETHER
+        if together and (is_alone or state.metric != together[0].metric):
+            yield together
+            together, n_keys = [], len(state.states.keys())
+        together.append(state)
+        if is_alone:
+            del state  # before the next one is read
+            yield together
+            together, n_keys = [], 0
+    if together:
+        yield together
+
+
 class FirstLines:
     """Chooses the first lines of each metric, from one state after another."""
 
@@ -174,14 +195,23 @@ class FirstLines:
             self._line_keys |= {id(slice_): key for slice_, _ in table.members[key]}
         return _Choice(lines, slices, table.rest in lines.first)
 
+    def kept(self, state: KeyedState, slices: list[tuple[Slice, Key]], with_other: bool) -> Choice:
+        """What is still needed of what was chosen of a state, after others of its metric."""
+        first, line_keys = self._metrics[state.metric].first, self._line_keys
+        if slices or with_other:
+            slices = [pair for pair in slices if line_keys[id(pair[0])] in first]
+            with_other = with_other and line_of(state.window, {OTHER: state.names}) in first
+        return state, slices, with_other
+
     def shows(self, row: SliceRow) -> bool:
         """Whether this row is among the first lines, after all states."""
         lines = self._metrics[row.metric]
         if len(lines.first) > self._wanted.most:
             lines = _OfMetric(lines.all, lines.found, self._cut(lines.first))
             self._metrics[row.metric] = lines
-        line = self._line_keys.get(id(row.slice)) or line_of(row.window, row.slice)
-        return line in lines.first
+        if OTHER in row.slice:  # of no table: a slice that is gone may have had its identity
+            return line_of(row.window, row.slice) in lines.first
+        return self._line_keys[id(row.slice)] in lines.first
 
     def views(self, result: object, more: Sequence[str]) -> Views:
         """The one view that is wanted of a result: its first headline view by default."""

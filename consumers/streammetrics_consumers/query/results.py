@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Final
 
 from msgspec import UNSET
@@ -14,10 +15,15 @@ from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, 
 from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.query.answers import ResultsAnswer, TableLayout
 from streammetrics_consumers.query.experiment_plan import experiments_of, variants_of
-from streammetrics_consumers.query.lines import FirstLines, all_views, headline_views
+from streammetrics_consumers.query.lines import (
+    FirstLines,
+    all_views,
+    headline_views,
+    states_together,
+)
 from streammetrics_consumers.query.query import Query, Slice, slice_key
 from streammetrics_consumers.query.rows import SliceRow, Window
-from streammetrics_consumers.query.slices import FirstBlocks, KeyedState, window_key
+from streammetrics_consumers.query.slices import Choice, FirstBlocks, KeyedState, window_key
 from streammetrics_consumers.query.state_cells import CellCache, CellForm, Range
 from streammetrics_consumers.query.turns import checkpoint, expect_slices
 
@@ -36,7 +42,7 @@ def results_of(
     """The rows of these states, and how far the logs were read at that moment. keep: takes the rows
     of one state, in order, and returns those that the results hold. cache: of their cells."""
     rows: list[SliceRow] = []
-    count = 0
+    n_slices = 0
     metric_headlines: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
     notes = dict.fromkeys(hole_notes(snapshot))
@@ -55,17 +61,18 @@ def results_of(
         entries = snapshot.generation.metrics
         metrics = sum(not entry.metric_set and not entry.ended for entry in entries)
         first = FirstBlocks(query.rows // max(metrics, 1) + 1, each_slice=True)
+    lines = first if isinstance(first, FirstLines) else None
     form = CellForm("all", all_views)
-    if isinstance(first, FirstLines):
-        form = CellForm(first.name, first.views)
+    if lines is not None:
+        form = CellForm(lines.name, lines.views)
     elif query.headlines:
         form = CellForm("headlines", headline_views)
-    for state in states:
+    chosen = _chosen(states, first, notes) if lines is None else _chosen_lines(states, lines, notes)
+    for state, slices, with_other in chosen:
         window, metric = state.window, state.metric
+        n_slices += len(slices)
+        expect_slices(n_slices)
         try:
-            slices, with_other = first.choose(state)
-            count += len(slices)
-            expect_slices(count)
             more = tuple(config_views.get(metric, ()))
             state_form = CellForm(form.name, form.views, more, bool(users.get(metric)))
             cells = cache.cells(state, slices, state_form, with_other=with_other)
@@ -88,9 +95,7 @@ def results_of(
                     least, greatest = ranges.get((metric, view), (low, high))
                     ranges[metric, view] = min(least, low), max(greatest, high)
         except StreamMetricsError as error:
-            if state.against is None:
-                raise
-            notes[f"drift {metric} is not computed: {error}"] = None
+            _note_drift(state, error, notes)
         slices = []
         del state  # before the next states are read
     declared = snapshot.generation.metrics
@@ -113,7 +118,7 @@ def results_of(
             *_first([*doubts], "reason{} to doubt metrics"),
         ),
         join=None,
-        slices=first.counts if isinstance(first, FirstLines) else UNSET,
+        slices=UNSET if lines is None else lines.counts,
         experiments=UNSET,
         exposures=UNSET,
         exposed=UNSET,
@@ -126,6 +131,40 @@ def results_of(
             experiments_of(snapshot.generation),
         ),
     )
+
+
+def _chosen(
+    states: Iterable[KeyedState], first: FirstBlocks | FirstLines, notes: dict[str, None]
+) -> Iterator[Choice]:
+    """What is needed of each state."""
+    for state in states:
+        try:
+            choice = state, *first.choose(state)
+        except StreamMetricsError as error:
+            _note_drift(state, error, notes)
+            continue
+        del state  # before the next states are read
+        yield choice
+        del choice
+
+
+def _chosen_lines(
+    states: Iterable[KeyedState], lines: FirstLines, notes: dict[str, None]
+) -> Iterator[Choice]:
+    """The same of lines. Those of one metric are chosen in all of its windows before a value of
+    them is computed."""
+    for group in states_together(states):
+        choices = list(_chosen(group, lines, notes))
+        group.clear()
+        while choices:
+            yield lines.kept(*choices.pop(0))
+
+
+def _note_drift(state: KeyedState, error: StreamMetricsError, notes: dict[str, None]) -> None:
+    """Note a drift that is not computed; raises the error if the state is of none."""
+    if state.against is None:
+        raise error
+    notes[f"drift {state.metric} is not computed: {error}"] = None
 
 
 def _first(notes: list[str], label: str) -> list[str]:
@@ -185,8 +224,9 @@ def in_order(rows: Iterable[SliceRow]) -> tuple[SliceRow, ...]:
         place = id(row.window), id(row.slice)
         if place not in places:
             places[place] = window_key(row.window), slice_key(row.slice)
+    ranks = dict(zip(sorted(set(places.values())), count(), strict=False))  # numbers sort sooner
 
-    def key(row: SliceRow) -> tuple[object, ...]:
-        return *places[id(row.window), id(row.slice)], row.metric, row.view
+    def key(row: SliceRow) -> tuple[int, str, str]:
+        return ranks[places[id(row.window), id(row.slice)]], row.metric, row.view
 
     return tuple(sorted(kept, key=key))

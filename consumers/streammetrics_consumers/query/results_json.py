@@ -22,16 +22,43 @@ from streammetrics_consumers.query.slices import window_key
 from streammetrics_consumers.query.turns import checkpoint
 
 ROWS: Final = 100  # of one piece
+ROWS_KEPT: Final = 6000  # one and a half kilobytes each
 ROWS_NAME: Final = '"results": '  # as `members` gives it
 
 
-def to_json(results: ResultsAnswer) -> bytes:
-    """The bytes of `results --json` and of `GET /api/results`."""
-    return b"".join(json_pieces(results))
+class KeptRows:
+    """The JSON of the rows of the last answers, most of which the next one has too. Thread-safe.
+    most: how many it keeps at most."""
+
+    def __init__(self, most: int = ROWS_KEPT) -> None:
+        self._half = most // 2
+        # By the identity of the value and of the slice, which the kept row holds.
+        self._newer: dict[tuple[int, int], tuple[SliceRow, bytes]] = {}
+        self._older: dict[tuple[int, int], tuple[SliceRow, bytes]] = {}  # as in `CellCache`
+
+    def each(self, rows: Iterable[SliceRow]) -> Iterator[bytes]:
+        """The JSON of each of these rows."""
+        row_json = Encoder().text
+        for row in rows:
+            key = id(row.shown), id(row.slice)
+            kept = self._newer.get(key) or self._older.get(key)
+            if kept is None or kept[0] != row:
+                kept = row, as_bytes(row_json(row))
+            if len(self._newer) >= self._half:
+                self._newer, self._older = {}, self._newer
+            self._newer[key] = kept
+            yield kept[1]
 
 
-def json_pieces(results: ResultsAnswer) -> Iterator[bytes]:
+def to_json(results: ResultsAnswer, kept: KeptRows | None = None) -> bytes:
+    """The bytes of `results --json` and of `GET /api/results`. kept: of former answers."""
+    return b"".join(json_pieces(results, kept))
+
+
+def json_pieces(results: ResultsAnswer, kept: KeptRows | None = None) -> Iterator[bytes]:
     """The bytes of `to_json`, piece by piece."""
+    if kept is not None:
+        return _document(results, kept.each(results.rows))
     row_json = Encoder().text
     return _document(results, (as_bytes(row_json(row)) for row in results.rows))
 

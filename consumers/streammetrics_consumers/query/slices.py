@@ -189,7 +189,7 @@ class KeyedState(NamedTuple):
             needed = [key for key in keys if needs(digests[key])]
             if chosen is None or needed != unknown:
                 chosen = read.chosen(needed) if needed else None
-            results = {} if chosen is None else chosen.compute()
+            results = {} if chosen is None else chosen.compute().results
             for key in keys:
                 result, digest = results.get(key), digests[key]
                 computed = None if result is None else Computed(read.metric, digest, result)
@@ -198,6 +198,10 @@ class KeyedState(NamedTuple):
             digest = self.other.digest()
             computed = Computed.of(self.other) if needs(digest) else None
             yield {OTHER: self.names}, digest, computed
+
+
+# A state with its slices that are needed, and whether that of the other keys is.
+Choice: TypeAlias = tuple[KeyedState, list[tuple[Slice, Key]], bool]
 
 
 def state_blocks(states: States, keys: Sequence[Key]) -> Iterator[tuple[Sequence[Key], sm.PerKey]]:

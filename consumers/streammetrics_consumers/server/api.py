@@ -32,7 +32,7 @@ from streammetrics_consumers.query.query import (
     parse_query,
     store_name,
 )
-from streammetrics_consumers.query.results_json import to_json
+from streammetrics_consumers.query.results_json import KeptRows, to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.query.turns import Turn
 from streammetrics_consumers.render.cells import results_with_texts
@@ -69,6 +69,7 @@ class Api:
         self._catalogue = Catalogue(ledger, store_name(store))
         self._histories = HistoryReader(ledger, cache, self._catalogue)
         self._index: Last[ExperimentsAnswer] = Last()
+        self._kept = KeptRows()  # of tables, which the page asks for after every commit
 
     def routes(self) -> list[Route]:
         """All routes but the events, which need no thread for each listener."""
@@ -101,12 +102,15 @@ class Api:
         views, lines = choice(request.query_params, "views"), lines_of(request.query_params)
         page_query = replace(query, headlines=lines is None and views == "headline", lines=lines)
         texts = choice(request.query_params, "texts")
-        write = _json_with_texts if texts == "tables" else to_json
+        write = self._json_with_texts if texts == "tables" else to_json
         if not accepts_gzip(request):
             return _json(request, write(self._cache.results(page_query)))
         # Only compressed bytes are kept, which are a small part of the answer.
         data = self._cache.document(page_query, texts, lambda results: compressed(write(results)))
         return compressed_response(data, JSON)
+
+    def _json_with_texts(self, results: ResultsAnswer) -> bytes:
+        return to_json(results_with_texts(results), self._kept)
 
     def results_txt(self, request: Request) -> Response:
         """The text of `results`, without colours."""
@@ -212,10 +216,6 @@ class Api:
         names = VARIANT | {name for name, _ in query.where}
         by = self._catalogue.grouping(names, query.generation, query.experiment)
         return replace(query, by=by)
-
-
-def _json_with_texts(results: ResultsAnswer) -> bytes:
-    return to_json(results_with_texts(results))
 
 
 def _json(request: Request, data: bytes) -> Response:

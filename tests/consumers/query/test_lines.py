@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -13,10 +13,13 @@ from functools import cache
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import reader
+from streammetrics_consumers.query.encoding import Encoder
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import OTHER, Lines, Query, parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.rows import SliceRow
+from streammetrics_consumers.query.slices import Computed
+from streammetrics_consumers.query.state_cells import CellForm, StateCell
 
 from tests.consumers.stores import event, make_store
 
@@ -87,6 +90,11 @@ def expected(rows: list[SliceRow], lines: Lines, view: str) -> tuple[list[SliceR
     return [row for row in rows if id(row) in shown], len(found), len(matching)
 
 
+def texts(rows: Iterable[SliceRow]) -> list[str]:
+    """Rows as JSON, in which each nan is the same."""
+    return [Encoder().text(row) for row in rows]
+
+
 @pytest.mark.parametrize("window", ["total", "all"])
 @pytest.mark.parametrize(
     "lines",
@@ -114,10 +122,26 @@ def test_lines_are_the_first_of_all_rows_in_each_order(
         of = [row for row in rows if row.metric == metric]
         has = lines.view is not None and any(row.view == lines.view for row in of)
         wanted, whole, matching = expected(of, lines, lines.view or "" if has else headline)
-        assert [row for row in found.rows if row.metric == metric] == wanted
+        assert texts(row for row in found.rows if row.metric == metric) == texts(wanted)
         counts = slices[metric]
         assert (counts.all, counts.found) == (whole, matching)
         assert counts.shown == min(matching, lines.most)
+
+
+@pytest.mark.parametrize("lines", [Lines(4), Lines(3, "rows", down=True)])
+def test_no_value_of_a_line_that_another_window_supersedes_is_computed(
+    ledger: Ledger, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[Computed] = []
+    cell = CellForm.cell
+
+    def noted(form: CellForm, state: Computed) -> StateCell:
+        computed.append(state)
+        return cell(form, state)
+
+    monkeypatch.setattr(CellForm, "cell", noted)
+    found = read_results(ledger, replace(BY, window="all", lines=lines))
+    assert sorted(state.digest for state in computed) == sorted(row.digest for row in found.rows)
 
 
 def test_lines_of_states_that_are_read_in_parts_are_the_same(

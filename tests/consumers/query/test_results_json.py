@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import operator
 from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
@@ -18,7 +19,7 @@ from streammetrics_consumers.query import reader
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_json, read_results
-from streammetrics_consumers.query.results_json import to_json
+from streammetrics_consumers.query.results_json import KeptRows, to_json
 from streammetrics_consumers.render.cells import results_with_texts
 
 from tests.consumers.answer_rows import altered, plain
@@ -39,6 +40,16 @@ def test_every_answer_has_the_bytes_of_the_object_of_all_of_it() -> None:
         with_texts = results_with_texts(found)
         assert to_json(with_texts) == simply(with_texts)
     assert to_json(replace(found, rows=())) == simply(replace(found, rows=()))
+
+
+def test_rows_that_are_kept_are_written_as_they_are_now() -> None:
+    kept = KeptRows(20)
+    for found in [*corpus().values()] * 2:
+        with_texts = results_with_texts(found)  # of the same values and slices
+        assert to_json(found, kept) == simply(found)
+        assert to_json(with_texts, kept) == simply(with_texts)
+        last = with_texts.rows[-10:]
+        assert all(map(operator.is_, kept.each(last), [*kept.each(last)]))
 
 
 def test_hostile_names_and_odd_numbers_are_written_as_in_the_object() -> None:

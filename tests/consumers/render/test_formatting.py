@@ -6,6 +6,7 @@ import ast
 import math
 import re
 import sys
+from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
@@ -45,6 +46,23 @@ def test_what_cannot_be_printed_is_shown_by_its_code() -> None:
     ):
         assert formatting.name(text) == shown
     assert all(formatting.name(chr(code)).isprintable() for code in range(0x10000))
+
+
+@given(st.floats(-1e12, 1e12), st.integers(0, 10), st.booleans())
+@example(-0.0, 2, True)
+@example(-0.0004, 3, False)
+@example(-0.0004, 3, True)
+@example(0.125, 2, False)
+@example(0.375, 2, False)
+@example(999_999.5, 0, False)
+def test_a_float_is_rounded_as_its_exact_decimal_is(
+    value: float, decimals: int, signed: bool
+) -> None:
+    exact = Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN)
+    if decimals == 10 and 0 < abs(value) < 1e-8:
+        return  # it has an exponent
+    expected = f"{exact:+,f}" if signed else f"{exact if exact else abs(exact):,f}"
+    assert formatting.number(value, decimals, signed=signed) == expected
 
 
 @given(
