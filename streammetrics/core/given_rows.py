@@ -125,6 +125,13 @@ class GivenRows:
                     full |= column.ndim != len(shape) + 1
                     column = column.astype(_FLOAT64)  # integers
                 pieces.append(column.tobytes())
+            elif type(column) is tuple:
+                size, lengths = len(column), [*map(len, column)]
+                if sizes is not None and sizes != lengths:
+                    return Placed.TOO_LARGE
+                sizes = lengths
+                full |= kind is not None
+                pieces.append(column)
             elif column is None:
                 return Placed.TOO_LARGE
             elif type(column) is float or type(column) is int:
@@ -144,13 +151,7 @@ class GivenRows:
                 pieces.append(codes)
                 size = len(column)
             else:
-                size = len(cast("list[Any]", column))
-                full |= type(column) is list or kind is not None
-                if type(column) is tuple:
-                    if sizes not in (None, [*map(len, column)]):
-                        return Placed.TOO_LARGE
-                    sizes = [*map(len, column)]
-                pieces.append(column)
+                size, full = len(cast("list[Any]", column)), True
             if size != n:
                 if n:
                     return Placed.TOO_LARGE

@@ -98,13 +98,45 @@ def common(intakes: Collection[Intake | None]) -> Intake | None:
     return None if validator is None else NUMBERS[validator]
 
 
+_INTEGERS, _FLOATS = {int}, {float}  # the types of the items of a list
+_BIT_SET: Final = frozenset((0, 1))
+
+
+def _bit_row(row: list[Any]) -> NDArray[Any] | None:
+    are_bits = set(map(type, row)) == _INTEGERS and _BIT_SET.issuperset(row)
+    return np.array([row], np.uint8) if are_bits else None
+
+
+def _number_row(row: list[Any]) -> NDArray[Any] | None:
+    # A sum is NaN if a number is.
+    are_numbers = set(map(type, row)) == _FLOATS and (total := sum(row)) == total
+    return np.array([row]) if are_numbers else None
+
+
+def _unit_row(row: list[Any]) -> NDArray[Any] | None:
+    table = _number_row(row)
+    return table if table is not None and min(row) >= 0 and max(row) <= 1 else None
+
+
+# The table of one row that is a list, in half the time of that of any list of lists.
+_ROWS: Final = {
+    Validator.BINARY: _bit_row,
+    Validator.UNIT: _unit_row,
+    Validator.NUMBERS: _number_row,
+}
+
+
 @lru_cache(maxsize=256)
 def table_intake(width: int, validator: Validator) -> Intake:
     """Tables [n, width] whose values a validator accepts; none that are wide, since a metric keeps
     less of their rows."""
-    validate = VALIDATORS[validator]
+    validate, row_table = VALIDATORS[validator], _ROWS.get(validator)
 
     def intake(values: object) -> Kept | None:
+        if type(values) is list and len(values) == 1 and row_table and width <= _WIDEST:
+            row = values[0]
+            if type(row) is list and len(row) == width and (table := row_table(row)) is not None:
+                return table
         array = values if type(values) is _ARRAY else _array(values)
         if array is None or array.ndim != 2 or array.shape[1] != width or not array.size:
             return None
@@ -220,6 +252,8 @@ def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
             rows = values.tolist()
         if type(rows) is not list or not 0 < len(rows) <= _FEW_LISTS:
             return None
+        if len(rows) == 1 and type(row := rows[0]) is list:  # in half the time of several
+            return (row.copy(),) if len(row) <= _LONGEST and accepts(row) else None
         rows = [row.tolist() if type(row) is _ARRAY else row for row in rows]
         for row in rows:
             if type(row) is not list or len(row) > _LONGEST or not accepts(row):
@@ -236,7 +270,7 @@ def item_lists(n_items: int) -> Intake:
         lambda row: (
             not row
             or (
-                set(map(type, row)) == {int}
+                set(map(type, row)) == _INTEGERS
                 and min(row) >= 0
                 and max(row) < n_items
                 and len({*row}) == len(row)
@@ -248,14 +282,13 @@ def item_lists(n_items: int) -> Intake:
 @lru_cache(maxsize=256)
 def grade_lists(most: int) -> Intake:
     """Lists of grades of at most `most`."""
-    return _list_intake(
-        lambda row: set(map(type, row)) == {int} and min(row) >= 0 and max(row) <= most
-    )
+    grades = frozenset(range(most + 1))
+    return _list_intake(lambda row: set(map(type, row)) == _INTEGERS and grades.issuperset(row))
 
 
 # A sum is NaN if a score is; so is that of both infinities, which the check accepts.
 score_lists: Final = _list_intake(
-    lambda row: set(map(type, row)) == {float} and (total := sum(row)) == total
+    lambda row: set(map(type, row)) == _FLOATS and (total := sum(row)) == total
 )
 
 

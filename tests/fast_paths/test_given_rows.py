@@ -19,6 +19,8 @@ from streammetrics import (
     IntraListSimilarity,
     ItemExposure,
     LabelDelays,
+    MulticlassAUC,
+    MultilabelConfusion,
     PerKey,
     RankingMetrics,
     Ratio,
@@ -50,6 +52,15 @@ LISTS: list[Any] = [
     *([[True]], [["1"]], [], [1, 0], [[[1]]], [(1, 0)], ((1, 0),), [np.array([1, 0])], [[None]]),
     *(np.array([[1, 0]]), np.array([[1, 0]], np.uint8), np.array([1, 0]), np.array([[1.0, 0.0]])),
     *([np.array([1, 0]), [1]], [[np.nan, 1.0]], [[16, 1]], [[2, 1]], [[1, 0]] * 20, None, "10"),
+    *([[0.5, np.nan]], [[-0.0, 0.5]], [[0.5, 1.0]], [[0.5, 1.5]], [[-0.5, 0.5]], [[1, 0.5]]),
+    *(
+        [[True, 0]],
+        [[[1], [0]]],
+        [[0.0, 1.0]],
+        [[0.5, 0.25], [0.0, 0.5]],
+        [[0.5, -np.inf]],
+        [[np.inf, -np.inf]],
+    ),
     *(
         np.empty((0, 2)),
         np.empty((1, 0)),
@@ -87,6 +98,9 @@ JOBS: dict[str, Job] = {
     "IntraListSimilarity": _lists(IntraListSimilarity(np.eye(3)), "lists"),
     "grades": _lists(RankingMetrics(["NDCG@2", "ERR(max_grade=1)@2"]), "labels", "scores"),
     "scores": _lists(RankingMetrics(["NDCG@2"]), "scores", "labels"),
+    "flags": _lists(MultilabelConfusion(2), "labels", "scores"),
+    "scores of flags": _lists(MultilabelConfusion(2), "scores", "labels"),
+    "scores in [0, 1]": _lists(MulticlassAUC(2, resolution=4), "scores", "labels"),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 from streammetrics import ExactAUC, GroupedAUC, InputError, PerKey, load
 from streammetrics.core.multiset import bag, group_sums, sorted_run, tiers
 from streammetrics.core.multiset.tiers import Summed
-from streammetrics.kernels.curves import pairs_between
+from streammetrics.kernels.curves import counted_ranks, pairs_between
 
 Columns = dict[str, np.ndarray]
 SCORES = {
@@ -69,7 +69,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     for module, name, size in (
         *((tiers, "BUFFERED", 50), (tiers, "FAN", 5), (tiers, "_FEW", 2), (tiers, "_LIKE", 2)),
         *((sorted_run, "_RANGE", 40), (sorted_run, "_CHUNK", 7), (bag, "_WAIT", 20)),
-        *((pairs_between, "_PIECE", 16), (group_sums, "_SHARE", 1)),
+        *((pairs_between, "_PIECE", 16), (group_sums, "_SHARE", 1), (counted_ranks, "_CHUNK", 64)),
     ):
         monkeypatch.setattr(module, name, size)
     found, grown = [0], Summed.grown
@@ -156,8 +156,8 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
                 assert np.array_equal(read(bystander, grouped=grouped), value, equal_nan=True)
                 assert data is None or metric.to_bytes() == data
         assert metric.to_bytes() == simple.to_bytes()
-    # Equal keys are counted if most repeat, and float64 in groups have keys of two words.
-    whole = scores == "many tied" or (grouped and scores in ("different", "extreme"))
+    # In groups, equal keys are counted if most repeat, and float64 have keys of two words.
+    whole = grouped and scores in ("many tied", "different", "extreme")
     assert small[0] > 2 or whole
 
 
@@ -184,6 +184,19 @@ def test_a_state_that_was_read_and_is_merged_with_itself_has_its_rows_twice() ->
     metric.merge(metric.copy())
     twice = metric.compute()
     assert (twice.auc, twice.positives) == (once.auc, 2 * (once.positives or 0))
+
+
+@pytest.mark.parametrize("heavy", [0, 300])
+def test_rows_whose_pairs_exceed_an_int64_are_read_whole(heavy: int, small: list[int]) -> None:
+    rng, metric, scores = np.random.default_rng(6), ExactAUC(), np.arange(300) / 300
+    labels = rng.integers(0, 2, 300)
+    weights = np.where(np.arange(300) < heavy, 1 << 40, 3)
+    metric.update(labels, scores, weights=weights)
+    metric.compute()
+    assert metric.compute().auc == float(area(np.repeat(labels, 3), np.repeat(scores, 3)) or 0)
+    metric.update([0, 1], [0.25, 0.5], weights=[1 << 40, 1 << 40])
+    assert metric.compute() == load(metric.to_bytes()).compute()
+    assert small == [0]
 
 
 @pytest.mark.parametrize("weight", ["positives", "uniform"])

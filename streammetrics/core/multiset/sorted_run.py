@@ -13,6 +13,8 @@ from typing import Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.rows import exact_total
+
 # Where to cut several sorted arrays, so that they can be merged by ranges of values.
 
 
@@ -74,6 +76,11 @@ class Run:
     def nbytes(self) -> int:
         """Bytes of memory."""
         return sum(0 if a is None else a.nbytes for a in (self.low, self.high, self.counts))
+
+    @property
+    def rows(self) -> int:
+        """The number of keys, each as often as it is counted."""
+        return len(self.low) if self.counts is None else exact_total(self.counts)
 
     @property
     def lead(self) -> Words:

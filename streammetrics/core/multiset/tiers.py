@@ -22,7 +22,7 @@ GROWN: Final = 16  # times BUFFERED, at most, and times the keys of a run
 FAN: Final = 128  # runs of one tier that are merged at once
 _FEW: Final = 16  # the keys read at the price of a search: if fewer are old, all are summed again
 _LIKE: Final = 8  # at most this many times as long, an older run is merged with the new one
-_MOST: Final = 1 << 31  # keys whose pairs int64 can count
+_MOST: Final = 1 << 31  # rows whose pairs int64 can count
 
 
 class Ranked(Protocol):
@@ -44,6 +44,10 @@ class PairSum(Protocol):
     def totals(self) -> GroupTotals | None:
         """The totals of no groups, if any are wanted."""
 
+    @property
+    def takes_counts(self) -> bool:
+        """Whether keys may have counts."""
+
     def alone(self, run: Run) -> GroupSums:
         """The sums of a run, in memory of their own."""
 
@@ -53,9 +57,11 @@ class PairSum(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Summed:
-    """Runs, and the sums of all their keys. ranked: by position, those that were searched."""
+    """Runs, the number of their rows, and the sums of all their keys. ranked: by position, those
+    that were searched."""
 
     runs: tuple[Run, ...]
+    rows: int
     sums: KeptSums
     ranked: dict[int, Ranked]
 
@@ -86,7 +92,8 @@ class Summed:
             first -= 1
             like += len(runs[first])
         searched = {i: ranked for i, ranked in self.ranked.items() if i < first}
-        return Summed((*runs[:first], merged(runs[first:])), self.sums.plus(sums), searched)
+        merged_runs = (*runs[:first], merged(runs[first:]))
+        return Summed(merged_runs, self.rows + new.rows, self.sums.plus(sums), searched)
 
 
 class Tiers:
@@ -147,8 +154,8 @@ class Tiers:
         if len(runs) != 1:
             self.runs = [merged(runs) if runs else self._nothing()]
             if self.summed is not None:
-                whole = self.summed.apart(runs) == []
-                self.summed = Summed((self.runs[0],), self.summed.sums, {}) if whole else None
+                summed = self.summed if self.summed.apart(runs) == [] else None
+                self.summed = summed and Summed((self.runs[0],), summed.rows, summed.sums, {})
         return self.runs[0]
 
     def sums(self, pairs: PairSum) -> KeptSums | None:
@@ -156,24 +163,25 @@ class Tiers:
         multiset does not change. Costs the keys that are new since the last call, if they are few.
         """
         runs = self.flush()
-        single = not self.two_words and all(run.counts is None for run in runs)
-        if not single or len(self) >= _MOST:
+        takes_all = pairs.takes_counts or all(run.counts is None for run in runs)
+        if self.two_words or not takes_all or len(self) >= _MOST:
             self.summed = None
             return None
         new = None if self.summed is None else self.summed.apart(runs)
         few = new is not None and _FEW * sum(map(len, new)) <= len(self)
-        if self.summed is None or new is None or not few:
-            run = self.settle()
-            if run.counts is not None:
-                return None
-            self.summed = Summed((run,), KeptSums.first(pairs.alone(run), pairs.totals), {})
-        elif new:
-            run = merged(new)
-            if run.counts is not None:
-                return None
-            self.summed = self.summed.grown(run, pairs)
+        before = self.summed if few else None
+        if before is not None and not new:
+            return before.sums
+        run = merged(new) if before is not None and new else self.settle()
+        rows = run.rows + (0 if before is None else before.rows)
+        if rows >= _MOST or not (pairs.takes_counts or run.counts is None):
+            self.summed = None
+        elif before is None:
+            self.summed = Summed((run,), rows, KeptSums.first(pairs.alone(run), pairs.totals), {})
+        else:
+            self.summed = before.grown(run, pairs)
             self.runs = list(self.summed.runs)
-        return self.summed.sums
+        return None if self.summed is None else self.summed.sums
 
     def twin(self) -> Tiers:
         """The same multiset. The runs are shared."""

@@ -93,14 +93,21 @@ def cells_of(*sides: Places) -> tuple[Cells, Floats]:
     >>> found.counts.tolist(), found.wide.tolist()
     ([[5, 6, 0], [0, 7, 8]], [False, True, True])
     """
-    every = np.unique(np.concatenate([side.keys for side in sides]))
+    every = np.concatenate([side.keys for side in sides])
+    order = np.argsort(every, kind="stable")  # which merges, as each side ascends
+    every = every[order]
+    new = np.ones(len(every), np.bool_)
+    np.not_equal(every[1:], every[:-1], out=new[1:])
+    columns = np.empty(len(every), np.intp)
+    columns[order] = np.cumsum(new) - 1
+    every = every[new]
     table = np.zeros((2, len(every)), np.int64)
     least, greatest = np.full(len(every), np.inf), np.full(len(every), -np.inf)
-    for counts, side in zip(table, sides, strict=True):
-        columns = np.searchsorted(every, side.keys)
-        counts[columns] = side.counts
-        least[columns] = np.minimum(least[columns], side.low)
-        greatest[columns] = np.maximum(greatest[columns], side.high)
+    of_sides = np.split(columns, [len(sides[0].keys)])
+    for counts, side, cells in zip(table, sides, of_sides, strict=True):
+        counts[cells] = side.counts
+        least[cells] = np.minimum(least[cells], side.low)
+        greatest[cells] = np.maximum(greatest[cells], side.high)
     return Cells(table, least < greatest), every
 
 
@@ -116,12 +123,12 @@ def bin_ends(reference: Ints, parts: int) -> Slots:
 
 
 def binned(keys: Floats, counts: Ints, ends: Floats) -> Ints:
-    """The counts in bins: int64 [2, bins]. keys: of the cells; ends: keys at which bins end."""
-    bins = np.searchsorted(ends, keys)
-    table = np.zeros((2, len(ends) + 1), np.int64)
-    for side in (0, 1):
-        np.add.at(table[side], bins, counts[side])
-    return table
+    """The counts in bins: int64 [2, bins]. keys: of the cells, ascending; ends: keys at which bins
+    end, ascending."""
+    running = np.zeros((2, len(keys) + 1), np.int64)
+    np.cumsum(counts, axis=1, out=running[:, 1:])
+    edges = [0, *np.searchsorted(keys, ends, "right"), len(keys)]
+    return running[:, edges[1:]] - running[:, edges[:-1]]
 
 
 def psi(counts: Ints, smoothing: Fraction) -> float:

@@ -52,6 +52,15 @@ class LabelRanks:
         """The positives among the first `ends` keys; [k]."""
         return self._first(ends)[0]
 
+    def rows(self, ends: NDArray[np.intp]) -> tuple[Ints, Ints]:
+        """The negatives and the positives among the first `ends` keys; [k]."""
+        positives = self.positives(ends)
+        return ends - positives, positives
+
+    def repeats(self, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> Ints:
+        """The rows in each of these ranges of equal keys; [k]."""
+        return ends - starts
+
     def index_sum(self) -> int:
         """The sum of the indices of all positives, however large."""
         return exact_dot(self._firsts, np.diff(self._before)) + exact_sum(_numbers(self._bits))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from streammetrics.core.multiset.group_sums import GroupSums
 from streammetrics.core.multiset.sorted_run import Run
 from streammetrics.kernels.curves.area_sums import AreaSoFar
+from streammetrics.kernels.curves.counted_ranks import CountedRanks
 from streammetrics.kernels.curves.label_ranks import LabelRanks, Words
 from streammetrics.kernels.curves.segments import group_pairs, sorted_pairs
 
@@ -30,8 +31,11 @@ class RankedRun:
     words: [n]. group_shift: as in LabelPairs.
     """
 
-    def __init__(self, words: Words, group_shift: int | None) -> None:
-        self.words, self.group_shift, self.labels = words, group_shift, LabelRanks(words)
+    def __init__(self, run: Run, group_shift: int | None) -> None:
+        self.words, self.group_shift = run.low, group_shift
+        self.labels: LabelRanks | CountedRanks = (
+            LabelRanks(run.low) if run.counts is None else CountedRanks(run.low, run.counts)
+        )
 
     @property
     def nbytes(self) -> int:
@@ -41,7 +45,7 @@ class RankedRun:
     def add_between(self, newer: Run, sums: GroupSums) -> None:
         """Add those of the pairs of a row of this run and one of another, which count no row."""
         for i in range(0, len(newer), _PIECE):
-            _add_pairs(self, newer.low[i : i + _PIECE], sums)
+            _add_pairs(self, newer.slice(i, i + _PIECE), sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +59,24 @@ class LabelPairs:
     group_shift: int | None = None
     totals: AreaSoFar | None = None
 
+    @property
+    def takes_counts(self) -> bool:
+        """Whether keys may have counts: those of groups may not."""
+        return self.group_shift is None
+
     def alone(self, run: Run) -> GroupSums:
         """The sums of a run, in which no group has `LARGE` rows."""
-        return _alone(run.low, self.group_shift)
+        return _alone(run, self.group_shift)
 
     def ranked(self, run: Run) -> RankedRun:
         """A run prepared for searches."""
-        return RankedRun(run.low, self.group_shift)
+        return RankedRun(run, self.group_shift)
 
 
-def _alone(words: Words, group_shift: int | None) -> GroupSums:
+def _alone(run: Run, group_shift: int | None) -> GroupSums:
+    words = run.low
     if group_shift is None:
-        pairs = sorted_pairs(words)
+        pairs = sorted_pairs(words, run.counts)
         sums = pairs.wins + pairs.ties, pairs.ties, pairs.positives, pairs.negatives
         return GroupSums(np.zeros(1, np.intp), np.array(sums, np.int64)[:, None])
     by_group = group_pairs(words, group_shift)
@@ -76,7 +86,8 @@ def _alone(words: Words, group_shift: int | None) -> GroupSums:
     return GroupSums(groups, np.stack(columns))
 
 
-def _add_pairs(older: RankedRun, newer: Words, out: GroupSums) -> None:
+def _add_pairs(older: RankedRun, newer_run: Run, out: GroupSums) -> None:
+    newer, counts = newer_run.low, newer_run.counts
     words, group_shift, label_bit = older.words, older.group_shift, newer.dtype.type(1)
     first, last = newer[0] & ~label_bit, newer[-1] | label_bit
     if group_shift is None:
@@ -107,16 +118,23 @@ def _add_pairs(older: RankedRun, newer: Words, out: GroupSums) -> None:
         tied_keys = np.flatnonzero(tied)
         if len(tied_keys):
             twins = newer[tied_keys] ^ label_bit  # the key of the same value with the other label
-            ties[tied_keys] = near.searchsorted(twins, "right") - near.searchsorted(twins)
-    below += low
-    ranks = older.labels.positives(below)
-    not_lost = np.where(positive, below, 0) - ranks
-    p = np.add.reduceat(positive, starts, dtype=np.int64)
-    n = np.diff(starts, append=len(newer)) - p
-    p_begin, p_end = older.labels.positives(begins), older.labels.positives(ends)
+            firsts, lasts = near.searchsorted(twins), near.searchsorted(twins, "right")
+            ties[tied_keys] = older.labels.repeats(low + firsts, low + lasts)
+    negatives_below, positives_below = older.labels.rows(below + low)
+    not_lost = np.where(positive, negatives_below, -positives_below)
+    if counts is None:
+        p = np.add.reduceat(positive, starts, dtype=np.int64)
+        n = np.diff(starts, append=len(newer)) - p
+    else:
+        rows = counts.astype(np.int64)
+        not_lost *= rows
+        ties *= rows
+        p = np.add.reduceat(rows * positive, starts)
+        n = np.add.reduceat(rows, starts) - p
+    n_begin, p_end = older.labels.rows(begins)[0], older.labels.rows(ends)[1]
     slots = np.searchsorted(out.groups, _groups(newer[starts], group_shift))
     # Sums may wrap around; their total is right, since it fits.
-    out.sums[0, slots] += np.add.reduceat(not_lost, starts) + n * p_end - p * (begins - p_begin)
+    out.sums[0, slots] += np.add.reduceat(not_lost, starts) + n * p_end - p * n_begin
     out.sums[1, slots] += np.add.reduceat(ties, starts)
 
 

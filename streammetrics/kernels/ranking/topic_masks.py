@@ -22,19 +22,21 @@ from streammetrics.kernels.ranking.ranked import LAST, groups_of_length, key_row
 from streammetrics.kernels.ranking.subtopics import Ints, Subtopics, topic_words
 from streammetrics.kernels.ranking.ties import Indices, first_of_run
 
-Words: TypeAlias = NDArray[np.uint64]
+Words: TypeAlias = NDArray[np.unsignedinteger]
 Weights: TypeAlias = Callable[[Ints], Pair]  # of 0-based ranks
 
 _PLACE_BITS: Final = 6  # of the place of an item among those of its list, below its gain
 MOST: Final = (1 << _PLACE_BITS) - 1  # subtopics of a list, and items of it that answer one
 _WORD_BITS: Final = 63
 _INDEX_BITS: Final = 21  # of the position of an item among the relevant ones, below its score
+_FEW: Final = 8  # the share of lists, as 1 over it, below which they are taken one by one
 
 
 class TopicMasks(NamedTuple):
     """The answers of all items, and the lists whose subtopics have a bit.
 
-    words: [items], in the order of `places`; 0 for an item of another list. fits: bool [n].
+    words: [items], in the order of `places`, of the narrowest type; 0 for an item of another list.
+    fits: bool [n].
     """
 
     words: Words
@@ -52,7 +54,7 @@ def topic_masks(subtopics: Subtopics, rel: int) -> TopicMasks:
         fits[subtopics.owners[items[topics >= MOST]]] = False
     if not fits.all():
         words[~fits[subtopics.owners]] = 0
-    return TopicMasks(words, fits)
+    return TopicMasks(words.astype(np.min_scalar_type(words.max(initial=0))), fits)
 
 
 class Hits(NamedTuple):
@@ -135,6 +137,14 @@ def _score_order(ranked: Ranked, owners: Indices) -> tuple[Indices, Indices]:
 # Sums of (1 - α)^c times the weight of a rank, where c items above answer the subtopic.
 
 
+class Level(NamedTuple):
+    """The subtopics of an item of each of these lists that `above` items had answered before it."""
+
+    above: int
+    lists: Indices | slice
+    words: Words
+
+
 class _Seen:
     """For each of `n` lists the subtopics that 1, 2, ... items have answered, and the sum of the
     terms of these items, in the parts that `totals` has. Multiples of parts are exact, so the sum
@@ -148,26 +158,32 @@ class _Seen:
         self._terms: list[list[Floats]] = []
         self._n = n
 
-    def add(
-        self, words: Words, ranks: Indices | int, lists: Indices | slice
-    ) -> list[tuple[int, Words]]:
-        """Add an item to each of these lists; returns the subtopics of each that `c` items had
-        answered, by c, where a list has any."""
-        levels: list[tuple[int, Words]] = []
+    def add(self, words: Words, ranks: Indices | int, lists: Indices | slice) -> list[Level]:
+        """Add an item to each of these lists; returns the subtopics that `c` items had answered, by
+        c. If `lists` is a slice, it begins at 0."""
+        levels: list[Level] = []
         level = 0
         while words.any():
             if level == len(self.words):
-                self.words.append(np.zeros(self._n, np.uint64))
+                self.words.append(np.zeros(self._n, words.dtype))
                 power = self._powers.take(np.full(len(self._weights.high), level))
                 self._terms.append(parts(times(power, self._weights)))
             answered = self.words[level][lists]
-            fresh = words & ~answered
-            count = np.bitwise_count(fresh)
-            for total, of_rank in zip(self.sums, self._terms[level], strict=True):
-                total[lists] += count * of_rank[ranks]
-            words = words & answered
-            self.words[level][lists] = answered | fresh  # `answered` may be a view of these
-            levels.append((level, fresh))
+            fresh, words = words & ~answered, words & answered
+            fresh_lists, fresh_ranks = lists, ranks
+            is_fresh = fresh != 0
+            count = np.count_nonzero(is_fresh)
+            if count * _FEW < len(fresh):  # as at most levels
+                indices = np.flatnonzero(is_fresh)
+                fresh = fresh[indices]
+                fresh_lists = indices if isinstance(lists, slice) else lists[indices]
+                fresh_ranks = ranks if isinstance(ranks, int) else ranks[indices]
+            if count:
+                topics = np.bitwise_count(fresh)
+                for total, of_rank in zip(self.sums, self._terms[level], strict=True):
+                    total[fresh_lists] += topics * of_rank[fresh_ranks]
+                self.words[level][fresh_lists] |= fresh
+                levels.append(Level(level, fresh_lists, fresh))
             level += 1
         return levels
 
@@ -225,43 +241,71 @@ def greedy(
     ends = np.searchsorted(-sizes, -np.arange(1, longest + 1), "right").tolist()
     # Of the j-th item of each list its subtopics, and its gain, above MOST - j: the greatest of
     # these is the first item of the greatest gain. Both are 0 once it is taken.
-    item_words, left = np.zeros((2, longest, n), np.uint64)
-    steps = gains.astype(np.uint64) << np.uint64(_PLACE_BITS)
+    steps = _steps(gains[: depth + 1], words)
+    item_words, left = np.zeros((longest, n), words.dtype), np.zeros((longest, n), steps.dtype)
     for j, end in enumerate(ends):
         item_words[j, :end] = words[starts[:end] + j]
         np.multiply(np.bitwise_count(item_words[j, :end]), steps[0], out=left[j, :end])
-        left[j, :end] += np.uint64(MOST - j)
-    answered = _Seen(n, powers, weight_of(np.arange(depth)))
+        left[j, :end] += steps.dtype.type(MOST - j)
+    flat_words, flat_left, numbers = item_words.reshape(-1), left.reshape(-1), np.arange(n)
+    answered, bands = _Seen(n, powers, weight_of(np.arange(depth))), _bands(ends)
     for rank in range(depth):
         end = ends[rank]  # lists with an item for this rank
-        best = left[0, :end].copy()
-        for j in range(1, longest):
-            places = slice(min(end, ends[j]))
-            np.maximum(best[places], left[j, places], out=best[places])
-        taken = MOST - (best & np.uint64(MOST)).astype(np.intp), np.arange(end)
-        word = item_words[taken]
-        item_words[taken] = left[taken] = 0
+        best = np.zeros(end, steps.dtype)
+        for band, band_end in bands:
+            gained_next = np.maximum.reduce(left[band, : min(end, band_end)], axis=0)
+            head = best[: len(gained_next)]
+            np.maximum(head, gained_next, out=head)
+        taken = (MOST - (best & steps.dtype.type(MOST)).astype(np.intp)) * n + numbers[:end]
+        word = flat_words[taken]
+        flat_words[taken] = flat_left[taken] = 0
         levels = answered.add(word, rank, slice(end))
         if rank + 1 < depth:
-            _reduce(left, item_words, ends, levels, steps)
+            _reduce(left, item_words, bands, levels, steps)
     sums = answered.total()
     high, low = np.zeros(n), np.zeros(n)
     high[order], low[order] = sums
     return Pair(high, low)
 
 
+def _steps(gains: Ints, words: Words) -> Words:
+    """Gains above the bits of a place, in the narrowest type that holds those of any item: without
+    the binary places that none of them has, as half of them for α = 1/2."""
+    common = int(np.bitwise_or.reduce(gains, initial=0))
+    steps = [gain // (common & -common or 1) << _PLACE_BITS for gain in gains.tolist()]
+    most = int(np.bitwise_count(words).max(initial=1)) * max(steps, default=0) + MOST
+    return np.array(steps, np.min_scalar_type(most))
+
+
+def _bands(ends: Sequence[int]) -> list[tuple[slice, int]]:
+    """Consecutive items of lists, with how many lists have the first of them: not few of these have
+    all."""
+    bands: list[tuple[slice, int]] = []
+    first = 0
+    for j in range(1, len(ends) + 1):
+        if j == len(ends) or _FEW * ends[j] < ends[first]:
+            bands.append((slice(first, j), ends[first]))
+            first = j
+    return bands
+
+
 def _reduce(
     left: Words,
     words: Words,
-    ends: Sequence[int],
-    levels: Sequence[tuple[int, Words]],
+    bands: Sequence[tuple[slice, int]],
+    levels: Sequence[Level],
     steps: Words,
 ) -> None:
     """Reduce the gains that are left, by what items lose by these subtopics."""
-    for level, fresh in levels:
-        loss = steps[level] - steps[level + 1]
+    for level in levels:
+        loss = steps[level.above] - steps[level.above + 1]
         if not loss:
             continue
-        for j, end in enumerate(ends):
-            places = slice(min(end, len(fresh)))
-            left[j, places] -= np.bitwise_count(words[j, places] & fresh[places]) * loss
+        if not isinstance(level.lists, slice):
+            lost = np.bitwise_count(words[:, level.lists] & level.words)
+            left[:, level.lists] -= lost * loss
+            continue
+        for band, band_end in bands:
+            fresh = level.words[:band_end]
+            cells = band, slice(len(fresh))
+            left[cells] -= np.bitwise_count(words[cells] & fresh) * loss
