@@ -270,7 +270,7 @@ def besieged(kafka: str, folder: Path, rate: float, seconds: float, kills: int) 
                 until(lambda: running.total(COUNTED) == writer.written, running)
                 counted_s = time.monotonic() - began_s
             until(lambda: {row.state for row in rows_of(store)} == {"sent"}, running)
-            assert running.end() == 0
+            assert running.end() == 0, running.log
         assert len(re.findall("was killed by signal 9", running.log)) == kills
     return Outcome(
         writer.written,
