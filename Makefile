@@ -116,7 +116,7 @@ bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libr
 bench-against: .venv/.dev  ## compare the speed of updates with that of the last tag, or of REV=HEAD~1; ARGS=--help
 	$(BIN)/python -m benchmarks.against $(REV) $(ARGS)
 
-coverage: .venv/.dev  ## measure how often intervals and tests are wrong (74 minutes); ARGS=--help
+coverage: .venv/.dev  ## measure how often intervals and tests are wrong (75 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)
 
 mutants: .venv/.dev  ## list which tests fail for which code mutation (docs/testing.md); ARGS=--help

@@ -73,8 +73,8 @@ def test_the_names_of_rows_tell_them_apart() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_a_full_run_takes_at_most_74_minutes() -> None:
-    assert sum(row.replicates * row.ms for table in TABLES for row in table.rows) <= 74 * 60_000
+def test_a_full_run_takes_at_most_75_minutes() -> None:
+    assert sum(row.replicates * row.ms for table in TABLES for row in table.rows) <= 75 * 60_000
 
 
 def test_the_picture_stands_on_the_page() -> None:

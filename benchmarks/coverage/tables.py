@@ -8,6 +8,7 @@ from benchmarks.coverage.daily_units import DAILY_UNITS
 from benchmarks.coverage.doubly_robust import DOUBLY_ROBUST
 from benchmarks.coverage.drifts import DRIFTS
 from benchmarks.coverage.exposed import EXPOSED, EXPOSED_LATER
+from benchmarks.coverage.exposed_once import EXPOSED_ONCE
 from benchmarks.coverage.fading import FADING
 from benchmarks.coverage.hooks import HOOKS
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
@@ -48,6 +49,7 @@ TABLES = (
     USERS_PEEKED,
     QUANTILES,
     EXPOSED,
+    EXPOSED_ONCE,
     EXPOSED_LATER,
     RAMPS,
     OVERLAPPING,

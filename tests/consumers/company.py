@@ -7,6 +7,7 @@ each user, and a join of that table with the outcomes. Nothing of the library is
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -18,15 +19,25 @@ pl = pytest.importorskip("polars", reason="needs polars: pip install '.[dev]' in
 
 LATENESS_MS: Final = 600_000
 KINDS: Final = ("exposure", "click", "purchase", "crash")
+BLOCK: Final = 50_000  # lines that become a table at once
 SCHEMA: Final = {
     "kind": pl.String, "ts": pl.Int64, "user": pl.String, "experiment": pl.String,
-    "arm": pl.String, "amount": pl.Float64, "place": pl.Int64,
+    "arm": pl.String, "amount": pl.Float64,
 }  # fmt: skip
 
 
 def lines_of(simulation: ExposuresSimulation) -> list[bytes]:
     """All events as they arrive."""
     return [line for batch in simulation.batches() for line in batch]
+
+
+def logs_of(simulation: ExposuresSimulation) -> list[list[bytes]]:
+    """The events of each kind, as they arrive."""
+    logs: list[list[bytes]] = [[] for _ in KINDS]
+    for batch in simulation.batches():
+        for line in batch:
+            logs[kind_of(line)].append(line)
+    return logs
 
 
 def kind_of(line: bytes) -> int:
@@ -46,20 +57,29 @@ def good(line: bytes) -> Mapping[str, Any] | None:
     return {**event, "ts": round(time.timestamp() * 1000)}
 
 
-def events_of(logs: Sequence[Sequence[bytes]]) -> pl.DataFrame:
-    """The good events of all logs that are not late in their own, each once."""
+def table_of(log: Sequence[bytes]) -> pl.DataFrame:
+    """The good events of a log that are not late in it, with their `line` in the log."""
 
-    def rows() -> Iterator[Mapping[str, Any]]:
-        for place, log in enumerate(logs):
-            for line in log:
-                event = good(line)
-                if event is not None:
-                    yield {name: event.get(name) for name in SCHEMA} | {"place": place}
+    def tables() -> Iterator[pl.DataFrame]:
+        for start in range(0, max(len(log), 1), BLOCK):
+            events = map(good, log[start : start + BLOCK])
+            rows = [
+                (number, *map(event.get, SCHEMA))
+                for number, event in enumerate(events, start)
+                if event is not None
+            ]
+            yield pl.DataFrame(rows, schema={"line": pl.Int64, **SCHEMA}, orient="row")
 
-    table = pl.DataFrame(list(rows()), schema=SCHEMA)
-    newest = pl.col("ts").cum_max().shift(1).over("place")
-    in_time = newest.is_null() | (pl.col("ts") >= newest - LATENESS_MS)
-    return table.filter(in_time).drop("place").unique()
+    table = pl.concat(tables())
+    newest = pl.col("ts").cum_max().shift(1)
+    return table.filter(newest.is_null() | (pl.col("ts") >= newest - LATENESS_MS))
+
+
+def events_of(tables: Sequence[pl.DataFrame], lines: Sequence[int] | None = None) -> pl.DataFrame:
+    """The events of these logs, each once; lines: among the first lines of each."""
+    ends = lines or [sys.maxsize] * len(tables)
+    pairs = zip(tables, ends, strict=True)
+    return pl.concat(t.filter(pl.col("line") < end).drop("line") for t, end in pairs).unique()
 
 
 def users_of(events: pl.DataFrame, before_ms: int, window_ms: int) -> pl.DataFrame:

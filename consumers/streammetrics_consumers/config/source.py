@@ -39,6 +39,17 @@ OWNED_CLIENT_KEYS: Final = frozenset(
     ]
 )
 
+_UNORDERED: Final = "remove it: the rows of a batch have no order, by which events are late; "
+# What to do without a table that Spark cannot have.
+UNORDERED: Final[Mapping[str, str]] = {
+    "[join]": f"{_UNORDERED}let `streammetrics run` read the log itself, or join outcomes in the "
+    "query, and give each impression its label",
+    "[exposures]": f"{_UNORDERED}let `streammetrics run` read the log itself, or join exposures in "
+    "the query, and name the column of the arm with `variant`",
+    "[dedup]": "remove it: the rows of a batch have no order, by which one is the repeat; drop "
+    "repeats in the query",
+}
+
 
 def _is_server(value: object) -> bool:
     if not isinstance(value, str):
@@ -143,9 +154,9 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
 
 
 def require_order(section: Section, source: SourceConfig) -> None:
-    """Refuse a table, [join] or [dedup], with a source whose events have no order."""
+    """Refuse a table, [join], [exposures] or [dedup], with a source whose events have no order."""
     if source.kind == "spark":
-        hint = "remove it: only the order of a log defines which events are late or repeated"
+        hint = UNORDERED[section.title]
         expected = 'nothing, since kind is "spark"'
         section.problems.append(Problem(section.title, expected, "a table", hint))
 

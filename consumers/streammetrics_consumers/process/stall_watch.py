@@ -3,7 +3,8 @@
 It cannot be in the store, into which nothing is written. The process that starts the workers knows
 of each when it committed last and how far it has read, and sends the event itself, as often as
 needed while the stall lasts. Its key is made of the store and of the time of the last commit: so
-repetitions have one key. A process that is killed forgets a stall, and begins another one.
+repetitions have one key. A worker that is killed ends no stall; the process itself, when it starts
+again, counts from its start, and sends another event: no store holds when it was written last.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class StallWatch:
         self._hooks = [hook for hook in hooks if STORE_STALLED in hook.on]
         self._store_id, self._generation, self._workers = store_id, generation, workers
         self._monotonic, self._clock, self._post = monotonic, clock, post
-        self._began_s = self._quiet_s = monotonic()
+        self._moved_s = monotonic()  # the last commit, or time without events, or the start
         self._stalls: dict[str, _Stall] = {}
 
     @property
@@ -84,14 +85,15 @@ class StallWatch:
                 self._send(hook, stall)
 
     def stalled_since_s(self) -> float | None:
-        """When something was committed last, or there was nothing to commit, by the monotonic
-        clock; None while there is nothing."""
+        """When something was committed last, by any worker that this process ever had, or there was
+        nothing to commit, by the monotonic clock; None while there is nothing."""
         statuses = self._workers()
         if not any(map(_has_events, statuses)):
-            self._quiet_s = self._monotonic()
+            self._moved_s = self._monotonic()
             return None
         commits = [one.committed_s for one in statuses if one.committed_s is not None]
-        return max(self._quiet_s, *commits, self._began_s)
+        self._moved_s = max([self._moved_s, *commits])
+        return self._moved_s
 
     def run(self, ended: Event) -> None:
         """Watch until `ended`."""

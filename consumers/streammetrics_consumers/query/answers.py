@@ -186,10 +186,11 @@ class ProgressAnswer(Answer, frozen=True):
 
 class EntryText(Text, frozen=True):
     """The texts of an experiment in the index. symbol, tone: of the recommendation; advice: its
-    action in words, "" without one. days, units: so far, and of how many planned. guardrails: how
-    many are broken or kept, and which if one is broken; ratio: whether the units are split as
-    planned, each with its tone. label: the metric of the effect; effect, always, lift: its size,
-    its always-valid interval and its size relative to the control, "" where undefined."""
+    action in words, "" without one. days, units: so far, and of how many planned; of exposed units
+    also whether only closed ones decide. guardrails: how many are broken or kept, and which if one
+    is broken; ratio: whether the units are split as planned, each with its tone. label: the metric
+    of the effect; effect, always, lift: its size, its always-valid interval and its size relative
+    to the control, "" where undefined."""
 
     symbol: str
     tone: Tone

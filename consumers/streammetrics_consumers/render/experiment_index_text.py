@@ -20,6 +20,7 @@ from streammetrics_consumers.render.cells import METRIC
 from streammetrics_consumers.render.verdict_words import ACTION_SYMBOLS, ACTION_TONES, SYMBOLS
 
 NAME: Final = 24  # characters of a name in the table
+CLOSED: Final = "(closed decide)"  # behind the units, of which those so far do not decide
 
 
 def index_with_texts(answer: ExperimentsAnswer) -> ExperimentsAnswer:
@@ -44,7 +45,7 @@ def entry_text(entry: ExperimentEntry) -> EntryText:
         tone=tone,
         advice=action,
         days=_of(*days),
-        units=_of(*units),
+        units=f"{_of(*units)} {CLOSED}".lstrip() if entry.units == "closed" else _of(*units),
         guardrails=rails,
         guardrails_tone=rails_tone,
         ratio=ratio,

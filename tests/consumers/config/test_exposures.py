@@ -257,9 +257,7 @@ def test_exposures_need_a_unit_an_order_and_events_of_single_values() -> None:
     where = "[experiments.ranker] unit"
     refused(where, "since its arms are those of exposures", unit, by_rows, event=no_user)
     refused(where, "to group rows by", unit, event=no_user)
-    refused(
-        "[exposures]", 'nothing, since kind is "spark"', source='kind = "spark"\nquery = "clicks"'
-    )
+    refused("[exposures]", "name the column of the arm", source='kind = "spark"\nquery = "clicks"')
     refused(
         "[windows] max_ahead_s",
         "at most lateness_s = 60, since there is [exposures]",

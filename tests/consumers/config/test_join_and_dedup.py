@@ -66,6 +66,7 @@ def test_a_bad_join_is_refused_with_the_reason() -> None:
     refused("retention_s: expected at least 4260", windows="size_s = 3600\nretention_s = 3700")
     spark = 'kind = "spark"\nquery = "clicks"'
     refused('[join]: expected nothing, since kind is "spark"', source=spark)
+    refused("join outcomes in the query", source=spark)
     for outcome, said in (
         ("", "a table [join.outcomes] of 1 to 16"),
         ('field = "kind"', "both `field` and `equals`"),

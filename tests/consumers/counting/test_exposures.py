@@ -21,6 +21,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.generation import EXPOSED_ROWS, EXPOSED_UNITS, Pane, Requested
+from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.experiment_words import change_lines, first_lines
 from streammetrics_consumers.process.service import begin
 from streammetrics_consumers.replay.retry import retry
@@ -35,6 +36,7 @@ from tests.consumers.exposed_stream import (
     RANKER,
     SPLIT,
     START_MS,
+    Event,
     Stream,
     expected,
     exposed_config,
@@ -50,6 +52,7 @@ from tests.consumers.memory_source import MemorySource
 from tests.consumers.stores import stored
 
 RANKER_ALONE = exposed_config(rest=RANKER)
+DEDUP = '[dedup]\nevent_id = "event_id"\nkeyed = true\n'
 
 
 @pytest.fixture
@@ -89,6 +92,40 @@ def test_a_ledger_holds_what_a_fold_over_all_events_gives(
     require_equal(ledger, of, events)
     seen = verified(of, ledger, events.logs, tmp_path)
     assert seen.is_good and not seen.notes, (seen.differences, seen.notes)
+
+
+def identified(events: Stream, rng: random.Random) -> Stream:
+    """The events with ids; some have a twin, equal but for its id, or come in another log too."""
+    numbers: dict[int, int] = {}
+    parts: dict[Partition, list[Event]] = {}
+    for log, some in events.parts.items():
+        parts[log] = []
+        for event in some:
+            number = numbers.setdefault(id(event), len(numbers))
+            parts[log].append({**event, "event_id": f"e{number}"})
+            if rng.random() < 0.2:
+                parts[log].append({**event, "event_id": f"twin-{number}"})
+    for log, own in [(log, [*own]) for log, own in parts.items()]:
+        for event in own:
+            other = parts[rng.choice(LOGS)]
+            if rng.random() < 0.2 and other is not parts[log]:
+                place = next((i for i, e in enumerate(other) if e["ts"] > event["ts"]), len(other))
+                other.insert(place, event)
+    return Stream(parts)
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))]
+)
+def test_an_event_counts_once_by_its_id_in_one_log_and_in_several(
+    ledger: Ledger, seed: int, tmp_path: Path
+) -> None:
+    events = identified(stream(seed, units=30), random.Random(seed))
+    of = exposed_config(rest=DEDUP + RANKER + PRICE)
+    run(of, ledger, events.logs)
+    require_equal(ledger, of, events)
+    assert ledger.snapshot().counters.repeated > 0
+    assert verified(of, ledger, events.logs, tmp_path).is_good
 
 
 def test_the_arm_is_that_of_the_first_exposure_and_events_before_it_do_not_count(

@@ -91,6 +91,19 @@ def test_a_store_without_events_or_with_commits_does_not_stall() -> None:
     assert of.events == []
 
 
+def test_a_worker_that_replaces_another_does_not_move_the_last_commit() -> None:
+    of = Watched()
+    of.seconds(100)
+    of.workers = [worker(of.now_s + 500, position=101)]
+    of.seconds(510)
+    of.workers = [worker(None, position=101)]
+    of.seconds(19)
+    assert of.events == []
+    of.seconds(1)
+    (event,) = of.events
+    assert event["stall"] == {"start_ms": int((1e9 + 1600) * 1000), "seconds": 30.0}
+
+
 def test_the_time_without_events_does_not_count() -> None:
     of = Watched()
     of.workers = [worker(None)]

@@ -20,7 +20,7 @@ from streammetrics_consumers.simulate.exposures_simulation import (
 )
 from streammetrics_consumers.simulate.stream import START_MS
 
-from tests.consumers.company import events_of, good, lines_of, users_of
+from tests.consumers.company import events_of, good, lines_of, table_of, users_of
 
 END_MS = START_MS + 60 * DAY_MS
 
@@ -65,7 +65,7 @@ def test_only_exposures_name_an_experiment_and_its_arm() -> None:
 
 def test_users_meet_experiments_in_all_the_ways_of_a_company() -> None:
     lines = lines_of(ExposuresSimulation(users=2_000, seed=7))
-    events = events_of([lines])
+    events = events_of([table_of(lines)])
     users = users_of(events, END_MS, WINDOW_MS)
     exposures = events.filter(kind="exposure")
     arms = exposures.group_by("experiment", "user").agg(pl.col("arm").n_unique())
@@ -89,8 +89,8 @@ def test_users_meet_experiments_in_all_the_ways_of_a_company() -> None:
 
 @pytest.mark.slow
 def test_the_lifts_of_closed_units_are_the_true_ones() -> None:
-    users = users_of(events_of([lines_of(ExposuresSimulation(users=20_000, seed=3))]),
-                     END_MS, WINDOW_MS)  # fmt: skip
+    log = table_of(lines_of(ExposuresSimulation(users=20_000, seed=3)))
+    users = users_of(events_of([log]), END_MS, WINDOW_MS)
     for name, lifts in TRUE_LIFTS.items():
         for column, lift in lifts.items():
             control, treatment = (
@@ -111,7 +111,7 @@ def test_the_lifts_of_closed_units_are_the_true_ones() -> None:
 
 @pytest.mark.slow
 def test_purchases_that_only_come_later_are_fewer_until_the_window_is_over() -> None:
-    events = events_of([lines_of(ExposuresSimulation(users=20_000, seed=3))])
+    events = events_of([table_of(lines_of(ExposuresSimulation(users=20_000, seed=3)))])
     early = users_of(events, START_MS + 5 * DAY_MS, WINDOW_MS).filter(experiment="delivery")
     now, later = (early.filter(arm=arm)["purchases"].mean() for arm in ARMS["delivery"])
     assert later < 0.6 * now  # type: ignore[operator]

@@ -6,7 +6,7 @@ import { h } from "/assets/elements.js";
 import { axisOf, intervalBar } from "/assets/interval_bar.js";
 import { count, name, span, value } from "/assets/printed.js";
 import { ariaSort, arrow, ordered } from "/assets/sorting.js";
-import { data, doubt, PLACES, positionOf, read, scaleOfRows, sliceName, variantOf } from "/assets/tables.js";
+import { countedAs, countOf, data, doubt, PLACES, positionOf, read, scaleOfRows, sliceName, variantOf } from "/assets/tables.js";
 
 export const MOST = 200; // rows of one table
 
@@ -34,7 +34,7 @@ export function slicesTable(rows, { by, down, find, view }, who, label, cut = nu
   const order = by ?? (cut ? 0 : null);
   if (order !== null) found.sort((a, b) => ordered(sortKey(a, order), sortKey(b, order), down ? -1 : 1));
   const [whole, matching] = cut && !text ? [cut.slices.all, cut.slices.found] : [cut?.slices.all ?? all.length, found.length];
-  const headings = [only !== null ? name(only) : windows ? "Slice and window" : "Slice", ...variants.map((one) => headOf(one, shown, who)), "", "Rows"];
+  const headings = [only !== null ? name(only) : windows ? "Slice and window" : "Slice", ...variants.map((one) => headOf(one, shown, who)), "", countedAs(shown)];
   const sortable = headings.map((_, i) => i !== headings.length - 2);
   const scale = scaleOfRows(shown);
   const table = h("table", { class: "slices" },
@@ -63,7 +63,7 @@ function lineOf(mine, variants, windows, only) {
   const { window, slice } = mine[0];
   const parts = [only === null ? sliceName(slice) : name(slice[only]), windows ? `${span(window)}${window.start_ms === null ? "" : `, ${window.state}`}` : ""];
   const rows = variants.map((variant) => mine.find((row) => row.slice.variant === variant) ?? null);
-  const counted = rows.reduce((sum, row) => sum + (row?.counts.rows ?? 0), 0);
+  const counted = rows.reduce((sum, row) => sum + (row === null ? 0 : countOf(row)), 0);
   return { label: parts.filter(Boolean).join("; ") || "all rows", rows, counted };
 }
 

@@ -2,7 +2,7 @@
 
 import { h } from "/assets/elements.js";
 import { axisOf, intervalBar, scaleOf } from "/assets/interval_bar.js";
-import { name, span as spanOf, value } from "/assets/printed.js";
+import { count, name, span as spanOf, value } from "/assets/printed.js";
 
 const OTHER = "(other)";
 export const METRIC = 64; // letters of the longest name that a config gives a metric
@@ -35,7 +35,7 @@ export function figures(rows, caption, who) {
   const bands = rows.some((row) => row.text.band !== undefined);
   const table = h("table", { class: "figures" }, h("caption", {}, caption));
   table.append(head(["Variant", "Value", approximate && "Exact within",
-    intervals && [`${level(rows)} CI`, doubt(rows), bands ? h("small", {}, "band") : null], "", "Rows"]));
+    intervals && [`${level(rows)} CI`, doubt(rows), bands ? h("small", {}, "band") : null], "", countedAs(rows)]));
   for (const [view, mine] of views) {
     const body = h("tbody");
     if (views.size > 1) {
@@ -50,6 +50,13 @@ export function figures(rows, caption, who) {
   // Without a column of intervals, only an undefined value is a dash.
   return h("div", {}, table, ...whyUndefined(intervals ? rows : rows.filter((row) => row.value === null)));
 }
+
+/** What a result counts: its rows; its units where it counts no rows, as a mean per unit. */
+export const countOf = ({ counts }) => counts.rows ?? counts.units ?? 0;
+
+/** The heading of what these results count. */
+export const countedAs = (rows) =>
+  rows.some(({ counts }) => counts.rows === undefined && counts.units !== undefined) ? "Units" : "Rows";
 
 /** The scale that the drawings of these rows share. */
 export const scaleOfRows = (rows) =>
@@ -119,7 +126,7 @@ function line(row, { scale, approximate, intervals, who, isLast }) {
       ? h("td", { class: "number" }, text.interval || "none", text.band ? h("small", {}, text.band) : null)
       : null,
     h("td", { class: "drawn" }, intervalBar(scale, read(row)), isLast ? axisOf(scale, true) : null),
-    h("td", { class: "number" }, text.rows || "0"),
+    h("td", { class: "number" }, count(countOf(row))),
   );
 }
 

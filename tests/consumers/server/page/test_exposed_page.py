@@ -89,6 +89,21 @@ def test_without_a_metric_of_units_the_page_says_so_and_without_exposures_nothin
     assert seen.page.locator("#exposures").is_hidden()
 
 
+def test_a_card_counts_the_units_of_a_mean_per_unit_and_the_index_says_which_decide(
+    exposed: str, open_page: Open
+) -> None:
+    seen = open_page(exposed).until("ready")
+    results = asked(exposed, "api/results")["results"]
+    counts = {one["metric"]: one["counts"] for one in results}
+    assert "rows" not in counts["revenue"] and counts["revenue"]["units"] > 1000
+    seen.page.evaluate(ALL_DRAWN)
+    cells = seen.texts(".figures tbody td:last-child")
+    assert f"{counts['revenue']['units']:,}" in cells and "0" not in cells
+    assert {"Units", "Rows"} <= set(seen.texts(".figures thead th:last-child"))
+    units = seen.texts(".index td[data-label=Units]")
+    assert [text.endswith("(closed decide)") for text in units].count(True) == 1
+
+
 def test_the_status_of_exposures_and_its_warnings_are_shown(exposed: str, open_page: Open) -> None:
     def change(answer: dict[str, Any]) -> None:
         answer["exposures"]["warnings"] = ["<b>many</b> were too late"]
